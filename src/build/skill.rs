@@ -6,9 +6,9 @@
 //!
 //! **Invariant:** a build that generates the new skill itself makes an equal release.
 
-use super::{Built, GENERATED, Report, insert, insert_skill, into_skill, listed};
+use super::{Articles, Built, GENERATED, Report, insert, insert_skill, into_skill, listed};
 use crate::discovery::{JSON, SUMMARY_PATH, skill_path};
-use crate::release::ReleaseFile;
+use crate::release::{Release, ReleaseFile};
 use crate::response::Encoding;
 use crate::skills::Generated;
 
@@ -26,6 +26,27 @@ impl Built {
             .release
             .file(&skill_path(&served.slug, Encoding::Identity))?;
         str::from_utf8(&file.bytes).ok()
+    }
+
+    /// Gives up the content of all files but the generated skill and its line in the summary: the
+    /// release has been written, and [`Built::with_skill`] needs only these.
+    #[must_use]
+    pub fn without_content(self) -> Self {
+        let skill = self.report.skills.first();
+        let skill = skill.map(|served| skill_path(&served.slug, Encoding::Identity));
+        let mut release = Release::builder();
+        for (path, file) in self.release.files() {
+            let path = path.as_str();
+            let is_needed = path == SUMMARY_PATH || Some(path) == skill.as_deref();
+            let stored = self.release.inventory().get(path);
+            let stored = stored.filter(|_| !is_needed).map(ReleaseFile::stored);
+            insert(&mut release, path, stored.unwrap_or_else(|| file.clone()));
+        }
+        Self {
+            release: release.finish(),
+            articles: Articles::default(),
+            ..self
+        }
     }
 
     /// Replaces the generated skill by one that has passed

@@ -107,6 +107,8 @@ pub(super) fn stages(
         specifications: config.specifications.clone(),
         launcher: launcher(config, Some(config.log.clone()))?,
         generate: config.generate.clone(),
+        writers: Slots::new(config.generate.runs_max),
+        writing: Arc::default(),
         clock: Clock::System,
         announce,
     })

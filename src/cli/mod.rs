@@ -16,6 +16,7 @@ pub mod schema;
 mod secrets;
 pub mod serve;
 pub mod settings;
+pub mod skill;
 pub mod store;
 #[cfg(test)]
 mod testing;
@@ -53,6 +54,7 @@ enum Command {
     Worker(worker::Args),
     Key(key::Args),
     Update(update::Args),
+    Skill(skill::Args),
     /// Run one build for a worker, which starts this process
     #[command(name = child::SUBCOMMAND, hide = true)]
     BuildChild,
@@ -91,6 +93,7 @@ impl Cli {
             Command::Worker(args) => worker::run(args),
             Command::Key(args) => key::run(args),
             Command::Update(args) => update::run(args),
+            Command::Skill(args) => skill::run(args),
             Command::BuildChild => in_a_sandbox(child::serve()),
             Command::CheckChild => in_a_sandbox(check::serve()),
             Command::PreviewChild => in_a_sandbox(preview::serve()),
@@ -118,6 +121,7 @@ impl Command {
             | Self::Worker(_)
             | Self::Key(_)
             | Self::Update(_)
+            | Self::Skill(_)
             | Self::BuildChild
             | Self::Publish(_)
             | Self::Releases(_)

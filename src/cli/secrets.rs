@@ -1,7 +1,7 @@
 //! The permissions of the secrets of a configuration.
 //!
 //! A secret that every user of the machine may read or change is an error at the start: private
-//! keys of certificates, credentials for git, admin keys, the operator's token. A secret that its
+//! keys of certificates, credentials for git, the key of a model, admin keys, the operator's token. A secret that its
 //! group may read is a warning, because some systems give keys to a group on purpose.
 
 use std::fs;
@@ -51,6 +51,7 @@ pub(super) fn exposed(config: &Config) -> Vec<Exposed> {
         secrets.extend(credential.https.clone());
         secrets.extend(credential.ssh_key.clone());
     }
+    secrets.extend(config.generate.model.key_file.clone());
     if let Some(directory) = &config.tls.directory {
         let pairs = entries(directory);
         secrets.extend(pairs.into_iter().map(|pair| pair.join("privkey.pem")));

@@ -4,13 +4,14 @@ use super::Queue;
 use super::read::{DAY_SECONDS, Section, address_or_off, path, within};
 use crate::deploy::api::{self, Rate};
 use crate::deploy::queue::Policy;
+use crate::deploy::writer::{self, Price, ServerAddress};
 use crate::deploy::{run, worker};
 use crate::isolation::Mode;
 use crate::site::PrivateHost;
 use crate::source::git::{self, Credential};
 use crate::source::remote;
-use crate::syntax::Value;
-use crate::syntax::strict::{self, Expected, boolean, number, one_of, parsed, seconds};
+use crate::syntax::strict::{self, Expected, Report, boolean, number, one_of, parsed, seconds};
+use crate::syntax::{Data, Value};
 
 const GIB: u64 = 1 << 30;
 
@@ -155,7 +156,11 @@ pub(super) fn read_worker(
     section.set("build_seconds", total, seconds(1..=DAY_SECONDS));
 }
 
-pub(super) fn read_generate(section: Section<'_, '_, '_>, generate: &mut run::generate::Config) {
+pub(super) fn read_generate(
+    section: Section<'_, '_, '_>,
+    generate: &mut run::generate::Config,
+    report: &Report<'_>,
+) {
     let run::generate::Config {
         command,
         time,
@@ -164,6 +169,9 @@ pub(super) fn read_generate(section: Section<'_, '_, '_>, generate: &mut run::ge
         network,
         read,
         write,
+        model,
+        runs_max,
+        approve,
     } = generate;
     if let Some(words) = section.list("command", strict::text) {
         *command = words;
@@ -178,6 +186,99 @@ pub(super) fn read_generate(section: Section<'_, '_, '_>, generate: &mut run::ge
     if let Some(paths) = section.list("write", path) {
         *write = paths;
     }
+    within(section, "model", |section| {
+        read_model(section, model, report)
+    });
+    section.set("runs_max", runs_max, number(1..=1024));
+    section.set("approve", approve, boolean);
+    if model.url.is_some() && !command.is_empty() {
+        let why = "`generate.command` and `generate.model.url` exclude each other";
+        report.error(section.value(), why);
+    }
+}
+
+fn read_model(section: Section<'_, '_, '_>, model: &mut writer::Config, report: &Report<'_>) {
+    let writer::Config {
+        provider,
+        url,
+        model: name,
+        key_file,
+        proxy,
+        limits,
+        price_input,
+        price_output,
+        update,
+        owner_day,
+    } = model;
+    let writer::StepLimits {
+        steps,
+        corrections,
+        total,
+        request,
+        retries,
+        output_tokens,
+        read_bytes,
+        answer_bytes,
+    } = limits;
+    section.set("provider", provider, one_of(&writer::Provider::NAMES));
+    section.set("url", url, |value| server(value).map(Some));
+    section.set("model", name, strict::text);
+    section.set("key_file", key_file, |value| path(value).map(Some));
+    section.set("proxy", proxy, |value| server(value).map(Some));
+    section.set("steps_max", steps, number(1..=1000));
+    section.set("corrections_max", corrections, number(0..=100));
+    section.set("seconds", total, seconds(1..=DAY_SECONDS));
+    section.set("request_seconds", request, seconds(1..=3600));
+    section.set("retries_max", retries, number(0..=20));
+    section.set("output_tokens_max", output_tokens, number(256..=1_000_000));
+    section.set("read_bytes_max", read_bytes, number(1024..=1 << 30));
+    section.set("answer_bytes_max", answer_bytes, number(1024..=1 << 28));
+    section.set("price_input", price_input, amount);
+    section.set("price_output", price_output, amount);
+    section.set("tokens_max", &mut update.tokens, number(0..=1 << 50));
+    section.set("cost_max", &mut update.cost, amount);
+    section.set(
+        "owner_tokens_per_day",
+        &mut owner_day.tokens,
+        number(0..=1 << 50),
+    );
+    section.set("owner_cost_per_day", &mut owner_day.cost, amount);
+    let Some(url) = url else {
+        return;
+    };
+    if name.is_empty() {
+        report.error(
+            section.value(),
+            "`generate.model.model` is needed with `url`",
+        );
+    }
+    if key_file.is_some() && url.is_exposed() {
+        let why = "`generate.model.key_file` would be sent without TLS to another machine";
+        report.error(section.value(), why);
+    }
+    let has_price = price_input.0 > 0 || price_output.0 > 0;
+    if (update.cost.0 > 0 || owner_day.cost.0 > 0) && !has_price {
+        let why = "`generate.model.cost_max` and `owner_cost_per_day` need `price_input` and `price_output`";
+        report.error(section.value(), why);
+    }
+}
+
+/// Reads the address of a server.
+fn server(value: &Value) -> Result<ServerAddress, Expected> {
+    let text = strict::text(value)?;
+    // The text may contain a password.
+    text.parse()
+        .map_err(|invalid: writer::InvalidAddress| Expected::from(invalid.to_string()))
+}
+
+/// Reads an amount of money: a number or a text, with at most six decimals.
+fn amount(value: &Value) -> Result<Price, Expected> {
+    let text = match &value.data {
+        Data::Text(text) => text.to_string(),
+        Data::Number(number) => number.to_string(),
+        _ => return Err("an amount like 3 or 0.25".into()),
+    };
+    text.parse::<Price>().map_err(Expected::from)
 }
 
 pub(super) fn read_admin(section: Section<'_, '_, '_>, admin: &mut api::Config) {

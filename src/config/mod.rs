@@ -51,7 +51,7 @@ pub struct Config {
     pub builds: run::Limits,
     /// How the processes of builds are isolated.
     pub isolation: run::Isolation,
-    /// The command that writes `skill.md` for sites whose authors wrote none.
+    /// The command or model that writes `skill.md` for sites whose authors wrote none.
     pub generate: run::generate::Config,
     /// Where site records are, and how they are watched.
     pub sites: Sites,

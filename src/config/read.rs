@@ -86,7 +86,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         deploying::read_worker(section, worker, builds, isolation);
     });
     within(top, "generate", |section| {
-        deploying::read_generate(section, generate);
+        deploying::read_generate(section, generate, report);
     });
     read_sites(top, sites);
     within(top, "tls", |section| {

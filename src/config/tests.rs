@@ -33,7 +33,7 @@ fn known_keys(section: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_shipped_file_lists_every_key() {
-    let sections: [&[&str]; 18] = [
+    let sections: [&[&str]; 19] = [
         &[],
         &["service"],
         &["listen"],
@@ -45,6 +45,7 @@ fn the_shipped_file_lists_every_key() {
         &["specifications"],
         &["worker"],
         &["generate"],
+        &["generate", "model"],
         &["tls"],
         &["connections"],
         &["clients"],

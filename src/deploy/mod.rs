@@ -23,6 +23,8 @@
 //!   worker that lost its lease comes back: the store compares generation and epoch. Leases
 //!   only decide when another worker may try.
 //!
+//! A language model may write the skills of sites whose authors wrote none: see [`writer`].
+//!
 //! An update is given to workers at least once, not exactly once.
 //!
 //! The whole path of an update: `internals/architecture#an-update`.
@@ -38,6 +40,7 @@ mod status_id;
 mod timestamp;
 pub mod update;
 pub mod worker;
+pub mod writer;
 
 use std::sync::Arc;
 

@@ -170,12 +170,15 @@ impl State {
 // === impl Slot ===
 
 impl Slot {
-    /// Returns when another owner needs the slot: then the work stops and the slot is dropped.
-    pub async fn revoked(&self) {
+    /// Returns when another owner needs the slot: then the work stops and the slot is dropped. It
+    /// does not return after the slot was given back.
+    pub fn revoked(&self) -> impl Future<Output = ()> + use<> {
         let mut revoked = self.revoked.clone();
-        if revoked.wait_for(|revoked| *revoked).await.is_err() {
-            // The sender lives as long as the slot is held.
-            std::future::pending().await
+        async move {
+            if revoked.wait_for(|revoked| *revoked).await.is_err() {
+                // The sender lives as long as the slot is held.
+                std::future::pending().await
+            }
         }
     }
 }

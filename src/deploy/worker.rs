@@ -16,6 +16,7 @@
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts};
@@ -209,7 +210,7 @@ impl Worker {
         log::info!(target: "deploy", worker:% = worker.id.as_str(); "worker {} claims updates", worker.id.as_str());
         loop {
             // A notification that comes while we claim ends the next wait at once.
-            while let Some(owners) = worker.claimable(builds.len())
+            while let Some(owners) = worker.claimable(builds.len().saturating_sub(worker.writing()))
                 && let Some(claim) = worker.claim(owners).await
             {
                 let build = Arc::clone(&worker).build(claim, cancelled.clone());
@@ -299,6 +300,11 @@ impl Worker {
         Timestamp::of(self.stages.clock.now())
     }
 
+    /// Returns how many updates only write a skill, and hold no place.
+    fn writing(&self) -> usize {
+        self.stages.writing.load(Ordering::Relaxed)
+    }
+
     /// Returns the owners whose updates may be claimed while this many are claimed. When all slots
     /// are busy, updates of owners without a running update may still be claimed; see [`Slots`].
     fn claimable(&self, claimed: usize) -> Option<Owners> {
@@ -329,10 +335,11 @@ impl Worker {
             Ok(Ok(slot)) => {
                 let site = (self.find_site)(&project);
                 let (stop, stopped) = watch::channel(false);
-                let mut attempt = pin!(self.stages.run(claim, site, stopped, &mut steps));
+                let revoked = slot.revoked();
+                let mut attempt = pin!(self.stages.run(claim, site, slot, stopped, &mut steps));
                 tokio::select! {
                     ended = &mut attempt => ended,
-                    () = either(slot.revoked(), is_set(&mut cancelled)) => {
+                    () = either(revoked, is_set(&mut cancelled)) => {
                         // Sending fails only when the attempt has ended.
                         let _ = stop.send(true);
                         attempt.await

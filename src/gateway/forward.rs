@@ -489,23 +489,6 @@ mod tests {
     }
 
     #[test]
-    fn rfc_9113_8_2_3_fragments_of_cookies_become_one_field() {
-        for (fragments, expected) in [
-            (&[][..], &[][..]),
-            (&["a=1"], &["a=1"]),
-            (&["a=1", "b=2", "c=3"], &["a=1; b=2; c=3"]),
-        ] {
-            let mut request = RequestHeader::build("GET", b"/", None).unwrap();
-            for fragment in fragments {
-                request.append_header(header::COOKIE, *fragment).unwrap();
-            }
-            join_cookies(&mut request);
-            let joined: Vec<_> = request.headers.get_all(header::COOKIE).iter().collect();
-            assert_eq!(joined, expected);
-        }
-    }
-
-    #[test]
     fn a_cookie_for_all_sites_of_the_service_is_for_one_site() {
         for (cookie, expected) in [
             ("a=b; Domain=waypost.test; Path=/", "a=b; Path=/"),

@@ -291,35 +291,6 @@ mod tests {
     }
 
     /// Bytes that no encoder makes smaller, the same in each run.
-    #[test]
-    fn a_weight_is_read_in_thousandths() {
-        for (parameter, expected) in [
-            ("q=1", Some(WEIGHT_MAX)),
-            ("q=1.000", Some(WEIGHT_MAX)),
-            (" Q = 0.5 ", Some(500)),
-            ("q=0.25", Some(250)),
-            ("q=0.123", Some(123)),
-            ("q=0.0001", Some(1)),
-            ("q=0.", Some(0)),
-            ("q=0", Some(0)),
-            ("q=0.x", None),
-            ("q=2", None),
-            ("q=", None),
-            ("level=1", None),
-        ] {
-            assert_eq!(weight(parameter.as_bytes()), expected, "{parameter}");
-        }
-    }
-
-    #[test]
-    fn an_encoded_file_has_the_usual_suffix() {
-        let suffixes = Encoding::CODED.map(Encoding::suffix);
-        for suffix in [".br", ".zst", ".gz"] {
-            assert!(suffixes.contains(&suffix), "{suffixes:?}");
-        }
-        assert_eq!(Encoding::Identity.suffix(), "");
-    }
-
     fn noise() -> impl Iterator<Item = u8> {
         let mut state = 1_u32;
         std::iter::repeat_with(move || {

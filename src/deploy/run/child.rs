@@ -9,6 +9,7 @@
 //! | build | none | its mirror, its workspace | the files of its workspace |
 //! | specifications | the ports of the URLs | certificates | one file of the workspace |
 //! | command | only if configured | its input, configured files | its own directory |
+//! | model | sockets that the parent gives, to one host | its input, certificates | one file of the workspace |
 //!
 //! A repository that exhausts memory, recurses without end or crashes a parser ends its own build
 //! only; the gateway in the parent continues.
@@ -203,7 +204,10 @@ impl Launcher {
         let start = Start {
             subcommand: SUBCOMMAND,
             limits: self.limits.of(&order),
-            has_network: matches!(order, Order::Fetch(_) | Order::Specifications(_)),
+            has_network: matches!(
+                order,
+                Order::Fetch(_) | Order::Specifications(_) | Order::Model(_)
+            ),
             order: &order,
             sandbox,
             home,
@@ -236,6 +240,7 @@ pub fn serve() -> io::Result<()> {
         Order::Build(job) => prepare::prepare(job, parent),
         Order::Specifications(job) => specifications::fetch(job, parent),
         Order::Command(job) => generate::run(job, parent),
+        Order::Model(job) => generate::run_model(job, parent),
         Order::Probe => {}
     })
 }

@@ -217,7 +217,7 @@ impl Session {
             generate: None,
             workspace: self.workspace.path().to_owned(),
             cache: None,
-            skill_cache: None,
+            skill_files: None,
         };
         let sandbox = sandbox::of_build(&job, &self.workspace);
         let (order, home) = (Order::Build(Box::new(job)), self.workspace.home());

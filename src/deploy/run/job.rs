@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::generate;
+use super::generate::{self, SkillFiles};
 use super::workspace::Part;
 use crate::build::Options;
 use crate::deploy::record::Commit;
+use crate::deploy::writer::{self, Spent};
 use crate::error::chain;
 use crate::isolation::InForce;
 use crate::release::ReleaseId;
@@ -29,6 +30,8 @@ pub(super) enum Order {
     Specifications(SpecificationsJob),
     /// Runs the command that writes a skill.
     Command(CommandJob),
+    /// Has a language model write a skill.
+    Model(Box<writer::Job>),
     /// Only reports which restrictions are in force.
     Probe,
 }
@@ -79,14 +82,14 @@ pub(super) struct BuildJob {
     pub(super) keep_going: bool,
     /// Whether the parent fetches specifications that are named by URL.
     pub(super) has_specifications: bool,
-    /// The command that writes the `skill.md` of this site, if there is one.
+    /// The writer of the `skill.md` of this site, if there is one.
     pub(super) generate: Option<generate::Config>,
     /// The directory of the update.
     pub(super) workspace: PathBuf,
     /// Where the cache of the last build is; `None` if no build follows.
     pub(super) cache: Option<PathBuf>,
-    /// The cached output of the command, if there is one.
-    pub(super) skill_cache: Option<PathBuf>,
+    /// What is kept of the writer.
+    pub(super) skill_files: Option<SkillFiles>,
 }
 
 /// The source of a release.
@@ -165,8 +168,12 @@ pub enum Event {
     Fetched(Box<str>),
     /// These specifications are needed; the process waits for an answer.
     Specifications(Vec<Box<str>>),
-    /// The input of the command is written; the process waits for an answer.
-    Command,
+    /// The input of the writer is written; the process waits for an answer.
+    Write,
+    /// A model needs a connection to its server; the process waits for it.
+    Connect,
+    /// What a model has cost until now.
+    Spent(Spent),
     /// A process that was started to answer another one has done so; its last event.
     Done,
     /// The result of a build from a directory of this machine.
@@ -176,11 +183,13 @@ pub enum Event {
         /// Whether authors made mistakes for which nothing is published.
         has_errors: bool,
     },
-    /// A release is in the workspace. This is the last event, unless a command still writes its
+    /// A release is in the workspace. This is the last event, unless a writer still writes its
     /// skill.
     Prepared(Prepared),
-    /// The command made no other release, for this reason; the last event.
+    /// The writer made no other release, for this reason; the last event.
     SkillStays(String),
+    /// The text of the writer waits for approval; the last event.
+    SkillWaits,
     /// There is no release; the last event.
     Stopped(Stopped),
     /// Which restrictions are in force; the first event.
@@ -196,7 +205,7 @@ pub struct Prepared {
     pub part: Part,
     /// A sentence about the content of the release.
     pub summary: String,
-    /// Whether a command now writes a better `skill.md`, for another release.
+    /// Whether a writer now writes a better `skill.md`, for another release.
     pub skill_pending: bool,
 }
 
@@ -214,7 +223,7 @@ pub enum Step {
     Put,
     /// The release becomes the current one.
     Promote,
-    /// A command writes a `skill.md`, because no author wrote one.
+    /// A command or a model writes a `skill.md`, because no author wrote one.
     Generate,
 }
 

@@ -21,13 +21,14 @@
 //!   release of the same or a higher fence before the build begins, the generation is raised
 //!   above it. If a newer release is promoted during the build, it stays and the update has
 //!   succeeded.
-//! * R4: if a command writes the `skill.md` ([`generate`]), its release is a second promotion of
-//!   the same update. It has the next generation, which is taken before the first promotion.
-//!   Until then, and if the command fails, the first release stays. A newer update does not wait
-//!   for the command: it stops the command.
+//! * R4: if a command or a model writes the `skill.md` ([`generate`]), its release is a second
+//!   promotion of the same update. It has the next generation, which is taken before the first
+//!   promotion. Until then, and if the writer fails, the first release stays. While the writer
+//!   runs, the update holds no place of the worker. A newer update does not wait for the writer:
+//!   it stops the writer.
 //! * R5: documentation with an error in any page is not published; see [`build`](crate::build).
 //!
-//! **Limits:** if the lease is lost or released while the command runs, the update repeats all
+//! **Limits:** if the lease is lost or released while the writer runs, the update repeats all
 //! steps.
 
 mod cache;
@@ -46,6 +47,7 @@ mod workspace;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -70,6 +72,7 @@ use workspace::{NAVIGATION, PREVIOUS, Workspace};
 
 pub use child::{Isolation, LaunchError, Launcher, Limits};
 pub use directory::{Build, BuildError, Built, BuiltRelease, Place, Session};
+pub use generate::{SkillFiles, WaitingSkill};
 pub use job::{Event, Prepared, Step, Stopped};
 pub use quota::{ProjectsOf, Quota};
 pub use workspace::{Part, clear_leftovers};
@@ -95,8 +98,12 @@ pub struct Stages {
     pub specifications: remote::Config,
     /// Starts the processes of builds.
     pub launcher: Launcher,
-    /// The command that may write a `skill.md` where authors wrote none.
+    /// The command or model that may write a `skill.md` where authors wrote none.
     pub generate: generate::Config,
+    /// How many writers may run at once.
+    pub writers: Arc<Slots>,
+    /// How many updates only write a skill, or wait for that.
+    pub writing: Arc<AtomicUsize>,
     /// The time of day.
     pub clock: Clock,
     /// Makes this node serve a promoted release at once; `None` if this process serves nothing.
@@ -133,10 +140,15 @@ struct Update {
     /// No other update uses the mirror.
     mirror: Mirror,
     workspace: Arc<Workspace>,
-    /// Where the caches of the build and of the command are kept.
+    /// Where the cache of the build is kept.
     cache: PathBuf,
-    skill_cache: PathBuf,
+    /// What is kept of the writer.
+    skill_files: SkillFiles,
 }
+
+/// An update that only writes a skill, or waits for that. It holds no place of the worker.
+#[derive(Debug)]
+struct Writing(Arc<AtomicUsize>);
 
 /// The releases of the project that the store has.
 #[derive(Debug, Default)]
@@ -145,6 +157,26 @@ struct Prior {
     inventory: Option<Inventory>,
     /// The inventory of the first release of this update, once it is put.
     first: OnceLock<Inventory>,
+}
+
+/// How many updates may wait until their writer runs: each has a process of its build.
+const WRITERS_WAITING_MAX: usize = 16;
+
+// === impl Writing ===
+
+impl Writing {
+    /// Returns `None` if too many run or wait.
+    fn begin(stages: &Stages) -> Option<Self> {
+        let counted = Self(Arc::clone(&stages.writing));
+        let before = counted.0.fetch_add(1, Ordering::Relaxed);
+        (before < stages.generate.runs_max + WRITERS_WAITING_MAX).then_some(counted)
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 // === impl Stages ===
@@ -156,7 +188,8 @@ impl Stages {
 
     /// Carries out one attempt of an update and records in the queue how it ended.
     ///
-    /// `stop` becomes true when the process must shut down; the lease is then released.
+    /// `place` is given back as soon as only the writer of a skill runs. `stop` becomes true when
+    /// the process must shut down; the lease is then released.
     ///
     /// # Errors
     ///
@@ -165,6 +198,7 @@ impl Stages {
         &self,
         mut claim: Claim,
         site: Option<Arc<Site>>,
+        place: Slot,
         stop: watch::Receiver<bool>,
         steps: &mut Vec<(Step, Duration)>,
     ) -> Result<Ended, QueueError> {
@@ -182,7 +216,7 @@ impl Stages {
             Err(stopped) => return self.stopped(claim, stopped).await,
         };
         let workspace = Arc::clone(&update.workspace);
-        let mut monitor = BuildMonitor::new(self, &workspace, claim.clone(), stop);
+        let mut monitor = BuildMonitor::new(self, &workspace, claim.clone(), place, stop);
         let ended = self.publish(claim, &site, &update, &mut monitor).await;
         steps.append(&mut monitor.end().await);
         // Removing a workspace takes time.
@@ -225,7 +259,7 @@ impl Stages {
             );
             Ok(Update {
                 cache: absolute(cache),
-                skill_cache: absolute(git.mirrors.join(format!("{project}.skill"))),
+                skill_files: SkillFiles::of(&git.mirrors, &site.project),
                 site,
                 repository,
                 commit_before,
@@ -266,7 +300,7 @@ impl Stages {
     fn build_order(&self, update: &Update, commit: Box<str>) -> (BuildJob, Sandbox) {
         // A private site serves no skill.
         let is_public = update.site.visibility == Visibility::Public;
-        let writes = is_public && !self.generate.command.is_empty();
+        let writes = is_public && self.generate.has_writer();
         let job = BuildJob {
             source: Source::Mirror {
                 git: self.git_without_credentials(),
@@ -285,7 +319,7 @@ impl Stages {
             generate: writes.then(|| self.generate.clone()),
             workspace: update.workspace.path().to_owned(),
             cache: Some(update.cache.clone()),
-            skill_cache: Some(update.skill_cache.clone()),
+            skill_files: Some(update.skill_files.clone()),
         };
         let sandbox = sandbox::of_build(&job, &update.workspace);
         (job, sandbox)

@@ -2,8 +2,7 @@
 //!
 //! It has no network, and can read nothing but its mirror and its workspace. It reports its
 //! progress as [`Event`]s and may block; the parent enforces the time limits, fetches the
-//! specifications that are named by URL, runs the command that writes a skill, and puts the
-//! release.
+//! specifications that are named by URL, runs the writer of a skill, and puts the release.
 
 use std::convert::Infallible;
 use std::fs;
@@ -11,14 +10,16 @@ use std::time::Instant;
 
 use super::cache::BuildCache;
 use super::child::Parent;
-use super::generate::Task;
+use super::generate::{Task, WriteError};
 use super::job::{BuildJob, Event, Prepared, Source, Step, Stopped};
 use super::workspace::{
-    self, CACHE, COMMAND_INPUT, COMMAND_OUTPUT, NAVIGATION, PREVIOUS, Part, SKILL, SPECIFICATIONS,
+    self, CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_REFUSED, SPECIFICATIONS,
+    WRITER_INPUT, WRITER_OUTPUT,
 };
 use crate::build::{Built, Input, Previous, PreviousRelease, build_after};
 use crate::diagnostic::{Diagnostic, count};
 use crate::docs::page::Pages;
+use crate::release::site::SEARCH_FILE;
 use crate::release::{Inventory, Item, Release, ReleaseFile};
 use crate::skills::Age;
 use crate::source::remote::Remote;
@@ -30,7 +31,7 @@ struct Made<'j> {
     prepared: Prepared,
     /// The inventory of the release that the store has.
     previous: Option<Inventory>,
-    /// The task of the command, if it must run now.
+    /// The task of the writer, if it must run now.
     task: Option<Task<'j>>,
 }
 
@@ -44,10 +45,11 @@ pub(super) fn prepare(job: &BuildJob, parent: &mut Parent<'_>) {
     let first = made.prepared.release;
     if let Some(task) = made.task {
         parent.report(Event::Step(Step::Generate));
-        let last = match rebuild_with_skill(job, &task, made.built, made.previous.as_ref(), parent)
-        {
-            Ok(prepared) if prepared.release != first => Event::Prepared(prepared),
-            Ok(_) => Event::SkillStays("the command wrote the same".to_owned()),
+        let previous = made.previous.as_ref();
+        let last = match rebuild_with_skill(job, &task, made.built, previous, parent) {
+            Ok(Some(prepared)) if prepared.release != first => Event::Prepared(prepared),
+            Ok(Some(_)) => Event::SkillStays("the writer wrote the same".to_owned()),
+            Ok(None) => Event::SkillWaits,
             Err(why) => Event::SkillStays(why),
         };
         parent.report(last);
@@ -61,16 +63,20 @@ fn attempt<'j>(job: &'j BuildJob, parent: &mut Parent<'_>) -> Result<Made<'j>, S
     let previous = previous(job);
     let mut built = build(job, &input, previous.as_ref(), parent)?;
     let mut task = task(job, input, &built);
-    if let Some((kept, age)) = task.as_ref().and_then(Task::kept) {
+    if let Some((kept, age)) = task.as_mut().and_then(Task::kept) {
         let why = match age {
-            Age::Now => "the input of the command has not changed; its last output is used",
-            Age::Earlier => "the last output of the command stays until it has written another one",
+            Age::Now => "the input of the writer has not changed; its last output is used",
+            Age::Earlier => "the last output of the writer stays until it has written another one",
         };
         parent.report(Event::Line(format!("generate: {why}")));
         built = built.with_skill(kept);
         if age == Age::Now {
             task = None;
         }
+    }
+    if let Some(why) = task.as_ref().and_then(Task::stands) {
+        parent.report(Event::Line(format!("generate: {why}")));
+        task = None;
     }
     parent.report(Event::Step(Step::Put));
     write(job, Part::First, &built.release, previous.as_ref(), None)?;
@@ -101,41 +107,63 @@ fn previous(job: &BuildJob) -> Option<Inventory> {
     Inventory::parse(&bytes).ok()
 }
 
-/// Returns the task of the command: to write a better skill than the generated one.
+/// Returns the task of the writer: to write a better skill than the generated one.
 fn task<'j>(job: &'j BuildJob, input: Input, built: &Built) -> Option<Task<'j>> {
     let config = job.generate.as_ref()?;
     let skill = built.generated()?;
     let name = &*built.report.skills.first()?.slug;
-    let (articles, cache) = (&built.articles, job.skill_cache.clone());
-    Some(Task::new(config, input.docs, name, skill, articles, cache))
+    let (articles, files) = (&built.articles, job.skill_files.clone());
+    Some(Task::new(
+        config,
+        &input.docs,
+        (name, skill),
+        articles,
+        files,
+    ))
 }
 
-/// Has the command run, and prepares the release with its output.
+/// Has the writer run, and prepares the release with its text; `None` if the text waits for
+/// approval.
 fn rebuild_with_skill(
     job: &BuildJob,
     task: &Task<'_>,
     built: Built,
     previous: Option<&Inventory>,
     parent: &mut Parent<'_>,
-) -> Result<Prepared, String> {
+) -> Result<Option<Prepared>, String> {
     let since = Instant::now();
     let file = |name: &str| job.workspace.join(name);
-    let give = task.give(&file(COMMAND_INPUT));
-    give.map_err(|error| format!("write the input of the command: {error}"))?;
-    parent.ask(Event::Command);
-    let written = task.take(&file(COMMAND_OUTPUT), &file(SKILL));
-    let written = written.map_err(|error| error.to_string())?;
+    let index = built.release.file(SEARCH_FILE);
+    let index = index.map(|file| file.bytes.clone()).unwrap_or_default();
+    let give = task.give(&file(WRITER_INPUT), (&file(SEARCH_INDEX), &index));
+    give.map_err(|error| format!("write the input of the writer: {error}"))?;
+    drop(index);
+    // The writer may take minutes.
+    let built = built.without_content();
+    parent.ask(Event::Write);
+    let written = task.take(&file(WRITER_OUTPUT), &file(SKILL));
+    let written = written.map_err(|error: WriteError| {
+        task.refuse(&error, &file(SKILL_REFUSED));
+        error.to_string()
+    })?;
     parent.report(Event::Line(format!(
-        "generate: the command wrote skill {} of {} characters ({} ms)",
-        written.slug.as_str(),
-        written.text.chars().count(),
+        "generate: {} wrote skill {} of {} characters ({} ms)",
+        task.config.writer_name(),
+        written.skill.slug.as_str(),
+        written.skill.text.chars().count(),
         since.elapsed().as_millis(),
     )));
+    for line in written.lines {
+        parent.report(Event::Line(line));
+    }
+    if task.config.approve {
+        return Ok(None);
+    }
     let first = built.release.inventory().clone();
-    let built = built.with_skill(written);
+    let built = built.with_skill(written.skill);
     write(job, Part::Second, &built.release, previous, Some(&first))
         .map_err(|stopped| stopped.summary)?;
-    Ok(prepared(&built, Part::Second))
+    Ok(Some(prepared(&built, Part::Second)))
 }
 
 /// Writes a release into the workspace.

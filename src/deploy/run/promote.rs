@@ -1,5 +1,6 @@
 //! Promotion: a release in the store becomes the release that is served.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -7,7 +8,7 @@ use super::fetch::short;
 use super::job::{Order, Prepared, Step, Stopped};
 use super::monitor::{BuildMonitor, BuildResult};
 use super::quota::Exceeded;
-use super::workspace::{CACHE, Part, SKILL};
+use super::workspace::{CACHE, Part, SKILL, SKILL_REFUSED};
 use super::{Ended, Prior, Stages, Update, blocking, fence};
 use crate::deploy::Timestamp;
 use crate::deploy::queue::{Claim, Held, Outcome, Progress, QueueError};
@@ -33,6 +34,13 @@ enum PutFailure {
     Exceeded(#[from] Exceeded),
 }
 
+/// Moves a file that a process has written to the place where the next update reads it.
+fn keep(update: &Update, name: &str, place: &Path) {
+    if let Err(error) = update.workspace.take(name, place) {
+        log::warn!(target: "deploy", "write {}: {error}", place.display());
+    }
+}
+
 /// Returns the line of the record about releases that were removed to make room.
 fn removed_line(removed: usize) -> String {
     format!(
@@ -44,7 +52,7 @@ fn removed_line(removed: usize) -> String {
 impl Stages {
     /// Fetches, builds and promotes a release.
     ///
-    /// If a command writes a skill, the same follows for the release with this skill.
+    /// If a writer writes a skill, the same follows for the release with this skill.
     pub(super) async fn publish(
         &self,
         mut claim: Claim,
@@ -99,9 +107,15 @@ impl Stages {
             return Ok(Ended::Lost);
         }
         if skill_pending {
-            // The update is visible; other builds need not wait for the command.
-            monitor.set_turn(None);
-            let replaced = match monitor.next().await? {
+            // The update is visible; other updates need not wait for the writer.
+            let next = match monitor.begin_writing() {
+                true => monitor.next().await?,
+                false => BuildResult::SkillStays(
+                    "too many skills are being written; the next update asks again".to_owned(),
+                ),
+            };
+            let mut is_waiting = false;
+            let replaced = match next {
                 BuildResult::Prepared(written) => {
                     match self.put(update, &written, &prior, monitor).await? {
                         Ok(()) => {
@@ -113,7 +127,15 @@ impl Stages {
                         Err(unput) => return self.end_without_release(claim, unput).await,
                     }
                 }
-                BuildResult::SkillStays(why) => Err(why),
+                BuildResult::SkillStays(why) => {
+                    keep(update, SKILL_REFUSED, &update.skill_files.refused);
+                    Err(why)
+                }
+                BuildResult::SkillWaits => {
+                    keep(update, SKILL, &update.skill_files.waiting);
+                    is_waiting = true;
+                    Err("the new one waits for approval".to_owned())
+                }
                 BuildResult::Stopped(stopped) => Err(stopped.summary),
                 BuildResult::Killed(why) => Err(why),
                 unfinished => return self.end_without_release(claim, unfinished).await,
@@ -123,8 +145,13 @@ impl Stages {
                     // The update has been visible since its first release was served.
                     published.release = replacement.release;
                     published.summary = replacement.summary;
-                    "generate: the new skill.md of the command is published".to_owned()
+                    let name = self.generate.writer_name();
+                    format!("generate: the new skill.md of {name} is published")
                 }
+                Err(_waiting) if is_waiting => format!(
+                    "generate: the new skill.md waits for approval: waypost skill approve {}",
+                    claim.project().as_str()
+                ),
                 Err(why) => format!("generate: the skill.md that is published stays: {why}"),
             };
             if self.record_line(&claim, line).await? == Held::Lost {
@@ -152,6 +179,7 @@ impl Stages {
             | BuildResult::Done
             | BuildResult::Prepared(_)
             | BuildResult::SkillStays(_)
+            | BuildResult::SkillWaits
             | BuildResult::ShuttingDown => {
                 let summary =
                     "released: another owner's update goes first, or the worker is shutting down"
@@ -219,11 +247,9 @@ impl Stages {
         }
         let (name, place) = match part {
             Part::First => (CACHE, &update.cache),
-            Part::Second => (SKILL, &update.skill_cache),
+            Part::Second => (SKILL, &update.skill_files.kept),
         };
-        if let Err(error) = update.workspace.take(name, place) {
-            log::warn!(target: "deploy", "write {}: {error}", place.display());
-        }
+        keep(update, name, place);
         // Recorded before the promotion writes its own lines.
         if monitor.record().await? == Held::Lost {
             return Ok(Err(BuildResult::LeaseLost));

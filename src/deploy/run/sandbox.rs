@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::generate;
+use super::generate::{self, SkillFiles};
 use super::job::{BuildJob, FetchJob, Source, SpecificationsJob};
 use super::workspace::{
-    CACHE, COMMAND_INPUT, COMMAND_OUTPUT, NAVIGATION, PREVIOUS, Part, SKILL, SPECIFICATIONS,
-    Workspace,
+    CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_REFUSED, SPECIFICATIONS,
+    WRITER_INPUT, WRITER_OUTPUT, Workspace,
 };
+use crate::deploy::writer;
 use crate::isolation::{Network, Sandbox, program_root};
 use crate::source::directory;
 use crate::source::git::Address;
@@ -34,11 +35,11 @@ pub(super) fn of_fetch(job: &FetchJob, address: &Address, workspace: &Workspace)
 /// Returns the sandbox of a process that builds: it reads its source, and changes the files of its
 /// workspace.
 pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Sandbox {
-    let mut read: Vec<_> = [PREVIOUS, NAVIGATION, SPECIFICATIONS, COMMAND_OUTPUT]
+    let mut read: Vec<_> = [PREVIOUS, NAVIGATION, SPECIFICATIONS, WRITER_OUTPUT]
         .map(|name| workspace.file(name))
         .into();
     read.extend(job.cache.clone());
-    read.extend(job.skill_cache.clone());
+    read.extend(job.skill_files.iter().flat_map(SkillFiles::paths));
     let mut execute = Vec::new();
     match &job.source {
         Source::Mirror { git, mirror, .. } => {
@@ -55,7 +56,9 @@ pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Sandbox {
         second.content(),
         CACHE,
         SKILL,
-        COMMAND_INPUT,
+        SKILL_REFUSED,
+        WRITER_INPUT,
+        SEARCH_INDEX,
     ];
     Sandbox {
         read,
@@ -86,14 +89,24 @@ pub(super) fn of_command(config: &generate::Config, workspace: &Workspace) -> Sa
     let mut own = vec![workspace.home()];
     own.extend(config.write.iter().cloned());
     Sandbox {
-        read: vec![workspace.file(COMMAND_INPUT)],
+        read: vec![workspace.file(WRITER_INPUT)],
         execute: config.named_files().chain(config.read.clone()).collect(),
-        write: vec![workspace.file(COMMAND_OUTPUT)],
+        write: vec![workspace.file(WRITER_OUTPUT)],
         own,
         network: match config.network {
             true => Network::Any,
             false => Network::None,
         },
+    }
+}
+
+/// Returns the sandbox of a process that asks a language model: it opens no socket itself.
+pub(super) fn of_model(job: &writer::Job) -> Sandbox {
+    Sandbox {
+        read: vec![job.material.clone(), job.index.clone()],
+        write: vec![job.output.clone()],
+        network: Network::None,
+        ..Sandbox::new()
     }
 }
 

@@ -9,10 +9,10 @@
 //! | `previous`, `navigation` | parent: of the release that is served | build |
 //! | `specifications` | specifications | build |
 //! | `inventory`, `content` | build: the release | parent |
-//! | `inventory-2`, `content-2` | build: the release with the skill of a command | parent |
-//! | `cache`, `skill` | build: what the next build may use | parent |
-//! | `command-input` | build | command |
-//! | `command-output` | command | build |
+//! | `inventory-2`, `content-2` | build: the release with the skill of a writer | parent |
+//! | `cache`, `skill`, `skill-refused` | build: what the next build may use | parent |
+//! | `writer-input`, `search-index` | build | command, model |
+//! | `writer-output` | command, model | build |
 //! | `home/` | fetch: the keys of ssh; command: anything | the same |
 
 use std::collections::{BTreeMap, HashSet};
@@ -34,17 +34,21 @@ pub(super) const NAVIGATION: &str = "navigation";
 pub(super) const SPECIFICATIONS: &str = "specifications";
 pub(super) const CACHE: &str = "cache";
 pub(super) const SKILL: &str = "skill";
-pub(super) const COMMAND_INPUT: &str = "command-input";
-pub(super) const COMMAND_OUTPUT: &str = "command-output";
+pub(super) const SKILL_REFUSED: &str = "skill-refused";
+pub(super) const WRITER_INPUT: &str = "writer-input";
+pub(super) const WRITER_OUTPUT: &str = "writer-output";
+pub(super) const SEARCH_INDEX: &str = "search-index";
 const HOME: &str = "home";
-const FILES: [&str; 11] = [
+const FILES: [&str; 13] = [
     PREVIOUS,
     NAVIGATION,
     SPECIFICATIONS,
     CACHE,
     SKILL,
-    COMMAND_INPUT,
-    COMMAND_OUTPUT,
+    SKILL_REFUSED,
+    WRITER_INPUT,
+    WRITER_OUTPUT,
+    SEARCH_INDEX,
     Part::First.inventory(),
     Part::First.content(),
     Part::Second.inventory(),
@@ -67,7 +71,7 @@ pub(super) struct Workspace {
 pub enum Part {
     /// The release of the documentation.
     First,
-    /// The release with the skill that a command has written.
+    /// The release with the skill that a writer has written.
     Second,
 }
 

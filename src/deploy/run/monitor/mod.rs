@@ -5,15 +5,17 @@
 //! enforced here too: a process that takes too much is killed, with every process that it has
 //! started.
 
+mod writing;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use super::child::Running;
-use super::job::{CommandJob, Event, Order, Prepared, SpecificationsJob, Step, Stopped};
-use super::workspace::{COMMAND_INPUT, COMMAND_OUTPUT, SPECIFICATIONS, Workspace};
-use super::{Stages, blocking, sandbox, until_set};
+use super::job::{Event, Order, Prepared, SpecificationsJob, Step, Stopped};
+use super::workspace::{SPECIFICATIONS, Workspace};
+use super::{Stages, Writing, blocking, generate, sandbox, until_set};
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
 use crate::deploy::record::{Commit, printable};
 use crate::deploy::slots::Slot;
@@ -31,8 +33,14 @@ pub(super) struct BuildMonitor<'s> {
     claim: Claim,
     stop: watch::Receiver<bool>,
     running: Option<Running>,
+    /// The place of the update among those of the worker, until only the writer of a skill runs.
+    place: Option<Slot>,
     /// The slot of the build, while there is one.
     turn: Option<Slot>,
+    /// Whether only the writer of a skill runs.
+    writing: Option<Writing>,
+    /// The model that writes a skill, while it runs.
+    model: Option<generate::Running>,
     began: Instant,
     lines: Vec<String>,
     commit: Option<Commit>,
@@ -54,6 +62,8 @@ pub(super) enum BuildResult {
     Done,
     /// The release with the generated skill remains current, for this reason.
     SkillStays(String),
+    /// The text of the writer waits for approval.
+    SkillWaits,
     /// There is no release.
     Stopped(Stopped),
     /// The process ran out of time or was killed, as this sentence says.
@@ -71,6 +81,7 @@ impl<'s> BuildMonitor<'s> {
         stages: &'s Stages,
         workspace: &'s Workspace,
         claim: Claim,
+        place: Slot,
         stop: watch::Receiver<bool>,
     ) -> Self {
         Self {
@@ -79,7 +90,10 @@ impl<'s> BuildMonitor<'s> {
             claim,
             stop,
             running: None,
+            place: Some(place),
             turn: None,
+            writing: None,
+            model: None,
             began: Instant::now(),
             lines: Vec::new(),
             commit: None,
@@ -159,6 +173,15 @@ impl<'s> BuildMonitor<'s> {
         self.turn = turn;
     }
 
+    /// Gives all slots back: the update is visible, and only the writer of a skill runs. Returns
+    /// `false` if too many writers run or wait already.
+    pub(super) fn begin_writing(&mut self) -> bool {
+        self.turn = None;
+        self.place = None;
+        self.writing = Writing::begin(self.stages);
+        self.writing.is_some()
+    }
+
     /// Adds a line to the record.
     pub(super) fn line(&mut self, line: String) {
         self.lines.push(line);
@@ -187,8 +210,13 @@ impl<'s> BuildMonitor<'s> {
                             return Ok(end);
                         }
                     }
-                    Ok(Some(Event::Command)) => {
-                        if let Some(end) = Box::pin(self.run_command()).await? {
+                    Ok(Some(Event::Write)) => {
+                        if let Some(end) = Box::pin(self.run_writer()).await? {
+                            return Ok(end);
+                        }
+                    }
+                    Ok(Some(Event::Connect)) => {
+                        if let Some(end) = self.connect().await? {
                             return Ok(end);
                         }
                     }
@@ -242,24 +270,6 @@ impl<'s> BuildMonitor<'s> {
         };
         let sandbox = sandbox::of_specifications(&job);
         self.help(Order::Specifications(job), sandbox).await
-    }
-
-    /// Runs the command whose input the process of the build has written, and lets it go on.
-    async fn run_command(&mut self) -> Result<Option<BuildResult>, QueueError> {
-        let user = self.stages.launcher.process.user;
-        if let Err(error) = self.workspace.clear_home(user) {
-            let stopped = Stopped::of_machine("make a directory for the command", &error);
-            return Ok(Some(BuildResult::SkillStays(stopped.summary)));
-        }
-        let config = self.stages.generate.clone();
-        let sandbox = sandbox::of_command(&config, self.workspace);
-        let job = CommandJob {
-            config,
-            input: self.workspace.file(COMMAND_INPUT),
-            output: self.workspace.file(COMMAND_OUTPUT),
-            home: self.workspace.home(),
-        };
-        self.help(Order::Command(job), sandbox).await
     }
 
     /// Runs another process while the process of the build waits.
@@ -323,7 +333,8 @@ impl<'s> BuildMonitor<'s> {
             Event::Done => return Some(BuildResult::Done),
             // Asked for with its own answer, or only for other readers.
             Event::Specifications(_)
-            | Event::Command
+            | Event::Write
+            | Event::Connect
             | Event::Report { .. }
             | Event::InForce(_) => {}
             // The step ends when the release is in the store.
@@ -334,6 +345,15 @@ impl<'s> BuildMonitor<'s> {
             Event::SkillStays(why) => {
                 self.end_step();
                 return Some(BuildResult::SkillStays(printable(&why)));
+            }
+            Event::SkillWaits => {
+                self.end_step();
+                return Some(BuildResult::SkillWaits);
+            }
+            Event::Spent(spent) => {
+                if let Some(model) = &mut self.model {
+                    model.spent = spent;
+                }
             }
             Event::Stopped(mut stopped) => {
                 stopped.summary = printable(&stopped.summary);
@@ -359,12 +379,14 @@ impl<'s> BuildMonitor<'s> {
         let (step, took) = (self.step, self.step_since.elapsed());
         let is_full = step != Step::Fetch && self.workspace.bytes() > limits.output_bytes;
         if step == Step::Generate {
+            let generate = &self.stages.generate;
             if is_full {
-                let why = format!("the command wrote more than {} bytes", limits.output_bytes);
+                let bytes = limits.output_bytes;
+                let why = format!("{} wrote more than {bytes} bytes", generate.writer_name());
                 return Some(BuildResult::SkillStays(why));
             }
-            let limit = self.stages.generate.time;
-            let late = format!("the command did not finish within {} s", limit.as_secs());
+            let (name, limit) = (generate.writer_name(), generate.time());
+            let late = format!("{name} did not finish within {} s", limit.as_secs());
             return (took > limit).then_some(BuildResult::SkillStays(late));
         }
         if is_full {

@@ -1,0 +1,213 @@
+//! What is kept of the writer of a project, beside the mirrors.
+//!
+//! | file | contains |
+//! |---|---|
+//! | `{project}.skill` | the last accepted text, which is published |
+//! | `{project}.skill-waiting` | a text that waits for approval |
+//! | `{project}.skill-refused` | why the writer is not asked again for the same documentation |
+//!
+//! The first line names the digest of the documentation. The digest of the rest stands there too, so
+//! a file that a power failure has left incomplete is not used.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Kept;
+use crate::digest::Digest;
+use crate::site::ProjectId;
+
+/// The longest file that is read, in bytes.
+const BYTES_MAX: u64 = 8 << 20;
+
+/// The files of a project.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SkillFiles {
+    /// The last accepted text.
+    pub kept: PathBuf,
+    /// The text that waits for approval.
+    pub waiting: PathBuf,
+    /// Why the writer is not asked again.
+    pub refused: PathBuf,
+}
+
+/// A text that waits for approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingSkill {
+    /// The file that would be published, with a placeholder for the address of the site.
+    pub text: String,
+    /// How it differs from the accepted text, as lines.
+    pub changes: Vec<String>,
+}
+
+// === impl SkillFiles ===
+
+impl SkillFiles {
+    /// Returns the files of a project; `mirrors` is the directory of the mirrors.
+    #[must_use]
+    pub fn of(mirrors: &Path, project: &ProjectId) -> Self {
+        let mirrors = std::path::absolute(mirrors).unwrap_or_else(|_no_directory| mirrors.into());
+        let file = |kind: &str| mirrors.join(format!("{}.{kind}", project.as_str()));
+        Self {
+            kept: file("skill"),
+            waiting: file("skill-waiting"),
+            refused: file("skill-refused"),
+        }
+    }
+
+    /// Returns all paths.
+    pub(in crate::deploy::run) fn paths(&self) -> [PathBuf; 3] {
+        [
+            self.kept.clone(),
+            self.waiting.clone(),
+            self.refused.clone(),
+        ]
+    }
+
+    pub(super) fn kept_bytes(&self) -> Option<Vec<u8>> {
+        read(&self.kept)
+    }
+
+    pub(super) fn waiting_bytes(&self) -> Option<Vec<u8>> {
+        read(&self.waiting)
+    }
+
+    /// Returns why the writer is not asked again for this documentation.
+    pub(super) fn refusal_of(&self, input: &str) -> Option<String> {
+        let bytes = read(&self.refused)?;
+        let (refused, why) = without_head(&bytes)?;
+        (refused == input).then(|| String::from_utf8_lossy(why).into_owned())
+    }
+
+    /// Returns the text that waits for approval; `None` if there is none.
+    #[must_use]
+    pub fn waiting(&self) -> Option<WaitingSkill> {
+        let text = |bytes: &[u8]| {
+            let (_, body) = without_head(bytes)?;
+            let kept: Kept = serde_json::from_slice(body).ok()?;
+            Some(kept.text)
+        };
+        let waiting = text(&self.waiting_bytes()?)?;
+        let kept = self.kept_bytes().and_then(|bytes| text(&bytes));
+        let changes = super::diff::lines(
+            &kept.unwrap_or_default(),
+            &waiting,
+            crate::discovery::BASE_URL_PLACEHOLDER,
+        );
+        Some(WaitingSkill {
+            text: waiting,
+            changes,
+        })
+    }
+
+    /// Accepts the text that waits: the next update publishes it. Returns `false` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system.
+    pub fn approve(&self) -> io::Result<bool> {
+        if self.waiting().is_none() {
+            return Ok(false);
+        }
+        fs::rename(&self.waiting, &self.kept)?;
+        Ok(true)
+    }
+
+    /// Rejects the text that waits: the writer is not asked again until the documentation changes.
+    /// Returns `false` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system.
+    pub fn reject(&self) -> io::Result<bool> {
+        let Some(bytes) = self.waiting_bytes() else {
+            return Ok(false);
+        };
+        let Some((input, _)) = without_head(&bytes) else {
+            return Ok(false);
+        };
+        let partial = self.refused.with_extension("partial");
+        fs::write(
+            &partial,
+            refusal_for(input, "an operator rejected the text"),
+        )?;
+        fs::rename(&partial, &self.refused)?;
+        fs::remove_file(&self.waiting)?;
+        Ok(true)
+    }
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let found = fs::metadata(path).ok()?;
+    let is_short = found.is_file() && found.len() <= BYTES_MAX;
+    is_short.then(|| fs::read(path).ok()).flatten()
+}
+
+/// Puts the first line before the content of a file.
+pub(super) fn with_head(input: &Digest, body: &[u8]) -> Vec<u8> {
+    head(&input.to_string(), body)
+}
+
+fn head(input: &str, body: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("{input} {}\n", Digest::of(body)).into_bytes();
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// Returns the file that says why a writer is not asked again.
+pub(super) fn refusal(input: &Digest, why: &str) -> Vec<u8> {
+    refusal_for(&input.to_string(), why)
+}
+
+fn refusal_for(input: &str, why: &str) -> Vec<u8> {
+    head(input, why.as_bytes())
+}
+
+/// Returns the digest of the documentation and the content; `None` if the file is not whole.
+pub(super) fn without_head(file: &[u8]) -> Option<(&str, &[u8])> {
+    let (head, body) = file.split_at_checked(file.iter().position(|&b| b == b'\n')? + 1)?;
+    let (input, output) = str::from_utf8(head).ok()?.trim_end().split_once(' ')?;
+    (output == Digest::of(body).to_string()).then_some((input, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(files: &SkillFiles, text: &str) {
+        let kept = Kept {
+            text: text.to_owned(),
+            draft: None,
+        };
+        let body = serde_json::to_vec(&kept).unwrap();
+        fs::write(&files.waiting, with_head(&Digest::of(b"docs"), &body)).unwrap();
+    }
+
+    #[test]
+    fn a_waiting_text_is_approved_or_rejected_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = SkillFiles::of(directory.path(), &ProjectId::parse("acme").unwrap());
+        assert!(files.waiting().is_none() && !files.approve().unwrap() && !files.reject().unwrap());
+        waiting(&files, "one\n");
+        assert_eq!(files.waiting().unwrap().text, "one\n");
+        assert!(files.approve().unwrap());
+        assert!(files.waiting().is_none() && files.kept_bytes().is_some());
+
+        waiting(&files, "two\n");
+        assert_eq!(
+            files.waiting().unwrap().changes[1..],
+            ["generate: - one", "generate: + two"]
+        );
+        assert!(files.reject().unwrap());
+        let digest = Digest::of(b"docs").to_string();
+        assert!(files.refusal_of(&digest).unwrap().contains("rejected"));
+        assert_eq!(files.refusal_of("other"), None);
+        assert!(files.waiting().is_none());
+
+        // A file that is not whole is not used.
+        waiting(&files, "three\n");
+        let bytes = fs::read(&files.waiting).unwrap();
+        fs::write(&files.waiting, &bytes[..bytes.len() - 1]).unwrap();
+        assert!(files.waiting().is_none() && !files.approve().unwrap());
+    }
+}

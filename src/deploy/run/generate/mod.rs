@@ -1,0 +1,359 @@
+//! A writer of the `skill.md` of sites whose authors wrote none: a configured command or a language
+//! model.
+//!
+//! A release is published first, as in every update. Its `skill.md` is the last text of the writer
+//! that was accepted, for this or for an earlier state of the documentation; before the writer has
+//! ever succeeded, it is the generated file. Then the writer runs in a process of its own, in a
+//! sandbox, as a build, and in a slot of its own. If its text passes the rules, a second release with
+//! it is stored and promoted. If not, the first release stays and the record says why.
+//!
+//! A written skill and a generated skill have the same name, and so the same address.
+//!
+//! | | [`command`] | [`model`], [`writer`](crate::deploy::writer) |
+//! |---|---|---|
+//! | reads | its standard input: [`command::Input`] | the pages, by tools |
+//! | network | only with [`Config::network`] | connections that the parent opens, to one host |
+//! | writes | the file | a draft with quotes, which becomes the file |
+//! | rules | [`skills::accept`] | [`written::check`], which includes them |
+//!
+//! The process of the build applies the rules. It has no network, and waits with little memory while
+//! the writer runs: before, it has given up everything but the two files that change.
+//!
+//! What was written is kept beside the mirrors ([`SkillFiles`]). With [`Config::approve`] a text that
+//! has passed waits there until a person approves it. A model is not asked again as long as the
+//! documentation is the same, whether its draft has passed or not.
+
+mod command;
+mod diff;
+mod files;
+mod model;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::build::Articles;
+use crate::deploy::writer::{self, Failed, Outcome};
+use crate::digest::Digest;
+use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::docs::Docs;
+use crate::skills::written::{self, Draft};
+use crate::skills::{self, Age, Generated, Material};
+
+pub(super) use command::run;
+pub use files::{SkillFiles, WaitingSkill};
+pub(super) use model::{Running, run as run_model};
+
+/// The writer, and its limits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Config {
+    /// The program and its arguments; if empty, no command runs.
+    pub command: Vec<Box<str>>,
+    /// How long the command may take.
+    pub time: Duration,
+    /// How many bytes of the pages' texts the command gets.
+    pub input_bytes_max: usize,
+    /// How many bytes the command may write.
+    pub output_bytes_max: u64,
+    /// Whether the command may connect to other machines.
+    pub network: bool,
+    /// Files and directories that the command may read and execute, besides the files of the system.
+    pub read: Vec<PathBuf>,
+    /// Directories in which the command may write.
+    pub write: Vec<PathBuf>,
+    /// The language model.
+    pub model: writer::Config,
+    /// How many writers run at once.
+    pub runs_max: usize,
+    /// Whether a text is published only after a person has approved it.
+    pub approve: bool,
+}
+
+/// The task of a writer: to improve a generated skill.
+#[derive(Debug)]
+pub(super) struct Task<'c> {
+    /// The writer.
+    pub(super) config: &'c Config,
+    /// The documentation that the skill describes.
+    material: Material,
+    /// What a command reads; empty for a model.
+    input: Vec<u8>,
+    /// The digest of everything that the text depends on.
+    digest: Digest,
+    /// What was written before.
+    files: Option<SkillFiles>,
+    /// The text that is published until there is a new one.
+    published: String,
+}
+
+/// A text that has passed.
+#[derive(Debug)]
+pub(super) struct Accepted {
+    pub(super) skill: Generated,
+    /// What the record says of it.
+    pub(super) lines: Vec<String>,
+}
+
+/// Why a writer made no usable text.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteError {
+    /// It cannot be started, or its pipes fail.
+    #[error("{act} the writer: {source}")]
+    Process {
+        act: &'static str,
+        source: io::Error,
+    },
+    /// The exit status of the command is not 0.
+    #[error("the command ended with {0}")]
+    Status(ExitStatus),
+    /// The output of the command is longer than allowed.
+    #[error("the command wrote more than {0} bytes")]
+    OutputTooLarge(u64),
+    /// The output of the command breaks a rule.
+    ///
+    /// The authors read the reason, so it names a page by its path on the site.
+    #[error("the output of the command is rejected: {}", .0.to_string().replace(BASE_URL_PLACEHOLDER, ""))]
+    Rejected(#[from] skills::Rejected),
+    /// The model wrote nothing usable.
+    #[error("{0}")]
+    Model(#[from] Failed),
+    /// The process of the model accepted a draft that breaks a rule.
+    #[error("the draft of the model is rejected: {0}")]
+    Draft(String),
+}
+
+/// What is kept of a text.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    /// The file.
+    text: String,
+    /// The draft of a model, whose quotes can be checked again.
+    draft: Option<Draft>,
+}
+
+// === impl Config ===
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            command: Vec::new(),
+            time: Duration::from_secs(300),
+            input_bytes_max: 4 << 20,
+            output_bytes_max: 128 << 10,
+            network: false,
+            read: Vec::new(),
+            write: Vec::new(),
+            model: writer::Config::default(),
+            runs_max: 2,
+            approve: false,
+        }
+    }
+}
+
+impl Config {
+    /// Returns whether there is a writer.
+    #[must_use]
+    pub fn has_writer(&self) -> bool {
+        self.has_model() || !self.command.is_empty()
+    }
+
+    /// Returns whether the writer is a model.
+    #[must_use]
+    pub fn has_model(&self) -> bool {
+        self.model.url.is_some()
+    }
+
+    /// Returns how long the writer may take.
+    pub(super) fn time(&self) -> Duration {
+        match self.has_model() {
+            // The process of the model ends by itself, with a reason.
+            true => self.model.limits.total + Duration::from_secs(30),
+            false => self.time,
+        }
+    }
+
+    /// Returns how records call the writer.
+    pub(super) fn writer_name(&self) -> &'static str {
+        match self.has_model() {
+            true => "the model",
+            false => "the command",
+        }
+    }
+}
+
+// === impl Task ===
+
+impl<'c> Task<'c> {
+    /// Makes the task of improving `skill`, the generated file `name` of a documentation whose pages are
+    /// rendered as `articles`.
+    pub(super) fn new(
+        config: &'c Config,
+        docs: &Docs,
+        generated: (&str, &str),
+        articles: &Articles,
+        files: Option<SkillFiles>,
+    ) -> Self {
+        let material = Material::of(docs, generated, &articles.markdown(), BASE_URL_PLACEHOLDER);
+        let (input, digest) = match config.has_model() {
+            true => (Vec::new(), config.model.digest(&material)),
+            false => {
+                let input = command::input(config, &material);
+                let words = serde_json::to_vec(&config.command);
+                let words = words.expect("words are written as JSON");
+                let digest = Digest::of(&[&words[..], &input].concat());
+                (input, digest)
+            }
+        };
+        Self {
+            config,
+            published: material.skill.clone(),
+            material,
+            input,
+            digest,
+            files,
+        }
+    }
+
+    /// Writes what the writer reads: its input, and for a model the search index.
+    pub(super) fn give(&self, input: &Path, index: (&Path, &[u8])) -> io::Result<()> {
+        if !self.config.has_model() {
+            return fs::write(input, &self.input);
+        }
+        let material = serde_json::to_vec(&self.material)?;
+        fs::write(input, material)?;
+        let (file, bytes) = index;
+        fs::write(file, bytes)
+    }
+
+    /// Reads what the writer has written, checks it, and writes it to the file that the parent
+    /// keeps.
+    pub(super) fn take(&self, written: &Path, keep: &Path) -> Result<Accepted, WriteError> {
+        let failed = |act| move |source| WriteError::Process { act, source };
+        let bytes = fs::read(written).map_err(failed("read the output of"))?;
+        let (accepted, draft) = match self.config.has_model() {
+            true => {
+                let outcome = serde_json::from_slice(&bytes).map_err(io::Error::other);
+                match outcome.map_err(failed("read the output of"))? {
+                    Outcome::Draft(draft) => (self.checked(&draft)?, Some(*draft)),
+                    Outcome::Failed(why) => return Err(why.into()),
+                }
+            }
+            false => {
+                let skill = skills::accept(&self.material, &bytes, Age::Now)?;
+                let lines = Vec::new();
+                (Accepted { skill, lines }, None)
+            }
+        };
+        let mut accepted = accepted;
+        accepted.lines.extend(diff::lines(
+            &self.published,
+            &accepted.skill.text,
+            BASE_URL_PLACEHOLDER,
+        ));
+        let kept = Kept {
+            text: accepted.skill.text.clone(),
+            draft,
+        };
+        let body = serde_json::to_vec(&kept).map_err(io::Error::other);
+        let body = body.map_err(failed("keep the output of"))?;
+        if let Err(error) = fs::write(keep, files::with_head(&self.digest, &body)) {
+            // Without the kept text, the next update runs the writer again.
+            log::warn!(target: "deploy", "keep the output of the writer: {error}");
+        }
+        Ok(accepted)
+    }
+
+    /// Applies the rules to the draft of a model.
+    fn checked(&self, draft: &Draft) -> Result<Accepted, WriteError> {
+        let checked = written::check(&self.material, draft);
+        let checked = checked.map_err(|findings| WriteError::Draft(findings.join("; ")))?;
+        let lines = vec![
+            format!(
+                "generate: {} statements with a quote of their page, {} blocks of code of pages",
+                checked.statements, checked.code_blocks
+            ),
+            format!("generate: covered: {}", checked.covers),
+            format!("generate: covered before: {}", checked.generated_covers),
+        ];
+        Ok(Accepted {
+            skill: checked.skill,
+            lines,
+        })
+    }
+
+    /// Writes why the writer is not asked again for this documentation, for the parent to keep.
+    pub(super) fn refuse(&self, error: &WriteError, file: &Path) {
+        let is_final = match error {
+            WriteError::Model(failed) => failed.is_final,
+            WriteError::Draft(_) => true,
+            _ => false,
+        };
+        if is_final
+            && let Err(error) = fs::write(file, files::refusal(&self.digest, &error.to_string()))
+        {
+            log::warn!(target: "deploy", "keep the refusal of the writer: {error}");
+        }
+    }
+
+    /// Returns the last accepted text, and whether it was for the same documentation. It is published
+    /// until there is a new one.
+    ///
+    /// The rules are applied again, because they may have changed.
+    pub(super) fn kept(&mut self) -> Option<(Generated, Age)> {
+        let files = self.files.as_ref()?;
+        let candidates = [
+            // Without approval, what waits for it may be published.
+            (!self.config.approve).then(|| files.waiting_bytes()),
+            Some(files.kept_bytes()),
+        ];
+        let mut earlier = None;
+        for bytes in candidates.into_iter().flatten().flatten() {
+            match self.accepted_before(&bytes) {
+                Some((skill, Age::Now)) => {
+                    earlier = Some((skill, Age::Now));
+                    break;
+                }
+                Some(found) => earlier = earlier.or(Some(found)),
+                None => {}
+            }
+        }
+        let found = earlier?;
+        self.published.clone_from(&found.0.text);
+        Some(found)
+    }
+
+    fn accepted_before(&self, bytes: &[u8]) -> Option<(Generated, Age)> {
+        let (input, body) = files::without_head(bytes)?;
+        let kept: Kept = serde_json::from_slice(body).ok()?;
+        if input != self.digest.to_string() {
+            let skill = skills::accept(&self.material, kept.text.as_bytes(), Age::Earlier);
+            return Some((skill.ok()?, Age::Earlier));
+        }
+        let skill = match &kept.draft {
+            Some(draft) => written::check(&self.material, draft).ok()?.skill,
+            None => skills::accept(&self.material, kept.text.as_bytes(), Age::Now).ok()?,
+        };
+        Some((skill, Age::Now))
+    }
+
+    /// Returns why the writer need not run now: its text for this documentation waits for a person,
+    /// or was refused.
+    pub(super) fn stands(&self) -> Option<String> {
+        let files = self.files.as_ref()?;
+        let digest = self.digest.to_string();
+        if self.config.approve
+            && let Some(bytes) = files.waiting_bytes()
+            && files::without_head(&bytes).is_some_and(|(input, _)| input == digest)
+        {
+            return Some("a skill for these pages waits for approval".to_owned());
+        }
+        let why = files.refusal_of(&digest)?;
+        Some(format!(
+            "the writer is not asked again for the same pages: {why}"
+        ))
+    }
+}

@@ -1,0 +1,308 @@
+//! Sends a request, and repeats it when that may help.
+//!
+//! | failure | what follows |
+//! |---|---|
+//! | 408, 409, 429, 5xx (529: overloaded), no connection, a cut or malformed answer | the request is repeated, after the time that `Retry-After` names, else after 1, 2, 4, … s |
+//! | other 4xx | the conversation ends; the model is asked again by a later update |
+//! | an answer that is too long, or a request that takes too long | the conversation ends |
+//!
+//! A repeated request that the server has carried out before costs twice; providers do not bill
+//! failed requests.
+
+use std::io::Read as _;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use rustls::crypto::aws_lc_rs;
+use serde_json::Value;
+use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector as _, RustlsConnector};
+use ureq::{Agent, Proxy};
+
+use super::budget::{Ledger, Spent};
+use super::connection::{Given, NoNames, Seat};
+use super::wire::{Format, Malformed, Reply, error_kind, error_message};
+use super::{Config, Failed, Key};
+
+/// The longest time between two tries that follows from no `Retry-After`.
+const DELAY_MAX: Duration = Duration::from_secs(30);
+/// The longest text of a provider in the log, in characters.
+const MESSAGE_CHARACTERS_MAX: usize = 300;
+
+/// What the loop uses of the process that it runs in.
+pub trait Link {
+    /// Opens a connection to the server of the configuration, or to its proxy.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system, or a limit of the parent.
+    fn connect(&mut self) -> std::io::Result<TcpStream>;
+
+    /// Adds a line to the record of the update.
+    fn line(&mut self, line: String);
+
+    /// Reports what was spent until now.
+    fn spent(&mut self, spent: Spent);
+}
+
+/// The client of one conversation.
+pub(super) struct Client<'c> {
+    config: &'c Config,
+    key: &'c Key,
+    agent: Agent,
+    seat: Seat,
+}
+
+/// Why a request has no usable answer.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error("the server of the model answered {status}{}", in_brackets(.kind))]
+    Status {
+        status: u16,
+        kind: String,
+        message: String,
+        wait: Option<Duration>,
+    },
+    #[error("the server of the model cannot be reached")]
+    Network(String),
+    #[error("the server of the model did not answer within {} s", .0.as_secs())]
+    Late(Duration),
+    #[error("the server of the model answered more than {0} bytes")]
+    TooLong(u64),
+    #[error("{0}")]
+    Malformed(#[from] Malformed),
+}
+
+fn in_brackets(kind: &str) -> String {
+    match kind {
+        "" => String::new(),
+        kind => format!(" ({kind})"),
+    }
+}
+
+// === impl RequestError ===
+
+impl RequestError {
+    /// Returns whether the same request may succeed soon.
+    fn may_end(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => *status >= 500 || matches!(status, 408 | 409 | 429),
+            Self::Network(_) | Self::Malformed(_) => true,
+            Self::Late(_) | Self::TooLong(_) => false,
+        }
+    }
+
+    /// Returns what the provider said, for the log of the service.
+    fn details(&self) -> &str {
+        match self {
+            Self::Status { message, .. } => message,
+            Self::Network(why) => why,
+            _ => "",
+        }
+    }
+
+    fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Status { wait, .. } => *wait,
+            _ => None,
+        }
+    }
+}
+
+// === impl Client ===
+
+impl<'c> Client<'c> {
+    pub(super) fn new(config: &'c Config, key: &'c Key) -> Result<Self, Failed> {
+        let seat = Seat::default();
+        let proxy = match &config.proxy {
+            Some(proxy) => {
+                let proxy = Proxy::new(proxy.as_str());
+                Some(proxy.map_err(|_invalid| Failed::now("the proxy cannot be used"))?)
+            }
+            None => None,
+        };
+        let roots = rustls_native_certs::load_native_certs().unwrap_or_else(|error| {
+            log::warn!(target: "writer", "read this machine's certificate authorities: {error}");
+            Vec::new()
+        });
+        let roots: Vec<_> = roots
+            .iter()
+            .map(|root| Certificate::from_der(root).to_owned())
+            .collect();
+        let tls = TlsConfig::builder()
+            .provider(TlsProvider::Rustls)
+            .root_certs(RootCerts::new_with_certs(&roots))
+            .unversioned_rustls_crypto_provider(Arc::new(aws_lc_rs::default_provider()))
+            .build();
+        let settings = Agent::config_builder()
+            .proxy(proxy)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .max_idle_connections(0)
+            .user_agent(concat!("waypost/", env!("CARGO_PKG_VERSION")))
+            .accept("application/json")
+            .tls_config(tls)
+            .build();
+        let connector =
+            ().chain(ConnectProxyConnector::default())
+                .chain(Given(seat.clone()))
+                .chain(RustlsConnector::default());
+        Ok(Self {
+            config,
+            key,
+            agent: Agent::with_parts(settings, connector, NoNames),
+            seat,
+        })
+    }
+
+    /// Sends a request until it is answered, and adds what it cost.
+    pub(super) fn ask(
+        &self,
+        body: &[u8],
+        ledger: &mut Ledger<'_>,
+        link: &mut dyn Link,
+    ) -> Result<Reply, Failed> {
+        let mut tries = 0;
+        loop {
+            let error = match self.once(body, ledger, link) {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            let details = self.key.hide(error.details());
+            let details: String = details.chars().take(MESSAGE_CHARACTERS_MAX).collect();
+            log::warn!(target: "writer", "{error}: {details:?}");
+            if !error.may_end() || tries >= self.config.limits.retries {
+                return Err(Failed::now(error.to_string()));
+            }
+            let usual = Duration::from_secs(1 << tries.min(5)).min(DELAY_MAX);
+            let wait = error.wait().unwrap_or(usual);
+            if wait >= ledger.left() {
+                let why = format!("{error}, and wants {} s of patience", wait.as_secs());
+                return Err(Failed::now(why));
+            }
+            tries += 1;
+            link.line(format!(
+                "generate: {error}; asking again in {} s",
+                wait.as_secs()
+            ));
+            std::thread::sleep(wait);
+        }
+    }
+
+    fn once(
+        &self,
+        body: &[u8],
+        ledger: &mut Ledger<'_>,
+        link: &mut dyn Link,
+    ) -> Result<Reply, RequestError> {
+        let limit = self.config.limits.request.min(ledger.left());
+        let network = |error: &dyn std::fmt::Display| RequestError::Network(error.to_string());
+        let failed = |error: ureq::Error| match error {
+            ureq::Error::Timeout(_) => RequestError::Late(limit),
+            error => network(&error),
+        };
+        let socket = link.connect().map_err(|error| network(&error))?;
+        self.seat.put(socket);
+        let format = Format::of(self.config);
+        let mut request = self.agent.post(format.url());
+        for (name, value) in format.fields(self.key) {
+            request = request.header(name, value);
+        }
+        let request = request.header(CONTENT_TYPE, "application/json");
+        let request = request.config().timeout_global(Some(limit)).build();
+        let response = request.send(body).map_err(failed)?;
+        let (status, fields) = (response.status().as_u16(), response.headers().clone());
+        let bytes = self.read(response, limit)?;
+        let value: Option<Value> = serde_json::from_slice(&bytes).ok();
+        if status != 200 {
+            let value = value.unwrap_or_default();
+            return Err(RequestError::Status {
+                status,
+                kind: error_kind(&value),
+                message: error_message(&value).to_owned(),
+                wait: wait_of(&fields, SystemTime::now()),
+            });
+        }
+        let reply = match &value {
+            Some(value) => format.reply(value),
+            None => Err(Malformed("is not JSON")),
+        };
+        // A server may bill what it has said in a wrong format.
+        let usage = reply.as_ref().map(|reply| reply.usage);
+        ledger.add(usage.unwrap_or_default(), body.len(), bytes.len());
+        link.spent(ledger.spent());
+        Ok(reply?)
+    }
+
+    fn read(
+        &self,
+        response: http::Response<ureq::Body>,
+        limit: Duration,
+    ) -> Result<Vec<u8>, RequestError> {
+        let bytes_max = self.config.limits.answer_bytes;
+        let mut bytes = Vec::new();
+        let body = response.into_body().into_with_config();
+        // One byte more than the limit, to detect an answer that is too long.
+        let reader = body.limit(bytes_max.saturating_add(2)).reader();
+        let read = reader.take(bytes_max + 1).read_to_end(&mut bytes);
+        match read {
+            Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+                return Err(RequestError::Late(limit));
+            }
+            Err(error) => return Err(RequestError::Network(error.to_string())),
+            Ok(_) => {}
+        }
+        match bytes.len() as u64 > bytes_max {
+            true => Err(RequestError::TooLong(bytes_max)),
+            false => Ok(bytes),
+        }
+    }
+}
+
+/// Returns how long a server wants us to wait: milliseconds, seconds or a date.
+fn wait_of(fields: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| fields.get(name)?.to_str().ok().map(str::trim);
+    if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
+        return Some(Duration::from_millis(milliseconds));
+    }
+    let text = text(RETRY_AFTER.as_str())?;
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Some(Duration::from_secs(seconds.into()));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_to_wait_is_read_in_each_form() {
+        let now = httpdate::parse_http_date("Sun, 22 Nov 2026 12:00:00 GMT").unwrap();
+        let wait = |name: &'static str, value: &'static str| {
+            let mut fields = HeaderMap::new();
+            fields.insert(name, value.parse().unwrap());
+            wait_of(&fields, now)
+        };
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(wait("retry-after", "7"), seconds(7));
+        assert_eq!(
+            wait("retry-after", "Sun, 22 Nov 2026 12:00:09 GMT"),
+            seconds(9)
+        );
+        assert_eq!(
+            wait("retry-after", "Sun, 22 Nov 2026 11:00:00 GMT"),
+            seconds(0)
+        );
+        assert_eq!(
+            wait("retry-after-ms", "1500"),
+            Some(Duration::from_millis(1500))
+        );
+        assert_eq!(wait("retry-after", "soon"), None);
+        assert_eq!(wait("retry-after", "-1"), None);
+    }
+}
