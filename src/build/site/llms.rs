@@ -12,7 +12,7 @@
 //!
 //! Sources: llmstxt.org; the limits of afdocs 0.22.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::Docs;
@@ -52,9 +52,40 @@ pub(super) struct List {
     parts: Vec<List>,
 }
 
-/// Makes the lists of the documentation: first the main list, then a list for each other language
-/// and version.
-pub(super) fn lists(docs: &Docs) -> Vec<List> {
+/// The lists of a documentation. Finding them takes as long as the documentation has pages, so it is
+/// done once for all their files.
+#[derive(Debug)]
+pub(super) struct Lists {
+    /// First the main list, then a list for each other language and version.
+    lists: Vec<List>,
+    /// What the product is, in the words of its authors.
+    about: Option<String>,
+}
+
+// === impl Lists ===
+
+impl Lists {
+    /// Finds the lists.
+    pub(super) fn of(docs: &Docs) -> Self {
+        let about = skills::about(docs);
+        Self {
+            lists: lists(docs, CHARS_MAX - fixed(docs, about.as_deref())),
+            about,
+        }
+    }
+
+    /// Returns the names of all lists.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let names = self.lists.iter().flat_map(|list| {
+            let parts = list.parts.iter().map(|part| &part.name);
+            [&list.name].into_iter().chain(parts)
+        });
+        names.map(String::as_str)
+    }
+}
+
+/// Makes the lists, whose pages have at most this many characters together.
+fn lists(docs: &Docs, chars_max: usize) -> Vec<List> {
     let mut names = BTreeSet::from([LLMS.to_owned()]);
     let mut done: HashSet<PageId> = HashSet::new();
     let mut lists = Vec::new();
@@ -99,7 +130,7 @@ pub(super) fn lists(docs: &Docs) -> Vec<List> {
             _ => free(&title, &mut names),
         };
         let prefix = if nth == 0 { "" } else { &*title };
-        let parts = parts(docs, &pages, prefix, &mut names);
+        let parts = parts(docs, &pages, prefix, chars_max, &mut names);
         lists.push(List {
             name,
             title,
@@ -108,17 +139,6 @@ pub(super) fn lists(docs: &Docs) -> Vec<List> {
         });
     }
     lists
-}
-
-/// Returns the names of all lists.
-pub(super) fn names(docs: &Docs) -> Vec<String> {
-    let lists = lists(docs).into_iter();
-    lists
-        .flat_map(|list| {
-            let parts = list.parts.into_iter().map(|part| part.name);
-            [list.name].into_iter().chain(parts)
-        })
-        .collect()
 }
 
 /// Finds a free name for the list of a part: `{slug}/llms.txt`.
@@ -138,40 +158,48 @@ fn free(title: &str, names: &mut BTreeSet<String>) -> String {
 }
 
 /// Divides pages among lists that are short enough; there are none if one list is enough.
-fn parts(docs: &Docs, pages: &[PageId], prefix: &str, names: &mut BTreeSet<String>) -> Vec<List> {
+fn parts(
+    docs: &Docs,
+    pages: &[PageId],
+    prefix: &str,
+    chars_max: usize,
+    names: &mut BTreeSet<String>,
+) -> Vec<List> {
     let cost = |id: &PageId| cost(docs.navigation.page(*id));
-    if pages.iter().map(cost).sum::<usize>() <= CHARS_MAX - fixed(docs) {
+    if pages.iter().map(cost).sum::<usize>() <= chars_max {
         return Vec::new();
     }
     let mut parts: Vec<List> = Vec::new();
+    // The newest list of each title, and how long it is.
+    let mut newest: HashMap<&str, (usize, usize)> = HashMap::new();
     for id in pages {
         let title = section(docs.navigation.page(*id), 0);
-        let of_title = parts.iter_mut().rev().find(|part| part.title == title);
-        match of_title {
-            Some(part)
-                if part.pages.iter().map(cost).sum::<usize>() + cost(id)
-                    <= CHARS_MAX - fixed(docs) =>
-            {
-                part.pages.push(*id);
+        match newest.get_mut(title) {
+            Some((at, chars)) if *chars + cost(id) <= chars_max => {
+                parts[*at].pages.push(*id);
+                *chars += cost(id);
             }
-            _ => parts.push(List {
-                name: free(format!("{prefix} {title}").trim(), names),
-                title: title.to_owned(),
-                pages: vec![*id],
-                parts: Vec::new(),
-            }),
+            _ => {
+                newest.insert(title, (parts.len(), cost(id)));
+                parts.push(List {
+                    name: free(format!("{prefix} {title}").trim(), names),
+                    title: title.to_owned(),
+                    pages: vec![*id],
+                    parts: Vec::new(),
+                });
+            }
         }
     }
     parts
 }
 
 /// Returns about how many characters a list has besides its pages.
-fn fixed(docs: &Docs) -> usize {
+fn fixed(docs: &Docs, about: Option<&str>) -> usize {
     let interfaces = catalog::interfaces(docs);
     let interfaces = interfaces
         .iter()
         .map(|one| one.title.len() + one.description.len() + 8);
-    let about = skills::about(docs).map_or(0, |about| about.len());
+    let about = about.map_or(0, str::len);
     (interfaces.sum::<usize>() + about + 1000).min(CHARS_MAX / 2)
 }
 
@@ -275,9 +303,10 @@ fn collect_entry(entry: &Entry, found: &mut HashSet<PageId>) {
 pub(super) fn write<'a>(
     name: &str,
     docs: &Docs,
+    lists: &Lists,
     article: &dyn Fn(PageId) -> Option<&'a Article>,
 ) -> Option<String> {
-    let lists = lists(docs);
+    let Lists { lists, about } = lists;
     let (nth, list) = lists.iter().enumerate().find_map(|(nth, list)| {
         if list.name == name {
             return Some((nth, list));
@@ -287,7 +316,7 @@ pub(super) fn write<'a>(
             .find(|part| part.name == name)
             .map(|part| (usize::MAX, part))
     })?;
-    let mut out = head(docs, &list.title);
+    let mut out = head(docs, &list.title, about.as_deref());
     match list.parts.is_empty() {
         true => pages(docs, list, nth == usize::MAX, article, &mut out),
         false => {
@@ -331,7 +360,7 @@ pub(super) fn write<'a>(
 }
 
 /// Writes the description of the site, and links to its other texts for agents.
-fn head(docs: &Docs, title: &str) -> String {
+fn head(docs: &Docs, title: &str, about: Option<&str>) -> String {
     let name = match &*docs.config.name {
         "" => "Documentation",
         name => name,
@@ -342,8 +371,7 @@ fn head(docs: &Docs, title: &str) -> String {
         format!(": {title}")
     };
     let mut out = format!("# {name}{title}\n\n");
-    let about = skills::about(docs);
-    if let Some(about) = about.as_deref().or(docs.config.description.as_deref()) {
+    if let Some(about) = about.or(docs.config.description.as_deref()) {
         out += &format!("> {}\n\n", about.replace('\n', " "));
     }
     out + &announcements::lines(BASE_URL_PLACEHOLDER)
@@ -397,15 +425,17 @@ fn shortened(text: &str, characters_max: usize) -> String {
 ///
 /// The pages are named by directory. If they are too many, each directory names its first ones
 /// only, then none; directories that still do not fit are left out.
-pub(super) fn agents(docs: &Docs) -> String {
-    let lists = lists(docs);
+pub(super) fn agents(docs: &Docs, lists: &Lists) -> String {
+    let Lists { lists, about } = lists;
     let pages = lists.first().map_or(&[][..], |list| &list.pages);
     let mut directories: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for id in pages {
         let path = path_of(docs.navigation.page(*id));
         let path = if path.is_empty() { "index" } else { path };
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-        match directories.iter_mut().find(|(own, _)| *own == directory) {
+        let at = *places.entry(directory).or_insert(directories.len());
+        match directories.get_mut(at) {
             Some((_, names)) => names.push(name),
             None => directories.push((directory, vec![name])),
         }
@@ -415,7 +445,7 @@ pub(super) fn agents(docs: &Docs) -> String {
         name => name,
     };
     let mut head = format!("## {name}\n\n");
-    if let Some(about) = skills::about(docs) {
+    if let Some(about) = about {
         head += &format!("{}\n\n", about.replace('\n', " "));
     }
     head += &format!(

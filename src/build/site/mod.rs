@@ -49,6 +49,7 @@ use crate::source::Tree;
 
 pub use articles::Articles;
 use articles::{CachedArticle, RenderInputs};
+use llms::Lists;
 
 const HTML: &str = "text/html; charset=utf-8";
 /// The encodings of pages. Clients that accept zstd accept brotli too, so a third encoding would
@@ -83,6 +84,8 @@ pub(super) struct Site<'s> {
     /// none.
     articles: OnceLock<Vec<Option<&'s Article>>>,
     description: OnceLock<SiteDescription>,
+    /// The lists of pages, after one of them was requested.
+    lists: OnceLock<Lists>,
 }
 
 /// A file of a site.
@@ -226,6 +229,7 @@ impl<'s> Site<'s> {
             layout: Layout::new(docs, &plan.map, &plan.assets).edited_at(plan.edit.as_ref()),
             articles: OnceLock::new(),
             description: OnceLock::new(),
+            lists: OnceLock::new(),
         }
     }
 
@@ -351,7 +355,7 @@ impl<'s> Site<'s> {
             let path = search_page_file(Some(language));
             files.push((path, File::SearchPage(Some(first))));
         }
-        for name in texts::names(self.docs) {
+        for name in texts::names(self.lists()) {
             files.push((format!("texts/{name}"), File::Text(name.into())));
         }
         files
@@ -381,8 +385,13 @@ impl<'s> Site<'s> {
             }
             File::SearchPage(beside) => (self.layout.results(*beside).into(), HTML),
             File::Text(name) => {
-                let (text, media_type) =
-                    texts::write(name, self.docs, self.all_articles(), &self.plan.map);
+                let (text, media_type) = texts::write(
+                    name,
+                    self.docs,
+                    self.lists(),
+                    self.all_articles(),
+                    &self.plan.map,
+                );
                 (text.into(), media_type)
             }
             File::SiteDescription => (self.description().to_bytes().into(), JSON),
@@ -393,6 +402,10 @@ impl<'s> Site<'s> {
                 (bytes.into(), media_type)
             }
         })
+    }
+
+    fn lists(&self) -> &Lists {
+        self.lists.get_or_init(|| Lists::of(self.docs))
     }
 
     /// Returns the description of the site, which a release has as a file.

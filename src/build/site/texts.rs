@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::llms::{self, AGENTS};
+use super::llms::{self, AGENTS, Lists};
 use super::{canonical, catalog};
 use crate::discovery::{BASE_URL_PLACEHOLDER, JSON};
 use crate::docs::Docs;
@@ -36,8 +36,8 @@ const API_DESCRIPTION: &str = pages::API_DESCRIPTION;
 
 /// Returns the names of the lists, which are their paths. The API catalog is served below
 /// `.well-known`.
-pub(super) fn names(docs: &Docs) -> Vec<String> {
-    let lists = [
+pub(super) fn names(lists: &Lists) -> Vec<String> {
+    let others = [
         AGENTS,
         LLMS_FULL,
         SITEMAP,
@@ -46,14 +46,15 @@ pub(super) fn names(docs: &Docs) -> Vec<String> {
         PAGES,
         API_DESCRIPTION,
     ];
-    let lists = lists.map(str::to_owned);
-    lists.into_iter().chain(llms::names(docs)).collect()
+    let names = others.into_iter().chain(lists.names());
+    names.map(str::to_owned).collect()
 }
 
 /// Writes a list by its name; returns its text and media type.
 pub(super) fn write(
     name: &str,
     docs: &Docs,
+    lists: &Lists,
     articles: &[Option<&Article>],
     map: &Map,
 ) -> (String, &'static str) {
@@ -66,7 +67,7 @@ pub(super) fn write(
         first(docs).is_none_or(|first| Some(first) == division(page))
     };
     match name {
-        AGENTS => (llms::agents(docs), PLAIN),
+        AGENTS => (llms::agents(docs, lists), PLAIN),
         LLMS_FULL => {
             let of_first: Vec<_> = listed.into_iter().filter(of_first).collect();
             (llms_full(&of_first), PLAIN)
@@ -87,7 +88,7 @@ pub(super) fn write(
                 .zip(articles)
                 .filter_map(|((id, _), article)| Some((id, (*article)?)))
                 .collect();
-            let text = llms::write(list, docs, &|id| places.get(&id).copied());
+            let text = llms::write(list, docs, lists, &|id| places.get(&id).copied());
             (text.unwrap_or_default(), PLAIN)
         }
     }
