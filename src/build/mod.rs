@@ -45,6 +45,7 @@
 
 pub mod check;
 mod input;
+mod output;
 mod preview;
 mod previous;
 mod report;
@@ -67,10 +68,12 @@ use crate::skills::{self, Generated, Meta, Skill};
 use crate::source::TreePath;
 
 pub use input::Input;
+pub use output::Output;
 pub use preview::{Preview, PreviewCache};
 pub use previous::{Articles, Previous, PreviousRelease};
 pub use report::{NotPublishable, Report, Served};
 
+use output::InMemory;
 use site::{Plan, Site};
 use title::Title;
 
@@ -144,6 +147,19 @@ pub fn build(input: &Input, options: &Options) -> Built {
 /// is the same as without reuse.
 #[must_use]
 pub fn build_after(input: &Input, options: &Options, previous: &Previous<'_>) -> Built {
+    build_into(input, options, previous, &InMemory)
+}
+
+/// Does the same, and hands the files of the site to `output` while they are made. The files of
+/// skills and of discovery are small and stay in the release; so does the search index, because the
+/// writer of a skill needs it.
+#[must_use]
+pub fn build_into(
+    input: &Input,
+    options: &Options,
+    previous: &Previous<'_>,
+    output: &dyn Output,
+) -> Built {
     let mut release = Release::builder();
     let described = Described::new(input, options);
     let plan = Plan::new(input, options, previous.articles.clone());
@@ -153,7 +169,7 @@ pub fn build_after(input: &Input, options: &Options, previous: &Previous<'_>) ->
     if let Some(site) = &site {
         let navigation = ReleaseFile::new(navigation::to_json(&input.docs.navigation), JSON);
         insert(&mut release, NAVIGATION_PATH, navigation);
-        found = site.insert(&mut release, previous.release.as_ref());
+        found = site.insert(&mut release, previous.release.as_ref(), output);
     }
     for skill in &described.skills {
         insert_skill(&mut release, skill);

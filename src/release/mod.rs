@@ -169,6 +169,15 @@ impl ReleaseFile {
         }
     }
 
+    /// Returns the same file without its bytes, after they were written elsewhere.
+    #[must_use]
+    pub fn without_bytes(self) -> Self {
+        Self {
+            bytes: Bytes::new(),
+            ..self
+        }
+    }
+
     /// Returns whether the bytes are here, and not only in the store.
     #[must_use]
     pub fn has_bytes(&self) -> bool {

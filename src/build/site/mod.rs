@@ -25,7 +25,7 @@ use bytes::Bytes;
 use rayon::prelude::*;
 
 use super::previous::PreviousRelease;
-use super::{Builder, Input, Options};
+use super::{Builder, Input, Options, Output};
 use crate::diagnostic::Diagnostic;
 use crate::digest::Digest;
 use crate::discovery::{JSON, MARKDOWN};
@@ -239,12 +239,18 @@ impl<'s> Site<'s> {
         &self,
         release: &mut Builder,
         previous: Option<&PreviousRelease<'_>>,
+        output: &dyn Output,
     ) -> Vec<Diagnostic> {
         self.render_all();
         let files = self.files();
         let files: Vec<_> = files
             .par_iter()
             .flat_map_iter(|(path, file)| self.encoded(path, file, previous))
+            .map(|(path, file)| match path == SEARCH_FILE {
+                // The writer of a skill searches in it.
+                true => (path, file),
+                false => (path, output.take(file)),
+            })
             .collect();
         let put = |(path, file): (String, _)| put(release, &path, file);
         let found = files.into_iter().filter_map(put);

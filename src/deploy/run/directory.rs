@@ -10,6 +10,7 @@ use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::child::Launcher;
@@ -277,18 +278,18 @@ impl Session {
             let entry = files.entry(item.digest).or_insert((item, Vec::new()));
             entry.1.push(path);
         }
-        let mut content = self.workspace.content(built.prepared.part, &[])?;
-        for (digest, (item, paths)) in files {
-            let bytes = content.next(item)?.unwrap_or_default();
-            if Digest::of(&bytes) != digest {
-                return Err(PutError::Digest(digest));
+        let content = self.workspace.content(built.prepared.part, &[])?;
+        files.par_iter().try_for_each(|(digest, (item, paths))| {
+            let bytes = content.read(item)?.unwrap_or_default();
+            if Digest::of(&bytes) != *digest {
+                return Err(PutError::Digest(*digest));
             }
             for path in paths {
                 write_file(&directory.join(path.as_str()), &bytes)
                     .map_err(|error| PutError::Release(error.to_string()))?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 

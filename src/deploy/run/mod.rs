@@ -33,6 +33,7 @@
 
 mod cache;
 pub mod child;
+mod content;
 mod directory;
 mod fetch;
 pub mod generate;

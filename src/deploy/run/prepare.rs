@@ -6,17 +6,19 @@
 
 use std::convert::Infallible;
 use std::fs;
+use std::io;
 use std::time::Instant;
 
 use super::cache::BuildCache;
 use super::child::Parent;
+use super::content::Writer;
 use super::generate::{Task, WriteError};
 use super::job::{BuildJob, Event, Prepared, Source, Step, Stopped};
 use super::workspace::{
-    self, CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_REFUSED, SPECIFICATIONS,
+    CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_REFUSED, SPECIFICATIONS,
     WRITER_INPUT, WRITER_OUTPUT,
 };
-use crate::build::{Built, Input, Previous, PreviousRelease, build_after};
+use crate::build::{Built, Input, Previous, PreviousRelease, build_into};
 use crate::diagnostic::{Diagnostic, count};
 use crate::docs::page::Pages;
 use crate::release::site::SEARCH_FILE;
@@ -61,7 +63,9 @@ fn attempt<'j>(job: &'j BuildJob, parent: &mut Parent<'_>) -> Result<Made<'j>, S
     let input = read(job, parent)?;
     parent.report(Event::Step(Step::Build));
     let previous = previous(job);
-    let mut built = build(job, &input, previous.as_ref(), parent)?;
+    let known: Vec<&Inventory> = previous.iter().collect();
+    let writer = Writer::new(&job.workspace, Part::First, &known).map_err(not_written)?;
+    let mut built = build(job, &input, previous.as_ref(), &writer, parent)?;
     let mut task = task(job, input, &built);
     if let Some((kept, age)) = task.as_mut().and_then(Task::kept) {
         let why = match age {
@@ -79,7 +83,7 @@ fn attempt<'j>(job: &'j BuildJob, parent: &mut Parent<'_>) -> Result<Made<'j>, S
         task = None;
     }
     parent.report(Event::Step(Step::Put));
-    write(job, Part::First, &built.release, previous.as_ref(), None)?;
+    writer.finish(&built.release).map_err(not_written)?;
     if job.cache.is_some() {
         let cache = BuildCache {
             release: built.release.id(),
@@ -161,22 +165,25 @@ fn rebuild_with_skill(
     }
     let first = built.release.inventory().clone();
     let built = built.with_skill(written.skill);
-    write(job, Part::Second, &built.release, previous, Some(&first))
-        .map_err(|stopped| stopped.summary)?;
+    write_second(job, &built.release, previous, &first).map_err(|stopped| stopped.summary)?;
     Ok(Some(prepared(&built, Part::Second)))
 }
 
-/// Writes a release into the workspace.
-fn write(
+/// Writes the files of a release that are in no inventory before it.
+fn write_second(
     job: &BuildJob,
-    part: Part,
     release: &Release,
     previous: Option<&Inventory>,
-    first: Option<&Inventory>,
+    first: &Inventory,
 ) -> Result<(), Stopped> {
-    let known: Vec<&Inventory> = previous.into_iter().chain(first).collect();
-    workspace::write(&job.workspace, part, release, &known)
-        .map_err(|error| Stopped::of_machine("write the release", &error))
+    let known: Vec<&Inventory> = previous.into_iter().chain([first]).collect();
+    Writer::new(&job.workspace, Part::Second, &known)
+        .and_then(|writer| writer.finish(release))
+        .map_err(not_written)
+}
+
+fn not_written(error: io::Error) -> Stopped {
+    Stopped::of_machine("write the release", &error)
 }
 
 fn prepared(built: &Built, part: Part) -> Prepared {
@@ -258,10 +265,11 @@ fn build(
     job: &BuildJob,
     input: &Input,
     previous: Option<&Inventory>,
+    output: &Writer,
     parent: &mut Parent<'_>,
 ) -> Result<Built, Stopped> {
     let since = Instant::now();
-    let mut built = build_with_cache(job, input, previous);
+    let mut built = build_with_cache(job, input, previous, output);
     // Only warnings depend on the navigation of the current release.
     let navigation = fs::read(job.workspace.join(NAVIGATION)).unwrap_or_default();
     if !navigation.is_empty() {
@@ -288,7 +296,12 @@ fn build(
 }
 
 /// Builds with the cache of the previous build, and with the files of its release.
-fn build_with_cache(job: &BuildJob, input: &Input, previous: Option<&Inventory>) -> Built {
+fn build_with_cache(
+    job: &BuildJob,
+    input: &Input,
+    previous: Option<&Inventory>,
+    output: &Writer,
+) -> Built {
     let mut options = job.options();
     // Without a repository around it, paths begin at the directory itself.
     if matches!(job.source, Source::Directory { .. }) && input.tree.docs_root().is_root() {
@@ -303,5 +316,5 @@ fn build_with_cache(job: &BuildJob, input: &Input, previous: Option<&Inventory>)
             file: &file,
         }),
     };
-    build_after(input, &options, &previous)
+    build_into(input, &options, &previous, output)
 }

@@ -15,18 +15,15 @@
 //! | `writer-output` | command, model | build |
 //! | `home/` | fetch: the keys of ssh; command: anything | the same |
 
-use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
-
-use crate::digest::Digest;
+use super::content::Content;
 use crate::isolation::{User, make_directory, make_passage};
-use crate::release::{FILES_MAX, Inventory, Item, Release, ReleaseId};
+use crate::release::{FILES_MAX, Inventory, ReleaseId};
 use crate::store::{PutError, Store};
 
 pub(super) const PREVIOUS: &str = "previous";
@@ -227,50 +224,17 @@ impl Workspace {
         inventory: &Inventory,
         known: &[&Inventory],
     ) -> Result<(), PutError> {
-        let mut content = self.content(part, known)?;
-        store.put_files(inventory, &mut |item| content.next(item))?;
+        let content = self.content(part, known)?;
+        store.put_files(inventory, &mut |item| content.read(item))?;
         Ok(())
     }
 
     /// Opens the files of the release that a process has written.
     pub(super) fn content(&self, part: Part, known: &[&Inventory]) -> Result<Content, PutError> {
-        let file = open_file(&self.file(part.content())).map_err(read_failed)?;
-        Ok(Content {
-            known: digests(known),
-            left: file.metadata().map_err(read_failed)?.len(),
-            file: BufReader::with_capacity(256 << 10, file),
-        })
+        let file = open_file(&self.file(part.content()));
+        let content = file.and_then(|file| Content::open(file, known));
+        content.map_err(|error| PutError::Release(error.to_string()))
     }
-}
-
-/// The bytes of the files of a release, in the order of their digests.
-pub(super) struct Content {
-    known: HashSet<Digest>,
-    left: u64,
-    file: BufReader<File>,
-}
-
-// === impl Content ===
-
-impl Content {
-    /// Reads the next file, whose item is `item`; `None` when a known inventory has it. The caller
-    /// checks the bytes.
-    pub(super) fn next(&mut self, item: &Item) -> Result<Option<Bytes>, PutError> {
-        if self.known.contains(&item.digest) {
-            return Ok(None);
-        }
-        // The sandboxed process wrote this length. It must not make us reserve more memory than the
-        // file has bytes.
-        let left = self.left.checked_sub(item.length);
-        self.left = left.ok_or(PutError::Missing(item.digest))?;
-        let mut bytes = vec![0; usize::try_from(item.length).unwrap_or(usize::MAX)];
-        self.file.read_exact(&mut bytes).map_err(read_failed)?;
-        Ok(Some(Bytes::from(bytes)))
-    }
-}
-
-fn read_failed(error: io::Error) -> PutError {
-    PutError::Release(error.to_string())
 }
 
 impl Drop for Workspace {
@@ -310,45 +274,12 @@ fn open_file(path: &Path) -> io::Result<File> {
     }
 }
 
-fn digests(inventories: &[&Inventory]) -> HashSet<Digest> {
-    let items = inventories.iter().flat_map(|inventory| inventory.iter());
-    items.map(|(_, item)| item.digest).collect()
-}
-
-/// Writes a release into a workspace: the inventory, and the bytes of each file that is not in a
-/// `known` inventory, in the order of their digests.
-pub(super) fn write(
-    directory: &Path,
-    part: Part,
-    release: &Release,
-    known: &[&Inventory],
-) -> io::Result<()> {
-    let known = digests(known);
-    let files: BTreeMap<Digest, &Bytes> = release
-        .files()
-        .filter(|(_, file)| !known.contains(&file.digest()))
-        .map(|(_, file)| (file.digest(), &file.bytes))
-        .collect();
-    let open = |name: &str| {
-        // The sandbox allows to change the files, not to make new ones.
-        let mut options = fs::OpenOptions::new();
-        options
-            .write(true)
-            .truncate(true)
-            .open(directory.join(name))
-    };
-    let mut content = BufWriter::with_capacity(256 << 10, open(part.content())?);
-    for bytes in files.values() {
-        content.write_all(bytes)?;
-    }
-    content.flush()?;
-    open(part.inventory())?.write_all(release.inventory_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::release::{ReleaseFile, ReleasePath};
+    use crate::build::Output as _;
+    use crate::deploy::run::content::{COUNT_BYTES, DIGEST_BYTES, PLACE_BYTES, Writer};
+    use crate::release::{Release, ReleaseFile, ReleasePath};
 
     fn release(files: &[(&str, &str)]) -> Release {
         let mut builder = Release::builder();
@@ -359,6 +290,15 @@ mod tests {
                 .unwrap();
         }
         builder.finish()
+    }
+
+    fn write(directory: &Path, release: &Release, known: &[&Inventory]) {
+        let writer = Writer::new(directory, Part::First, known).unwrap();
+        // A build hands over the files of a site; the others are still in memory at the end.
+        for (_, file) in release.files().skip(1) {
+            assert!(writer.take(file.clone()).bytes.is_empty());
+        }
+        writer.finish(release).unwrap();
     }
 
     fn store(root: &Path) -> Store {
@@ -374,8 +314,9 @@ mod tests {
         let after = release(&[("a", "one"), ("b", "three"), ("c", "three")]);
         let workspace = Workspace::make(&above, None).unwrap();
         let known = [before.inventory()];
-        write(workspace.path(), Part::First, &after, &known).unwrap();
-        assert_eq!(fs::read(workspace.file("content")).unwrap(), b"three");
+        write(workspace.path(), &after, &known);
+        let content = fs::read(workspace.file("content")).unwrap();
+        assert_eq!(content.len(), b"three".len() + PLACE_BYTES + COUNT_BYTES);
         let inventory = workspace.inventory(Part::First, after.id()).unwrap();
         workspace
             .put(&store, Part::First, &inventory, &known)
@@ -399,19 +340,43 @@ mod tests {
             workspace.put(&store, Part::First, &inventory, &[])
         };
         // The digest of a file is not enough to get the file.
-        write(
-            workspace.path(),
-            Part::First,
-            &foreign,
-            &[foreign.inventory()],
-        )
-        .unwrap();
+        write(workspace.path(), &foreign, &[foreign.inventory()]);
         assert!(matches!(put(&foreign), Err(PutError::Missing(_))));
         // The bytes do not match the inventory.
         let ours = release(&[("a", "ours")]);
-        write(workspace.path(), Part::First, &ours, &[]).unwrap();
-        workspace.give("content", b"else").unwrap();
+        write(workspace.path(), &ours, &[]);
+        let written = fs::read(workspace.file("content")).unwrap();
+        let with = |from: usize, bytes: &[u8]| {
+            let mut content = written.clone();
+            content[from..from + bytes.len()].copy_from_slice(bytes);
+            workspace.give("content", &content).unwrap();
+        };
+        with(0, b"else");
         assert!(matches!(put(&ours), Err(PutError::Digest(_))));
+        // The file would lie outside of the bytes, or in the list.
+        let start = b"ours".len() + DIGEST_BYTES;
+        for outside in [1, u64::MAX - 1] {
+            with(start, &outside.to_le_bytes());
+            assert!(matches!(put(&ours), Err(PutError::Missing(_))));
+        }
+        // The list is longer than the content, or there is none.
+        for count in [2, u64::MAX] {
+            with(start + COUNT_BYTES, &count.to_le_bytes());
+            assert!(matches!(put(&ours), Err(PutError::Release(_))));
+        }
+        workspace.give("content", b"ours").unwrap();
+        assert!(matches!(put(&ours), Err(PutError::Release(_))));
+        // Two files share their bytes, so more would be read than was written.
+        let two = release(&[("a", "ours"), ("b", "theirs")]);
+        write(workspace.path(), &two, &[]);
+        let mut content = b"theirs".to_vec();
+        for (_, file) in two.files() {
+            content.extend_from_slice(file.digest().as_bytes());
+            content.extend_from_slice(&0_u64.to_le_bytes());
+        }
+        content.extend_from_slice(&2_u64.to_le_bytes());
+        workspace.give("content", &content).unwrap();
+        put(&two).unwrap_err();
         // The inventory is another one.
         assert!(matches!(put(&foreign), Err(PutError::Release(_))));
         // A link leads out of the workspace.
