@@ -105,27 +105,52 @@ fn markdown(writer: &markdown::Writer<'_>, field: &Element, out: &mut String) {
         Some((_, name)) => name.into(),
         None => field.words("name").unwrap_or_default(),
     };
-    let mut notes: Vec<String> = Vec::new();
-    // Empty brackets start no link, so `string[]` needs no escapes.
-    let kind = field.words("type");
-    notes.extend(kind.map(|kind| escaped(&kind).replace("\\[\\]", "[]")));
-    notes.extend(parameter.map(|(place, _)| place.to_owned()));
     let messages = &writer.messages.article;
+    // The words of the HTML, in its order: agents and tools compare both.
+    let mut head = String::new();
+    let labels = |key: &str, head: &mut String| {
+        if let Some(Value::List(labels)) = field.get(key) {
+            for label in labels.iter().filter_map(Value::as_text) {
+                push_word(&escaped(label), head);
+            }
+        }
+    };
+    labels("pre", &mut head);
+    let mut code = String::new();
+    code_span(&name, &mut code);
+    push_word(&code, &mut head);
+    labels("post", &mut head);
+    // Empty brackets start no link, so `string[]` needs no escapes.
+    let kind = escaped(&field.words("type").unwrap_or_default());
+    push_word(&kind.replace("\\[\\]", "[]"), &mut head);
+    push_word(parameter.map_or("", |(place, _)| place), &mut head);
     for (key, label) in [
         ("required", messages.required),
         ("deprecated", messages.deprecated),
     ] {
-        notes.extend(field.has(key).then(|| label.to_owned()));
+        push_word(if field.has(key) { label } else { "" }, &mut head);
     }
-    let mut head = String::new();
-    code_span(&name, &mut head);
-    if !notes.is_empty() {
-        head += &format!(" ({})", notes.join(", "));
-    }
-    if let Some(default) = field.text("default").filter(|text| !text.is_empty()) {
-        head += &format!(", {} ", messages.default);
-        code_span(default, &mut head);
+    for (key, label) in [
+        ("default", messages.default),
+        ("placeholder", messages.example),
+    ] {
+        if let Some(value) = field
+            .get(key)
+            .and_then(value_text)
+            .filter(|v| !v.is_empty())
+        {
+            push_word(&format!("{label}: "), &mut head);
+            code_span(&value, &mut head);
+        }
     }
     let text = writer.after(&head, ": ", &field.children);
     block(&prefixed(&text, "- ", "  "), out);
+}
+
+/// Appends a word after a space; nothing for an empty word.
+fn push_word(word: &str, out: &mut String) {
+    if !word.is_empty() && !out.is_empty() {
+        out.push(' ');
+    }
+    out.push_str(word);
 }

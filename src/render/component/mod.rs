@@ -17,7 +17,7 @@
 //! | Tabs, `CodeGroup` | each title in bold above its content |
 //! | Steps | an ordered list |
 //! | Accordion, Expandable, Update | the title in bold, then the content |
-//! | `ParamField`, `ResponseField` | `- name (type, required): text` |
+//! | `ParamField`, `ResponseField` | `- name type required: text` |
 //! | Frame | the content, with the caption below |
 //! | Tooltip | its text, with the tip in parentheses |
 //! | Columns, Panel, layout | the content |

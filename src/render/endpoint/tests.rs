@@ -47,10 +47,10 @@ fn an_endpoint_shows_its_specification() {
     for piece in [
         "```http\nPUT /nodes/{id}\n```",
         "Sets **it**.",
-        "- `Authorization` (HTTP bearer, header, required): `key`",
-        "- `id` (string, path, required)",
-        "- `mode` (string, query), default `a`: One of `a`, `b`",
-        "- `id` (string, required): The *id*.",
+        "- `Authorization` HTTP bearer header required: `key`",
+        "- `id` string path required",
+        "- `mode` string query default: `a`: One of `a`, `b`",
+        "- `id` string required: The *id*.",
         "[Node](#schema-node), as above.",
         "curl -X PUT \"https://api.pay.test/v1/nodes/{id}\" \\\n  -H \"Authorization: Bearer $TOKEN\"",
         "-d '{\n  \"id\": \"it'\\''s\",\n  \"n\": [\n    1,\n    null\n  ]\n}'",
@@ -78,7 +78,7 @@ fn an_endpoint_has_the_language_of_its_page_and_fixed_anchors() {
     for piece in [
         "Ce point d’accès est obsolète et peut disparaître.",
         "**Serveurs**",
-        "- `r` (variable), par défaut `eu`: L’une des valeurs `eu`, `us`",
+        "- `r` variable par défaut: `eu`: L’une des valeurs `eu`, `us`",
         "## Autorisation\n\nUn seul de ces moyens suffit :\n\n**key et tls**",
         "- `X-Key` (clé d’API, header, obligatoire)",
         "certificat client",
@@ -89,7 +89,7 @@ fn an_endpoint_has_the_language_of_its_page_and_fixed_anchors() {
         "## Cookies",
         "## Corps",
         "[Node](#schema-node), comme ci-dessus.",
-        "(string ou null)",
+        "string ou null",
         "longueur d’au moins 2, longueur d’au plus 9",
         "L’un de ces schémas :",
         "**Option 2**",
@@ -162,7 +162,7 @@ fn a_schema_shows_its_description_fields_and_example() {
     let written = markdown::write("x.mdx", &nodes, &Map::default(), Messages::of("en"));
     for piece in [
         "One *node*.",
-        "- `id` (string, required): The *id*.",
+        "- `id` string required: The *id*.",
         "[Node](#schema-node), as above.",
         "```json Example\n{\n  \"id\": \"n1\"\n}\n```",
     ] {

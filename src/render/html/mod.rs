@@ -367,7 +367,7 @@ impl Writer<'_> {
                 .markup("<a class=anchor")
                 .attribute("href", &fragment(&anchor.id))
                 .attribute("aria-label", &label)
-                .markup(">#</a>");
+                .markup("></a>");
         }
         self.out.markup(close);
         self.listed(level.max(2), anchor, &text);

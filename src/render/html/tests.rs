@@ -59,7 +59,7 @@ fn headings_have_different_anchors() {
     let ids: Vec<_> = written.headings.iter().map(|h| &*h.id).collect();
     assert_eq!(ids, ["set-up", "set-up-2", "set-up-2-2", "k"]);
     assert!(written.html.as_str().starts_with(
-        "<h2 id=\"set-up\">Set up<a class=anchor href=\"#set-up\" aria-label=\"Link to Set up\">#</a></h2>"
+        "<h2 id=\"set-up\">Set up<a class=anchor href=\"#set-up\" aria-label=\"Link to Set up\"></a></h2>"
     ));
 }
 

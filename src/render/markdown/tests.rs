@@ -35,7 +35,7 @@ fn components_become_markdown() {
     );
     check(
         "<ParamField path=\"id\" type=\"string\" required default=\"x\">The id.</ParamField>",
-        "- `id` (string, path, required), default `x`: The id.",
+        "- `id` string path required default: `x`: The id.",
     );
     check(
         "An <Tooltip tip=\"what runs\">agent</Tooltip> reads.",
