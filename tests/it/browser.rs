@@ -14,7 +14,7 @@ use crate::clients::client;
 use crate::edge::{Edge, Setup};
 
 /// A host that browsers resolve to loopback, and to which they allow access to the clipboard.
-const HOST: &str = "docs.acme.localhost";
+pub const HOST: &str = "docs.acme.localhost";
 
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/demo/docs")
@@ -23,7 +23,7 @@ fn example() -> PathBuf {
 /// Returns a gateway that serves the bundled example.
 ///
 /// Tests that run at the same time share it, because none of them changes it.
-fn serving() -> Arc<Edge> {
+pub fn serving() -> Arc<Edge> {
     static SHARED: Mutex<Weak<Edge>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap();
     if let Some(edge) = shared.upgrade() {

@@ -5,6 +5,7 @@
 //! | client | from | what it does in these tests |
 //! |---|---|---|
 //! | `skills` 1.3.9, 1.4.9, 1.5.14, 1.7.4 | npm | finds and installs every skill of a site |
+//! | `afdocs` 0.22.2 | npm | judges how well agents can read the bundled documentation |
 //! | `@a2a-js/sdk` 0.3.14, 1.3.0 | npm | resolves the card and chooses a transport by it |
 //! | `a2a-sdk` 0.3.26, 1.3.0 | `PyPI` | the same |
 //!
@@ -18,6 +19,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::browser;
 use crate::edge::{Edge, Setup};
 use crate::presets::{PAY, SKILL};
 
@@ -237,6 +239,34 @@ fn the_skills_tool_finds_nothing_on_a_private_site() {
     let (output, installed) = skills(&edge, SKILLS, &arguments);
     assert!(!output.status.success(), "{output:?}");
     assert_eq!(installed, BTreeMap::new());
+}
+
+#[test]
+fn afdocs_gives_the_bundled_documentation_99_of_100_points() {
+    let edge = browser::serving();
+    let tool = client("afdocs", "afdocs@0.22.2");
+    let with_node = client(SKILLS.0, &format!("skills@{}", SKILLS.1));
+    let output = node(&edge, &with_node)
+        .arg(tool.join("node_modules/afdocs/bin/afdocs.mjs"))
+        .args([
+            "check",
+            &format!("http://{}:{}/", browser::HOST, edge.http.port()),
+        ])
+        .args(["--format", "json", "--score", "--quiet"])
+        .args(["--sampling", "none", "--request-delay", "0"])
+        .output()
+        .unwrap();
+    // It exits with 1 when any check of any page gives less than all points.
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let score = report["scoring"]["overall"].as_u64();
+    let results = report["results"].as_array().unwrap();
+    let less: Vec<_> = results
+        .iter()
+        .filter(|result| result["status"] == "fail" || result["status"] == "warn")
+        .map(|result| (&result["id"], &result["message"]))
+        .collect();
+    assert!(score >= Some(99), "{score:?}: {less:#?}");
 }
 
 /// Installs skills from the address of a skill file and from the address of a page, with and
