@@ -140,6 +140,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
     cached(&index);
     let metrics = Arc::new(Metrics::new());
     Arc::new(Gateway {
+        proxy_protocol: Vec::new(),
         index: Arc::new(index),
         access: Access::start(&Target::Off, metrics.access_lines_dropped.clone()).unwrap(),
         metrics: Arc::clone(&metrics),

@@ -131,6 +131,9 @@ pub struct Connections {
     pub page_cache_bytes: usize,
     /// The networks of the operator's load balancers, whose forwarding fields are trusted.
     pub trusted_peers: Vec<Network>,
+    /// The networks of load balancers that begin each connection with a header of the PROXY
+    /// protocol.
+    pub proxy_protocol: Vec<Network>,
 }
 
 // === impl Config ===
@@ -191,6 +194,7 @@ impl Default for Connections {
             fast_path: true,
             page_cache_bytes: crate::index::CACHE_BYTES_MAX,
             trusted_peers: Vec::new(),
+            proxy_protocol: Vec::new(),
         }
     }
 }

@@ -227,6 +227,7 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
         fast_path,
         page_cache_bytes,
         trusted_peers,
+        proxy_protocol,
     } = connections;
     let Limits {
         head,
@@ -251,6 +252,9 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
     section.set("page_cache_bytes", page_cache_bytes, number(0..=1 << 40));
     if let Some(networks) = section.list("trusted_peers", parsed(str::parse::<Network>)) {
         *trusted_peers = networks;
+    }
+    if let Some(networks) = section.list("proxy_protocol", parsed(str::parse::<Network>)) {
+        *proxy_protocol = networks;
     }
     section.set("head_seconds", head, wait());
     section.set("idle_seconds", idle, wait());

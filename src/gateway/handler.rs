@@ -1,10 +1,11 @@
-//! Listeners and connections: accept, TLS handshake, then HTTP/1.1 or HTTP/2.
+//! Listeners and connections: accept, the header of a load balancer, TLS handshake, then HTTP/1.1 or
+//! HTTP/2.
 //!
 //! A [`ConnectionHandler`] owns each connection from `accept` to its end. It serves HTTP/1.1
 //! ([`Http1`]) or HTTP/2 ([`http2`]), as ALPN decided.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::Gateway;
-use super::clients::LimitKind;
+use super::clients::{AddressGuard, LimitKind};
 use super::connection::ClientConnection;
 use super::http1::Http1;
 use super::http2;
@@ -23,6 +24,7 @@ use super::memory::Stage;
 use super::open::{Activity, Guards};
 use super::pace::Pace;
 use super::proxy::Proxy;
+use super::proxy_protocol;
 use super::reads::Reads;
 use crate::telemetry::panics;
 
@@ -187,20 +189,25 @@ impl ConnectionHandler {
         let Gateway {
             drain,
             open,
-            clients,
             metrics,
             pressure,
+            proxy_protocol,
             ..
         } = &*self.gateway;
         metrics.connections.inc();
-        let shed = |reason| metrics.connections_shed.with_label_values(&[reason]).inc();
         if pressure.stage() == Stage::Refusing {
-            return shed("memory");
+            return self.shed("memory");
         }
-        let address = match clients.connect(peer.ip(), is_tls) {
-            Ok(address) => address,
-            Err(LimitKind::Handshakes) => return shed("address_handshakes"),
-            Err(_) => return shed("address_connections"),
+        // The header of a load balancer names the address that the connection counts for.
+        let has_header = proxy_protocol
+            .iter()
+            .any(|network| network.contains(peer.ip()));
+        let address = match has_header {
+            true => None,
+            false => match self.count(peer.ip(), is_tls) {
+                Ok(address) => address,
+                Err(reason) => return self.shed(reason),
+            },
         };
         let (registration, activity) = open.add(drain);
         let guards = Guards {
@@ -208,7 +215,74 @@ impl ConnectionHandler {
             address,
             open: Some(registration),
         };
-        tokio::spawn(Arc::clone(self).serve(stream, peer, guards, activity, is_tls));
+        let handler = Arc::clone(self);
+        tokio::spawn(async move {
+            let (mut stream, mut peer, mut guards) = (stream, peer, guards);
+            if has_header {
+                match handler
+                    .named_client(&mut stream, peer, is_tls, &activity)
+                    .await
+                {
+                    Ok((client, address)) => (peer, guards.address) = (client, address),
+                    Err(reason) => return handler.shed(reason),
+                }
+            }
+            handler.serve(stream, peer, guards, activity, is_tls).await;
+        });
+    }
+
+    /// Counts a connection for the address of its client.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which it must be closed, as metrics name it.
+    fn count(&self, client: IpAddr, is_tls: bool) -> Result<Option<AddressGuard>, &'static str> {
+        let counted = self.gateway.clients.connect(client, is_tls);
+        counted.map_err(|limit| match limit {
+            LimitKind::Handshakes => "address_handshakes",
+            _ => "address_connections",
+        })
+    }
+
+    /// Counts a connection that is closed to protect the others.
+    fn shed(&self, reason: &'static str) {
+        let shed = &self.gateway.metrics.connections_shed;
+        shed.with_label_values(&[reason]).inc();
+    }
+
+    /// Reads the header of a load balancer and counts the connection for the client in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`ConnectionHandler::count`]; and `proxy_protocol` without a valid header.
+    async fn named_client(
+        &self,
+        stream: &mut TcpStream,
+        peer: SocketAddr,
+        is_tls: bool,
+        activity: &Activity,
+    ) -> Result<(SocketAddr, Option<AddressGuard>), &'static str> {
+        const REASON: &str = "proxy_protocol";
+        let closing = activity.closing();
+        let header =
+            tokio::time::timeout(self.gateway.limits.head, proxy_protocol::read(stream, peer));
+        let client = tokio::select! {
+            client = header => client,
+            () = closing.cancelled() => return Err(REASON),
+        };
+        let client = match client {
+            Ok(Ok(client)) => client,
+            Ok(Err(error)) => {
+                log::warn!(target: "gateway", peer:%; "PROXY protocol: {error}");
+                return Err(REASON);
+            }
+            Err(_elapsed) => {
+                log::warn!(target: "gateway", peer:%; "PROXY protocol: the header took too long");
+                return Err(REASON);
+            }
+        };
+        let address = self.count(client.ip(), is_tls)?;
+        Ok((client, address))
     }
 
     async fn serve(

@@ -15,6 +15,7 @@
 //! | a client's connection | `connection` |
 //! | the requests of an HTTP/1.1 or HTTP/2 connection | `http1`, `http2` |
 //! | the rules of a request head and of a chunked body | [`head`], [`chunked`] |
+//! | the client that a TCP load balancer names | `proxy_protocol` |
 //! | certificates by server name | [`tls`] |
 //! | responses without pingora | `fast_path` |
 //! | one HTTP/1.1 request as a stream for pingora | `single_request` |
@@ -68,6 +69,7 @@ pub mod open;
 pub mod operator;
 mod pace;
 mod proxy;
+mod proxy_protocol;
 mod reads;
 mod single_request;
 mod request;
@@ -89,6 +91,7 @@ use crate::deploy::api::Api;
 use crate::index::Index;
 use crate::origin::Resolver;
 use crate::response::{Problem, RequestHeaders, Response};
+use crate::site::Network;
 use crate::telemetry::Metrics;
 
 use access::{Access, Client, Line, Outcome};
@@ -119,6 +122,9 @@ pub struct Gateway {
     pub upstream: UpstreamLimits,
     /// Peers whose forwarding fields are believed.
     pub trusted: TrustedPeers,
+    /// The networks of load balancers that begin each connection with a header of the PROXY
+    /// protocol.
+    pub proxy_protocol: Vec<Network>,
     /// Whether the fast path is on.
     pub fast_path: bool,
     /// The rules for requests without TLS.

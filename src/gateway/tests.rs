@@ -21,6 +21,7 @@ fn gateway() -> Arc<Gateway> {
     let metrics = Arc::new(Metrics::new());
     let clients = Clients::new(ClientLimits::default(), TrustedPeers::default(), &metrics);
     Arc::new(Gateway {
+        proxy_protocol: Vec::new(),
         index: Arc::new(Index::new(Service::default())),
         access: Access::start(&Target::Off, metrics.access_lines_dropped.clone()).unwrap(),
         metrics,

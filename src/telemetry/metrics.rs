@@ -198,7 +198,7 @@ impl Metrics {
             )),
             connections_shed: by(
                 "gateway_connections_shed_total",
-                "Connections closed to protect the others, by reason: address_connections, address_handshakes, idle_longest, memory.",
+                "Connections closed to protect the others, by reason: address_connections, address_handshakes, idle_longest, memory, proxy_protocol.",
                 "reason",
             ),
             memory_stage: gauge(

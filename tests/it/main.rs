@@ -23,6 +23,7 @@
 //! | `mcp` | agents list, read and call the MCP server of a site |
 //! | `operator` | health, metrics, a log line for every request |
 //! | `pages` | the pages of a site, over HTTP |
+//! | `proxy_protocol` | a load balancer names its clients, and nobody else does |
 //! | `preview` | a saved file is shown at once, with its diagnostics |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `recipe` | the nginx configuration of the documentation works |
@@ -83,6 +84,7 @@ mod navigation;
 mod operator;
 mod pages;
 mod preview;
+mod proxy_protocol;
 mod publishing;
 mod recipe;
 mod reference;

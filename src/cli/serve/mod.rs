@@ -130,6 +130,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         open: Arc::default(),
         pressure: Arc::default(),
         trusted,
+        proxy_protocol: config.connections.proxy_protocol.clone(),
         fast_path: config.connections.fast_path,
         tls: tls::Policy::new(&config.tls, &config.service, certificates.as_ref()),
         drain: drain.clone(),
