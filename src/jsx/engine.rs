@@ -62,7 +62,7 @@ const GLOBALS: [&str; 43] = [
     "unescape",
 ];
 /// Further global names: what the prelude adds, and the names of React without an import.
-const ADDED: [&str; 12] = [
+const ADDED: [&str; 14] = [
     "Children",
     "Fragment",
     "Intl",
@@ -73,7 +73,9 @@ const ADDED: [&str; 12] = [
     "createElement",
     "forwardRef",
     "isValidElement",
+    "localStorage",
     "memo",
+    "sessionStorage",
     "structuredClone",
 ];
 

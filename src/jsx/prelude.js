@@ -40,6 +40,25 @@
   const quiet = () => {};
   globalThis.console = { log: quiet, warn: quiet, error: quiet, info: quiet, debug: quiet };
 
+  // The storage of a reader who comes for the first time: empty, and new for each piece.
+  const storage = () => {
+    const items = new MapOf();
+    return {
+      getItem: (key) => (items.has(StringOf(key)) ? items.get(StringOf(key)) : null),
+      setItem: (key, value) => { items.set(StringOf(key), StringOf(value)); },
+      removeItem: (key) => { items.delete(StringOf(key)); },
+      clear: () => { items.clear(); },
+      key: (at) => [...items.keys()][at] ?? null,
+      get length() { return items.size; },
+    };
+  };
+  const addStorage = () => {
+    for (const name of ["localStorage", "sessionStorage"]) {
+      defineProperty(globalThis, name, { value: storage(), writable: true, configurable: true });
+    }
+  };
+  addStorage();
+
   // --- Functions that do much work in one call, which the interpreter does not count: counted here.
 
   let work = 0;
@@ -368,42 +387,59 @@
   dates.toLocaleString = function (locales, options) { return formatDate(this, locales, options, "both"); };
   globalThis.Date = Moment;
 
-  // The order of letters, digits and marks in browsers; other characters throw.
-  const order = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz";
+  // The order of letters, digits and marks in browsers (Unicode Technical Standard 10): first by
+  // letters, then by accents, then by case. Other characters throw.
+  const order = "_-–—,;:!¡?¿.·'‹›\"«»()[]{}§¶@*/\\&#%•`^°©®←→↑↓+±÷×<=>¬|¦~¢$£¥€0123456789abcdefghijklmnopqrstuvwxyz";
+  const quotes = { "‘": ["'", 1], "’": ["'", 2], "“": ["\"", 1], "”": ["\"", 2] };
+  const accents = "\u0301\u0300\u0306\u0302\u030c\u030a\u0308\u030b\u0303\u0307\u0327\u0328";
+  const letters = (text, numeric) => {
+    const found = [[], [], []];
+    const add = (first, second, third) => {
+      if (first !== undefined) push(found[0], first);
+      push(found[1], second);
+      push(found[2], third);
+    };
+    for (let at = 0; at < text.length; at++) {
+      const digits = numeric ? /^\d{1,12}/.exec(text.slice(at, at + 12)) : null;
+      if (digits) {
+        add(1000 + Number(digits[0]), 0, 0);
+        at += digits[0].length - 1;
+        continue;
+      }
+      const accent = accents.indexOf(text[at]);
+      if (accent >= 0) {
+        add(undefined, 1 + accent, 0);
+        continue;
+      }
+      const quote = own(quotes, text[at]) ? quotes[text[at]] : undefined;
+      const letter = quote === undefined ? text[at].toLowerCase() : quote[0];
+      const rank = letter === " " ? 0 : order.indexOf(letter) + 1;
+      if (rank === 0 && letter !== " ") unknown("the order of " + stringify(text[at]));
+      const isDigit = letter >= "0" && letter <= "9";
+      const place = isDigit ? 1000 + Number(letter) : rank > order.length - 26 ? 1e15 + rank : rank;
+      add(place, 0, quote === undefined ? Number(letter !== text[at]) : quote[1]);
+    }
+    return found;
+  };
+  const normalize = StringOf.prototype.normalize;
   defineProperty(String.prototype, "localeCompare", {
     value(other, locales, settings) {
       english(locales);
       const options = settings ?? {};
       known(options, ["numeric", "sensitivity"]);
-      if (!["base", "accent", "variant", undefined].includes(options.sensitivity)) unknown("this comparison");
-      const pieces = (text) => {
-        const found = [];
-        for (let at = 0; at < text.length; at++) {
-          const digits = options.numeric === true ? /^\d{1,12}/.exec(text.slice(at, at + 12)) : null;
-          if (digits) {
-            push(found, 1000 + Number(digits[0]));
-            at += digits[0].length - 1;
-            continue;
-          }
-          const letter = text[at].toLowerCase();
-          const rank = letter === " " ? 0 : order.indexOf(letter) + 1;
-          if (rank === 0 && letter !== " ") unknown("the order of " + stringify(text[at]));
-          const digit = letter >= "0" && letter <= "9";
-          push(found, digit ? 1000 + Number(letter) : rank > order.length - 26 ? 1e15 + rank : rank);
-        }
-        return found;
-      };
+      const levels = { base: 1, accent: 2, variant: 3 }[options.sensitivity ?? "variant"];
+      if (levels === undefined) unknown("this comparison");
       const [one, two] = [StringOf(this), StringOf(other)];
       if (one === two) return 0;
-      const [left, right] = [pieces(one), pieces(two)];
-      for (let at = 0; at < min(left.length, right.length); at++) {
-        const [a, b] = [left[at], right[at]];
-        if (a !== b) return a < b ? -1 : 1;
-      }
-      if (left.length !== right.length) return left.length < right.length ? -1 : 1;
-      if (options.sensitivity === "base" || options.sensitivity === "accent") return 0;
-      for (let at = 0; at < min(one.length, two.length); at++) {
-        if (one[at] !== two[at]) return one[at] === one[at].toLowerCase() ? -1 : 1;
+      const numeric = options.numeric === true;
+      const left = letters(apply(normalize, one, ["NFD"]), numeric);
+      const right = letters(apply(normalize, two, ["NFD"]), numeric);
+      for (let level = 0; level < levels; level++) {
+        const [first, second] = [left[level], right[level]];
+        for (let at = 0; at < min(first.length, second.length); at++) {
+          if (first[at] !== second[at]) return first[at] < second[at] ? -1 : 1;
+        }
+        if (first.length !== second.length) return first.length < second.length ? -1 : 1;
       }
       return 0;
     },
@@ -942,6 +978,7 @@
       bytes = 0;
       effects = [];
       contexts = new MapOf();
+      addStorage();
       const module = path === "" ? { names: {} } : load(path);
       const root = { hooks: [], at: 0, changed: false, inner: new MapOf(), name: "", type: undefined };
       const once = () => {

@@ -201,7 +201,7 @@ fn nothing_of_the_machine_is_there() {
         "new SharedArrayBuffer(1)",
         "queueMicrotask(() => {})",
         "document.body",
-        "localStorage.x",
+        "localStorage.x.y",
         "navigator.userAgent",
         "process.env",
         "require('fs')",
@@ -220,6 +220,20 @@ fn nothing_of_the_machine_is_there() {
             Err(_failed) => {}
         }
     }
+}
+
+#[test]
+fn the_storage_is_that_of_a_reader_who_comes_for_the_first_time() {
+    let module = "import { useState } from 'react';
+        const Apps = () => { const [apps] = useState(() => { const raw = localStorage.getItem('apps'); \
+        if (raw) return JSON.parse(raw); localStorage.setItem('apps', JSON.stringify(['Default'])); \
+        return JSON.parse(localStorage.getItem('apps')); }); return <b>{apps}</b>; };";
+    is(module, "<Apps/>", "<b>Default</b>");
+    is(
+        module,
+        "sessionStorage.getItem('a') ?? `none of ${localStorage.length}`",
+        "none of 0",
+    );
 }
 
 #[test]

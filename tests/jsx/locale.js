@@ -69,7 +69,8 @@ const texts = [
   "Mar 5, 2024 10:00 PDT", "March 5, 2024 10:00 PM", "2024-03-31T02:30", "2024-11-03T01:30", "bogus", "", "2024-13-01",
 ];
 
-const words = "a A b B z Z 1 2 10 _ - ab aB Ab a-b co-op coop v1.10 v1.9 $ # ' it's its á ß".split(" ");
+const words =
+  "a A b B z Z 1 2 10 _ - ab aB Ab a-b co-op coop v1.10 v1.9 $ # ' it's it’s its ‘x’ é è ê ë E É n ñ côté coté côte cote å ß € …".split(" ");
 
 export const groups = {
   numbers: () =>
