@@ -1,6 +1,6 @@
 // Settings with other values than in the example: small sites that differ in one setting.
 
-import { assert, follow, of, path, reads, PHONE } from "./reader.mjs";
+import { assert, follow, of, path, reads, seen, PHONE } from "./reader.mjs";
 
 /** The group without a root that is nested in another one. */
 const nested = (page) => page.locator(".nested", { hasText: "Payments" });

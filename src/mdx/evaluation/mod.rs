@@ -113,7 +113,7 @@ impl Evaluation {
 impl Reader<'_> {
     /// Returns the nodes of an expression that has no plain value; `None` if it cannot be read.
     pub(super) fn expression(&mut self, code: Code<'_>, span: Span) -> Vec<Node> {
-        if let Some(name) = self.unknown_name(code) {
+        if let Some(name) = self.unknown_names(code) {
             let message = format!("`{name}` is not defined; `{{{name}}}` is shown as text");
             self.warn("mdx-script", self.line(code.at), message);
             return vec![Node::Text(format!("{{{}}}", code.source))];
@@ -124,21 +124,24 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the name if an expression is only a name that nothing declares: `{userId}` in a
-    /// sentence.
-    fn unknown_name<'c>(&self, code: Code<'c>) -> Option<&'c str> {
-        let name = code.source.trim();
+    /// Returns the source of an expression that is only a name that nothing declares, or several
+    /// with `|` between them: `{userId}` or `{draft | final}` in a sentence.
+    fn unknown_names<'c>(&self, code: Code<'c>) -> Option<&'c str> {
         let is_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
-        let is_name = !name.is_empty()
-            && name.chars().all(is_letter)
-            && !name.starts_with(|c: char| c.is_numeric());
-        let is_unknown = is_name
-            && name != "this"
-            && !is_known(name)
-            && !self.scopes.is_declared(code.scope, name)
+        let is_unknown = |name: &str| {
+            let name = name.trim();
+            !name.is_empty()
+                && name.chars().all(is_letter)
+                && !name.starts_with(|c: char| c.is_numeric())
+                && name != "this"
+                && !is_known(name)
+                && !self.scopes.is_declared(code.scope, name)
+        };
+        let source = code.source.trim();
+        let is_text = source.split('|').all(is_unknown)
             && self.scopes.props(code.scope).is_none()
             && !self.evaluation.is_showing_file;
-        is_unknown.then_some(name)
+        is_text.then_some(source)
     }
 
     /// Makes a piece of an expression.

@@ -145,6 +145,7 @@ impl Reader<'_> {
                         element.children = self.blocks(region, inner, pieces, depth + 1);
                         if self.is_unknown(region, &element.name) {
                             let shown = shown_attributes(&element);
+                            linked(&mut element);
                             element.children.splice(0..0, shown);
                         }
                         code_block(&mut element);
@@ -484,6 +485,22 @@ fn shown_attributes(element: &Element) -> Vec<Node> {
     let titles = TITLES.iter().filter_map(|name| shown(name, true));
     let texts = TEXTS.iter().filter_map(|name| shown(name, false));
     titles.chain(texts).collect()
+}
+
+/// Makes a link of the only line in a component that does not exist and has an address.
+fn linked(element: &mut Element) {
+    let Some(href) = element.text("href").map(str::to_owned) else {
+        return;
+    };
+    let span = element.span_of("href").unwrap_or(element.span);
+    if let [Node::Paragraph(line)] = &mut element.children[..] {
+        let link = Node::Link {
+            href,
+            children: std::mem::take(line),
+            span,
+        };
+        line.push(link);
+    }
 }
 
 /// Removes the dots of `{...props}`; returns whether there were some.

@@ -262,7 +262,13 @@ impl Writer<'_> {
                 if let Some(anchor) = &element.anchor {
                     self.place(&anchor.id);
                 }
-                self.link(href, &element.children);
+                let class = self.classes(element, None);
+                let mut more: Vec<(&'static str, &str)> = Vec::new();
+                more.extend(class.as_deref().map(|class| ("class", class)));
+                for name in ["title", "aria-label"] {
+                    more.extend(element.text(name).map(|value| (name, value)));
+                }
+                self.link_with(href, &element.children, &more);
             }
             // `<a id="x">` without `href` is not a link.
             None => {

@@ -409,6 +409,11 @@ impl Writer<'_> {
     }
 
     pub(super) fn link(&mut self, href: &str, children: &[Node]) {
+        self.link_with(href, children, &[]);
+    }
+
+    /// Writes a link; `more` are further attributes, which must be allowed ones.
+    fn link_with(&mut self, href: &str, children: &[Node], more: &[(&'static str, &str)]) {
         // A parser ends a link at a link inside it.
         if self.in_link {
             return self.nodes(children);
@@ -417,6 +422,9 @@ impl Writer<'_> {
         self.href("href", href);
         if href.starts_with("http") {
             self.out.markup(" rel=noopener");
+        }
+        for (name, value) in more {
+            self.out.attribute(name, value);
         }
         self.out.markup(">");
         self.in_link = true;
