@@ -205,3 +205,101 @@ fn dates_do_not_depend_on_the_time_zone_of_the_machine() {
         assert!(printed.contains(&expected), "{zone}: {printed}");
     }
 }
+
+#[test]
+fn texts_for_agents_and_search_have_the_evaluated_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = directory.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(
+        "docs.json",
+        r#"{"name": "Acme", "navigation": {"pages": ["index", "plans"]}}"#,
+    );
+    write("index.mdx", "See [plans](/plans).\n");
+    write(
+        "snippets/price.jsx",
+        "export const Price = ({ amount }) => <b>{amount.toLocaleString()} coins</b>;\n",
+    );
+    write(
+        "plans.mdx",
+        "---\ntitle: Plans\n---\nimport { Price } from '/snippets/price.jsx';\n\n\
+         export const plans = [{ name: 'Sparrow', price: 1234 }, { name: 'Heron', price: 5 }];\n\n\
+         {/* A remark. */}\n\n\
+         <Columns cols={2}>\n  {plans.map(plan => <Card key={plan.name} title={plan.name} className=\"p-4\">\
+         <Price amount={plan.price} /></Card>)}\n</Columns>\n\n\
+         ## All {plans.length} plans\n\n\
+         <Price amount={window.amount} />\n\n\
+         <div style={{ color: 'red' }} onClick={() => plans.pop()}>Styled.</div>\n\n\
+         <Unknown title=\"Kestrel\">Hovers.</Unknown>\n",
+    );
+    let out = directory.path().join("out");
+    let output = Command::new(env!("CARGO_BIN_EXE_waypost"))
+        .args(["build", "--out"])
+        .args([&out, directory.path()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let mut texts = BTreeMap::new();
+    let mut waiting = vec![out.clone()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(&out).unwrap().display().to_string();
+            let bytes = fs::read(&path).unwrap();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let is_text = [".md", ".txt", ".index"]
+                .iter()
+                .any(|end| name.ends_with(end));
+            if is_text {
+                texts.insert(name, text);
+            }
+        }
+    }
+    for raw in [
+        "className",
+        "plan.",
+        "=>",
+        "<Card",
+        "<Price",
+        "A remark",
+        "color:",
+        "window",
+        "{plans",
+    ] {
+        for (name, text) in texts.iter().filter(|(name, _)| !name.ends_with(".index")) {
+            assert!(!text.contains(raw), "{name}: {raw}: {text}");
+        }
+    }
+    let shown = [
+        "Sparrow",
+        "1,234 coins",
+        "All 2 plans",
+        "Styled.",
+        "Kestrel",
+        "Hovers.",
+    ];
+    for end in ["plans.md", "llms-full.txt"] {
+        let (name, text) = texts.iter().find(|(name, _)| name.ends_with(end)).unwrap();
+        for shown in shown {
+            assert!(text.contains(shown), "{name}: {shown}: {text}");
+        }
+    }
+    assert!(
+        texts.keys().any(|name| name.ends_with(".index")),
+        "{:?}",
+        texts.keys()
+    );
+    assert!(
+        texts.keys().any(|name| name.contains("skill")),
+        "{:?}",
+        texts.keys()
+    );
+}
