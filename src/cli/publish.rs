@@ -13,8 +13,9 @@ use bytes::Bytes;
 use super::settings::{self, Settings};
 use super::{Documentation, deploying, project, sandboxed};
 use crate::build::NAVIGATION_PATH;
-use crate::config::Config;
-use crate::deploy::run::{Build, Session};
+use crate::config::{self, Config};
+use crate::deploy::run::{Build, Quota, Session};
+use crate::diagnostic::count;
 use crate::release::ReleaseId;
 use crate::site::{ProjectId, Repository, Service, Site};
 use crate::store::{Pointer, PromoteError, ReadError, Store};
@@ -47,7 +48,7 @@ pub struct Args {
 /// When the configuration, the documentation or the store cannot be used.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
-    let site = site(&config, &args.project);
+    let (site, quota) = site(&config, &args.project);
     let documentation = Documentation {
         allow_empty: args.allow_empty,
         ..args.documentation.clone()
@@ -66,10 +67,21 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         };
         // Newer than any build that is running.
         let at_least = deploying::last_generation(&config, &args.project)?;
-        session.put(&store, release)?;
-        let pointer = promote(&store, &args.project, release.inventory().id(), at_least)?;
-        let (release, fence) = (pointer.current.release, pointer.current.fence());
         let project = &args.project;
+        let owner = site.as_ref().map_or("", |site| &*site.owner);
+        let room = quota.make_room(&store, owner, project, release.inventory())?;
+        session.put(&store, release)?;
+        let pointer = promote(&store, project, release.inventory().id(), at_least)?;
+        let removed = room.removed + quota.trim(&store, owner, project, room);
+        if removed > 0 {
+            let releases = count(removed, "earlier release");
+            writeln!(
+                out,
+                "removed {releases} of this owner, because its releases use too many bytes"
+            )
+            .context("print the outcome")?;
+        }
+        let (release, fence) = (pointer.current.release, pointer.current.fence());
         writeln!(out, "promoted {release} of {project} as {fence}").context("print the outcome")?;
         Ok(ExitCode::SUCCESS)
     };
@@ -96,11 +108,23 @@ fn build(
     })
 }
 
-/// Returns the record of a project's site, if it can be read. It only adds links to the
-/// source of each page, so a release can be published without it.
-fn site(config: &Config, project: &ProjectId) -> Option<Arc<Site>> {
-    let (sites, _changes) = settings::read_sites(config).ok()?;
-    sites.get(project).map(Arc::clone)
+/// Returns the record of a project's site, if it can be read, and the quota of its owner. The record
+/// only adds links to the source of each page, so a release can be published without it; then the
+/// releases of the project alone count.
+fn site(config: &Config, project: &ProjectId) -> (Option<Arc<Site>>, Quota) {
+    let config::Store::Local(local) = &config.store;
+    let sites = settings::read_sites(config).ok();
+    let sites = sites.map(|(sites, _changes)| sites);
+    let site = sites.as_ref().and_then(|sites| sites.get(project));
+    let site = site.map(Arc::clone);
+    let mut owned: Vec<ProjectId> = Vec::new();
+    if let (Some(sites), Some(site)) = (&sites, &site) {
+        let all = sites.iter().filter(|other| other.owner == site.owner);
+        owned.extend(all.map(|other| other.project.clone()));
+    }
+    let projects_of = move |_owner: &str| owned.clone();
+    let quota = Quota::new(local.owner_bytes_max, Arc::new(projects_of));
+    (site, quota)
 }
 
 /// Returns the navigation of the current release; `None` if there is none, or if it is damaged:

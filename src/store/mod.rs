@@ -43,7 +43,7 @@ pub mod sites;
 pub mod watch;
 
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
@@ -54,7 +54,7 @@ use crate::site::ProjectId;
 
 pub use content::ContentFile;
 pub use durable::FileError;
-pub use local::Local;
+pub use local::{Local, OwnerLock};
 pub use pointer::{Fence, Pointer, Promotion};
 
 /// A place where releases are stored.
@@ -244,6 +244,22 @@ impl Store {
     ) -> Result<ReleaseId, PutError> {
         match self {
             Self::Local(store) => store.put_files(inventory, next),
+        }
+    }
+
+    /// Waits until no other process stores a release of this owner, and keeps others from it as long
+    /// as the value lives. `None` if another process has the lock all this time.
+    ///
+    /// # Errors
+    ///
+    /// The lock cannot be used.
+    pub fn lock_owner(
+        &self,
+        owner: &str,
+        patience: Duration,
+    ) -> Result<Option<OwnerLock>, FileError> {
+        match self {
+            Self::Local(store) => store.lock_owner(owner, patience),
         }
     }
 

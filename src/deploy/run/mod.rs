@@ -75,7 +75,7 @@ pub use child::{Isolation, LaunchError, Launcher, Limits};
 pub use directory::{Build, BuildError, Built, BuiltRelease, Place, Session};
 pub use generate::{SkillFiles, WaitingSkill};
 pub use job::{Event, Prepared, Step, Stopped};
-pub use quota::{ProjectsOf, Quota};
+pub use quota::{ProjectsOf, Quota, QuotaError, Room};
 pub use workspace::{Part, clear_leftovers};
 
 /// The summary of an update whose site was removed before it was built.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::fetch::short;
 use super::job::{Order, Prepared, Step, Stopped};
 use super::monitor::{BuildMonitor, BuildResult};
-use super::quota::Exceeded;
+use super::quota::{QuotaError, Room};
 use super::workspace::{CACHE, Part, SKILL, SKILL_REFUSED};
 use super::{Ended, Prior, Stages, Update, blocking, fence};
 use crate::deploy::Timestamp;
@@ -31,7 +31,7 @@ enum PutFailure {
     #[error(transparent)]
     Put(#[from] PutError),
     #[error(transparent)]
-    Exceeded(#[from] Exceeded),
+    Quota(#[from] QuotaError),
 }
 
 /// Moves a file that a process has written to the place where the next update reads it.
@@ -85,10 +85,10 @@ impl Stages {
             BuildResult::Prepared(prepared) => prepared,
             unfinished => return self.end_without_release(claim, unfinished).await,
         };
-        match self.put(update, &prepared, &prior, monitor).await? {
-            Ok(()) => {}
+        let room = match self.put(update, &prepared, &prior, monitor).await? {
+            Ok(room) => room,
             Err(unput) => return self.end_without_release(claim, unput).await,
-        }
+        };
         let (skill_pending, offered) = (prepared.skill_pending, fence(&claim));
         if skill_pending {
             // The generation of the second release is taken now. So a release that is published
@@ -99,7 +99,8 @@ impl Stages {
             };
             claim = with_generation;
         }
-        let mut published = match self.promote(&claim, prepared, offered, monitor).await {
+        let promoted = self.promote(&claim, prepared, offered, room, monitor).await;
+        let mut published = match promoted {
             Ok(published) => published,
             Err(stopped) => return self.stopped(claim, stopped).await,
         };
@@ -118,9 +119,10 @@ impl Stages {
             let replaced = match next {
                 BuildResult::Prepared(written) => {
                     match self.put(update, &written, &prior, monitor).await? {
-                        Ok(()) => {
+                        Ok(room) => {
                             let offered = fence(&claim);
-                            let replaced = self.promote(&claim, written, offered, monitor).await;
+                            let promoting = self.promote(&claim, written, offered, room, monitor);
+                            let replaced = promoting.await;
                             replaced.map_err(|stopped| stopped.summary)
                         }
                         Err(BuildResult::Stopped(stopped)) => Err(stopped.summary),
@@ -196,7 +198,7 @@ impl Stages {
         prepared: &Prepared,
         prior: &Arc<Prior>,
         monitor: &mut BuildMonitor<'_>,
-    ) -> Result<Result<(), BuildResult>, QueueError> {
+    ) -> Result<Result<Room, BuildResult>, QueueError> {
         let since = Instant::now();
         let (store, workspace) = (Arc::clone(&self.store), Arc::clone(&update.workspace));
         let (prior, release, part) = (Arc::clone(prior), prepared.release, prepared.part);
@@ -205,21 +207,25 @@ impl Stages {
             let first = prior.first.get();
             let known: Vec<_> = prior.inventory.iter().chain(first).collect();
             let inventory = workspace.inventory(part, release)?;
-            let removed = quota.make_room(&store, &site.owner, &site.project, &inventory)?;
+            let room = quota.make_room(&store, &site.owner, &site.project, &inventory)?;
             workspace.put(&store, part, &inventory, &known)?;
             if part == Part::First {
                 // The second release is made from the files of the first one.
                 let _first = prior.first.set(inventory);
             }
-            Ok::<_, PutFailure>(removed)
+            Ok::<_, PutFailure>(room)
         });
         let put = match monitor.wait(putting).await? {
             Ok(put) => put,
             Err(end) => return Ok(Err(end)),
         };
-        let removed = match put {
-            Ok(removed) => removed,
-            Err(PutFailure::Exceeded(exceeded)) => {
+        let room = match put {
+            Ok(room) => room,
+            Err(PutFailure::Quota(error @ (QuotaError::Lock(_) | QuotaError::Read(_)))) => {
+                let stopped = Stopped::of_machine("look at the quota of the owner", &error);
+                return Ok(Err(BuildResult::Stopped(stopped)));
+            }
+            Err(PutFailure::Quota(exceeded)) => {
                 let stopped = Stopped::lasting(&exceeded);
                 return Ok(Err(BuildResult::Stopped(stopped)));
             }
@@ -242,8 +248,8 @@ impl Stages {
             short(&release.to_string()),
             since.elapsed().as_millis(),
         ));
-        if removed > 0 {
-            monitor.line(removed_line(removed));
+        if room.removed > 0 {
+            monitor.line(removed_line(room.removed));
         }
         let (name, place) = match part {
             Part::First => (CACHE, &update.cache),
@@ -254,7 +260,7 @@ impl Stages {
         if monitor.record().await? == Held::Lost {
             return Ok(Err(BuildResult::LeaseLost));
         }
-        Ok(Ok(()))
+        Ok(Ok(room))
     }
 
     /// Makes a release the current one. Only this step changes what is served.
@@ -263,6 +269,7 @@ impl Stages {
         claim: &Claim,
         prepared: Prepared,
         offered: Fence,
+        room: Room,
         monitor: &mut BuildMonitor<'_>,
     ) -> Result<Published, Stopped> {
         let since = Instant::now();
@@ -282,7 +289,7 @@ impl Stages {
             Err(error) => return Err(Stopped::of_machine("promote the release", &error)),
         };
         let visible_at = self.announce(claim.project()).await;
-        self.trim(claim, monitor).await;
+        self.trim(claim, room, monitor).await;
         monitor.add_step(Step::Promote, since.elapsed());
         Ok(Published {
             release,
@@ -292,10 +299,10 @@ impl Stages {
     }
 
     /// Removes the release that was served before, if the quota of the owner has no room for it.
-    async fn trim(&self, claim: &Claim, monitor: &mut BuildMonitor<'_>) {
+    async fn trim(&self, claim: &Claim, room: Room, monitor: &mut BuildMonitor<'_>) {
         let (quota, store) = (Arc::clone(&self.quota), Arc::clone(&self.store));
         let (owner, project) = (claim.update.owner.clone(), claim.project().clone());
-        let removed = blocking(move || quota.trim(&store, &owner, &project)).await;
+        let removed = blocking(move || quota.trim(&store, &owner, &project, room)).await;
         if removed > 0 {
             monitor.line(removed_line(removed));
         }

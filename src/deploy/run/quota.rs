@@ -5,17 +5,25 @@
 //! the owner's history are removed first. If the releases that are served need too much, the update
 //! fails before anything is stored.
 //!
-//! **Limits:** two workers that store releases of one owner at the same moment may exceed the quota
-//! by one release. The next update of the owner removes history again, or fails.
+//! From this check to the promotion the owner is locked in the store ([`Room`]), so two processes
+//! cannot use the same room.
+//!
+//! **Limits:** a process that is stopped while it has the lock is waited for, but not for ever. If
+//! it goes on later, the quota may be exceeded by one release. The next update of the owner removes
+//! history again, or fails.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::digest::Digest;
 use crate::error::chain;
 use crate::release::{Inventory, ReleaseId};
 use crate::site::ProjectId;
-use crate::store::{Promotion, Store};
+use crate::store::{FileError, OwnerLock, Promotion, ReadError, Store};
+
+/// How long another process may store a release of the same owner.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the projects of an owner.
 pub type ProjectsOf = Arc<dyn Fn(&str) -> Vec<ProjectId> + Send + Sync>;
@@ -29,17 +37,39 @@ pub struct Quota {
     sizes: Mutex<HashMap<ReleaseId, u64>>,
 }
 
-/// The releases of an owner need too much room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the releases of this owner would use {needed} bytes, and {allowed} are allowed; \
-     make the documentation smaller, or ask the operator for more"
-)]
-pub(super) struct Exceeded {
-    /// How many bytes would be used.
-    needed: u64,
-    /// How many may be used.
-    allowed: u64,
+/// Room for a new release of an owner. Keep it until the release is promoted: no other process
+/// makes room for this owner as long as it lives.
+#[derive(Debug)]
+#[must_use]
+pub struct Room {
+    /// How many releases were removed from the history.
+    pub removed: usize,
+    /// Whether history may have to go when the release is promoted.
+    is_tight: bool,
+    _lock: Option<OwnerLock>,
+}
+
+/// Why there is no room for a release.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QuotaError {
+    /// The releases of the owner need too many bytes.
+    #[error(
+        "the releases of this owner would use {needed} bytes, and {allowed} are allowed; \
+         make the documentation smaller, or ask the operator for more"
+    )]
+    Exceeded {
+        /// How many bytes would be used.
+        needed: u64,
+        /// How many may be used.
+        allowed: u64,
+    },
+    /// The store cannot be locked.
+    #[error("lock the releases of the owner")]
+    Lock(#[source] FileError),
+    /// The releases of the owner cannot be read.
+    #[error("read the releases of the owner")]
+    Read(#[source] FileError),
 }
 
 /// A release that a pointer names.
@@ -78,40 +108,63 @@ impl Quota {
     ///
     /// # Errors
     ///
-    /// [`Exceeded`]: nothing is removed then.
-    pub(super) fn make_room(
+    /// [`QuotaError`]: nothing is removed then.
+    pub fn make_room(
         &self,
         store: &Store,
         owner: &str,
         project: &ProjectId,
         new: &Inventory,
-    ) -> Result<usize, Exceeded> {
-        self.fit(store, owner, project, Some(new))
+    ) -> Result<Room, QuotaError> {
+        let lock = match self.bytes_max {
+            0 => None,
+            _ => store
+                .lock_owner(owner, PATIENCE)
+                .map_err(QuotaError::Lock)?,
+        };
+        if lock.is_none() && self.bytes_max > 0 {
+            log::warn!(target: "deploy", owner; "another process has stored a release of {owner} for {} s, and is not waited for", PATIENCE.as_secs());
+        }
+        let fitted = self.fit(store, owner, project, Some(new))?;
+        Ok(Room {
+            removed: fitted.unwrap_or(0),
+            is_tight: fitted.is_some(),
+            _lock: lock,
+        })
     }
 
-    /// Removes the oldest releases of the owner's history until the rest fits into the quota.
-    /// Returns how many releases were removed.
-    pub(super) fn trim(&self, store: &Store, owner: &str, project: &ProjectId) -> usize {
+    /// Removes the oldest releases of the owner's history until the rest fits into the quota, after
+    /// the release was promoted for which there is `room`. Returns how many releases were removed.
+    pub fn trim(&self, store: &Store, owner: &str, project: &ProjectId, room: Room) -> usize {
+        if !room.is_tight {
+            return 0;
+        }
         // The served release is kept, even if an operator has made the quota smaller.
-        self.fit(store, owner, project, None).unwrap_or(0)
+        let fitted = self.fit(store, owner, project, None);
+        fitted.ok().flatten().unwrap_or(0)
     }
 
+    /// Returns how many releases were removed; `None` if there is room for all without a look at
+    /// the files that they share.
     fn fit(
         &self,
         store: &Store,
         owner: &str,
         project: &ProjectId,
         new: Option<&Inventory>,
-    ) -> Result<usize, Exceeded> {
+    ) -> Result<Option<usize>, QuotaError> {
         if self.bytes_max == 0 {
-            return Ok(0);
+            return Ok(None);
         }
-        let named = self.named(store, owner, project);
+        let named = self.named(store, owner, project)?;
         let releases: HashSet<_> = named.iter().map(|named| named.promotion.release).collect();
         let new_bytes = new.map_or(0, bytes_of);
-        let most: u64 = releases.iter().map(|id| self.size(store, *id)).sum();
-        if most.saturating_add(new_bytes) <= self.bytes_max {
-            return Ok(0);
+        let mut most = new_bytes;
+        for release in releases {
+            most = most.saturating_add(self.size(store, release)?);
+        }
+        if most <= self.bytes_max {
+            return Ok(None);
         }
         // Releases share files: now each file is counted once.
         let mut files = Files::default();
@@ -125,7 +178,7 @@ impl Quota {
             files.add_release(store, named.promotion.release);
         }
         if files.bytes > self.bytes_max {
-            return Err(Exceeded {
+            return Err(QuotaError::Exceeded {
                 needed: files.bytes,
                 allowed: self.bytes_max,
             });
@@ -146,20 +199,27 @@ impl Quota {
                 }
             }
         }
-        Ok(removed)
+        Ok(Some(removed))
     }
 
     /// Returns the releases that the pointers of an owner name.
-    fn named(&self, store: &Store, owner: &str, project: &ProjectId) -> Vec<Named> {
+    fn named(
+        &self,
+        store: &Store,
+        owner: &str,
+        project: &ProjectId,
+    ) -> Result<Vec<Named>, QuotaError> {
         let mut projects = (self.projects_of)(owner);
         if !projects.contains(project) {
             projects.push(project.clone());
         }
         let mut all = Vec::new();
         for project in projects {
-            // A damaged pointer is reported where it is used.
-            let Ok(Some(pointer)) = store.current(&project) else {
-                continue;
+            let pointer = match store.current(&project) {
+                Ok(Some(pointer)) => pointer,
+                Err(ReadError::File(error)) => return Err(QuotaError::Read(error)),
+                // A damaged pointer is reported where it is used.
+                Ok(None) | Err(_) => continue,
             };
             all.extend(
                 pointer
@@ -172,22 +232,24 @@ impl Quota {
                     }),
             );
         }
-        all
+        Ok(all)
     }
 
     /// Returns how many bytes the files of a release have.
-    fn size(&self, store: &Store, release: ReleaseId) -> u64 {
+    fn size(&self, store: &Store, release: ReleaseId) -> Result<u64, QuotaError> {
         let lock = || self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(size) = lock().get(&release) {
-            return *size;
+            return Ok(*size);
         }
-        // A damaged release counts as zero bytes, because it cannot be served.
-        let Ok(inventory) = store.inventory(release) else {
-            return 0;
+        let inventory = match store.inventory(release) {
+            Ok(inventory) => inventory,
+            Err(ReadError::File(error)) => return Err(QuotaError::Read(error)),
+            // A damaged release counts as zero bytes, because it cannot be served.
+            Err(_damaged) => return Ok(0),
         };
         let size = bytes_of(&inventory);
         lock().insert(release, size);
-        size
+        Ok(size)
     }
 }
 
@@ -283,19 +345,26 @@ mod tests {
         promote(&store, "a", 2, &release(&[("now", 3000), ("logo", 2000)]));
         promote(&store, "b", 1, &release(&[("other", 1000)]));
         // A shared file counts once: 3,000 + 3,000 + 2,000 + 1,000.
-        let make_room =
-            |new: &Release| quota.make_room(&store, "acme", &project("b"), new.inventory());
-        assert_eq!(make_room(&release(&[("small", 500)])), Ok(0));
-        assert_eq!(make_room(&release(&[("large", 2500)])), Ok(1));
+        let make_room = |new: &Release| {
+            let room = quota.make_room(&store, "acme", &project("b"), new.inventory());
+            room.map(|room| room.removed)
+        };
+        assert_eq!(make_room(&release(&[("small", 500)])).unwrap(), 0);
+        assert_eq!(make_room(&release(&[("large", 2500)])).unwrap(), 1);
         assert_eq!((kept(&store, "a"), kept(&store, "b")), (1, 1));
         let rejected = make_room(&release(&[("huge", 6000)])).unwrap_err();
-        assert_eq!((rejected.needed, rejected.allowed), (11_000, 10_000));
+        let QuotaError::Exceeded { needed, allowed } = rejected else {
+            panic!("{rejected}");
+        };
+        assert_eq!((needed, allowed), (11_000, 10_000));
         assert_eq!((kept(&store, "a"), kept(&store, "b")), (1, 1));
         // The release that was served before has no room beside the new one.
         let large = release(&[("large", 4500)]);
-        assert_eq!(make_room(&large), Ok(0));
+        let room = quota.make_room(&store, "acme", &project("b"), large.inventory());
+        let room = room.unwrap();
+        assert_eq!(room.removed, 0);
         promote(&store, "b", 2, &large);
-        assert_eq!(quota.trim(&store, "acme", &project("b")), 1);
+        assert_eq!(quota.trim(&store, "acme", &project("b"), room), 1);
         assert_eq!(kept(&store, "b"), 1);
     }
 
@@ -312,6 +381,37 @@ mod tests {
         promote(&store, "a", 2, &release(&[("now", 3000)]));
         let new = release(&[("new", 3000)]);
         let made = quota.make_room(&store, "acme", &project("a"), new.inventory());
-        assert_eq!((made, kept(&store, "a")), (Ok(0), 2));
+        assert_eq!((made.unwrap().removed, kept(&store, "a")), (0, 2));
+    }
+
+    #[test]
+    fn two_processes_cannot_use_the_same_room() {
+        let root = tempfile::tempdir().unwrap();
+        let config = local::Config {
+            path: root.path().join("store"),
+            ..local::Config::default()
+        };
+        // Each has its own store, as processes have.
+        let open = || Store::Local(Local::open(&config, Clock::System).unwrap());
+        let quota = || Quota::new(10_000, Arc::new(|_| vec![project("a"), project("b")]));
+        let (store, new) = (open(), release(&[("a", 6000)]));
+        let room = quota().make_room(&store, "acme", &project("a"), new.inventory());
+        let room = room.unwrap();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let new = release(&[("b", 6000)]);
+                let made = quota().make_room(&open(), "acme", &project("b"), new.inventory());
+                made.map(drop)
+            });
+            // Another owner does not wait.
+            let others = Quota::new(10_000, Arc::new(|_| vec![project("c")]));
+            let made = others.make_room(&store, "other", &project("c"), new.inventory());
+            drop(made.unwrap());
+            assert!(!other.is_finished());
+            promote(&store, "a", 1, &new);
+            drop(room);
+            let rejected = other.join().unwrap().unwrap_err();
+            assert!(rejected.to_string().contains("12000 bytes"), "{rejected}");
+        });
     }
 }

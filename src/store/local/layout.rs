@@ -1,8 +1,9 @@
 //! The paths of a local store, and its locks.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::digest::Digest;
 use crate::error::chain;
@@ -20,6 +21,9 @@ const TEMP: &str = "temp";
 const CONTENT: &str = "content";
 const INVENTORIES: &str = "inventories";
 const POINTERS: &str = "pointers";
+const OWNERS: &str = "owners";
+/// How often a lock is tried that another process has.
+const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 const SHARDED: [&str; 3] = [CONTENT, INVENTORIES, POINTERS];
 
 /// The paths of a store.
@@ -218,6 +222,33 @@ impl Layout {
         path.push(hex::encode([*first]));
         path.push(hex::encode(rest) + extension);
         path
+    }
+
+    /// Locks the releases of an owner; `None` if another process has the lock all this time.
+    pub(super) fn lock_owner(
+        &self,
+        owner: &str,
+        patience: Duration,
+    ) -> Result<Option<Lock>, FileError> {
+        let directory = self.root.join(OWNERS);
+        make_directory(&directory)?;
+        // The name of an owner may have any length and characters.
+        let name = Digest::of(owner.as_bytes()).to_string();
+        let path = directory.join(format!("{}.lock", &name[..32]));
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        let file = options.open(&path).map_err(FileError::on("open", &path))?;
+        let since = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Lock { file, path })),
+                Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Interrupted => {
+                    return Err(FileError::on("lock", &path)(error));
+                }
+                Err(_other) if since.elapsed() > patience => return Ok(None),
+                Err(_other) => std::thread::sleep(LOCK_INTERVAL),
+            }
+        }
     }
 
     /// Locks the whole store.

@@ -4,6 +4,7 @@
 //! {path}/
 //!   FORMAT                        "waypost store 1": the version of this layout
 //!   lock                          locked shared by writers, exclusively by the sweep
+//!   owners/{digest}.lock          locked while a release of this owner is stored and promoted
 //!   temp/{process}-{count}        files that are being written
 //!   content/{ab}/{cdef…}          a file of some release, named by its digest
 //!   inventories/{ab}/{cdef…}.json the inventory of a release, named by the release's id
@@ -58,7 +59,7 @@ use crate::clock::Clock;
 use crate::digest::Digest;
 use crate::release::{Inventory, Item, Release, ReleaseId};
 use crate::site::ProjectId;
-use layout::{Access, Layout};
+use layout::{Access, Layout, Lock};
 
 pub use layout::{FORMAT_VERSION, OpenError};
 
@@ -89,6 +90,12 @@ pub struct Local {
     retention: Retention,
     free_bytes_min: u64,
     clock: Clock,
+}
+
+/// A lock on the releases of an owner, until this is dropped.
+#[derive(Debug)]
+pub struct OwnerLock {
+    _lock: Lock,
 }
 
 /// A file that is to be written to `path`.
@@ -162,6 +169,15 @@ impl Local {
             &**release.inventory_bytes(),
         )))?;
         Ok(release.id())
+    }
+
+    pub(super) fn lock_owner(
+        &self,
+        owner: &str,
+        patience: Duration,
+    ) -> Result<Option<OwnerLock>, FileError> {
+        let lock = self.layout.lock_owner(owner, patience)?;
+        Ok(lock.map(|lock| OwnerLock { _lock: lock }))
     }
 
     /// Looks whether the disk has space for this many bytes more.

@@ -216,6 +216,16 @@ fn an_owner_cannot_fill_the_store() {
         summary.starts_with("the releases of this owner would use "),
         "{summary}"
     );
+    // The quota holds for `publish`, too.
+    let root = edge.setup.path("docs").display().to_string();
+    let publish = ["publish", &*root, "--root", &*root, "--project", "acme"];
+    let published = edge.setup.run(&publish);
+    assert_eq!(published.status.code(), Some(2), "{published:?}");
+    let said = String::from_utf8(published.stderr).unwrap();
+    assert!(
+        said.contains("the releases of this owner would use "),
+        "{said}"
+    );
     let page = edge.get("acme.waypost.localhost", "/");
     assert!(page.text().contains("Version 3."), "{}", page.text());
 }
