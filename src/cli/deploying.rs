@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use prometheus::{IntGaugeVec, Opts};
@@ -14,7 +15,7 @@ use crate::deploy::keys::{Directory, KeyCache};
 use crate::deploy::presence::Presence;
 use crate::deploy::queue::{Backend, Queue, Sqlite};
 use crate::deploy::run::{Announce, Launcher, ProjectsOf, Quota, Stages, clear_leftovers};
-use crate::deploy::slots::Slots;
+use crate::deploy::slots::{Shares, Slots};
 use crate::deploy::update::WorkerId;
 use crate::deploy::{StatusId, Timestamp};
 use crate::site::ProjectId;
@@ -23,6 +24,9 @@ use crate::telemetry::{Health, Metrics, logging};
 
 /// The directory of admin keys below the store's.
 pub(super) const KEYS: &str = "keys";
+
+/// Longer than any work takes.
+const NEVER_HEAVY: Duration = Duration::from_secs(10 * 24 * 60 * 60);
 
 /// Opens the queue of a configuration.
 ///
@@ -100,14 +104,21 @@ pub(super) fn stages(
     Ok(Stages {
         quota: Arc::new(Quota::new(local.owner_bytes_max, projects_of)),
         queue: Arc::clone(queue),
-        builds: Slots::new(config.worker.builds_max),
+        builds: Slots::new(Shares {
+            count: config.worker.builds_max,
+            light: config.worker.light,
+        }),
         store: Arc::clone(store),
         service: config.service.clone(),
         git: config.git.clone(),
         specifications: config.specifications.clone(),
         launcher: launcher(config, Some(config.log.clone()))?,
         generate: config.generate.clone(),
-        writers: Slots::new(config.generate.runs_max),
+        writers: Slots::new(Shares {
+            count: config.generate.runs_max,
+            // Models are slow by nature, so writing makes no owner heavy.
+            light: NEVER_HEAVY,
+        }),
         writing: Arc::default(),
         clock: Clock::System,
         announce,

@@ -111,6 +111,7 @@ pub(super) fn read_worker(
     let worker::Config {
         fetches_max,
         builds_max,
+        light,
         grace,
         operator,
     } = worker;
@@ -132,6 +133,7 @@ pub(super) fn read_worker(
     } = isolation;
     section.set("fetches_max", fetches_max, number(1..=1024));
     section.set("builds_max", builds_max, number(1..=1024));
+    section.set("light_seconds", light, seconds(1..=3600));
     section.set("grace_seconds", grace, seconds(0..=3600));
     section.set("operator", operator, address_or_off);
     section.set(

@@ -51,6 +51,9 @@ pub use timestamp::{InvalidTimestamp, Timestamp};
 
 /// The niceness of threads that deploy, on the scale of `nice(1)`.
 const NICENESS: i32 = 10;
+/// The niceness of the processes of owners whose updates take long, while others work. The lowest
+/// priority would stop them on a busy machine, and their time would run out.
+const NICENESS_OF_HEAVY: i32 = 15;
 
 /// Returns the current site of a project.
 pub type FindSite = Arc<dyn Fn(&ProjectId) -> Option<Arc<Site>> + Send + Sync>;

@@ -27,7 +27,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use super::presence::{Presence, Present};
 use super::queue::{Claim, Depth, Held, Outcome, Owners, Progress, QueueError};
 use super::run::{Ended, Stages, Step, blocking};
-use super::slots::{Slot, Slots};
+use super::slots::{Shares, Slot, Slots};
 use super::update::WorkerId;
 use super::{FindSite, Timestamp};
 use crate::error::chain;
@@ -41,6 +41,9 @@ const MEASURE_INTERVAL: Duration = Duration::from_millis(200);
 const CLAIMS_MAX: usize = 256;
 /// How often the queue is put in order.
 const CARE_INTERVAL: Duration = Duration::from_secs(1);
+/// How much longer an owner may hold a place of an update than a place of a build before it counts
+/// as heavy: an update is fetched, and waits for its turn.
+const FETCH_FACTOR: u32 = 5;
 /// How often old records are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
@@ -51,6 +54,8 @@ pub struct Config {
     pub fetches_max: usize,
     /// How many updates are built at once.
     pub builds_max: usize,
+    /// How long a build may take before its owner counts as heavy ([`slots`](super::slots)).
+    pub light: Duration,
     /// How long running builds may go on after a request to stop.
     pub grace: Duration,
     /// The address at which a worker without listeners serves health, readiness and metrics to
@@ -101,6 +106,7 @@ impl Default for Config {
         Self {
             fetches_max: 8,
             builds_max: 2,
+            light: Duration::from_secs(2),
             grace: Duration::from_secs(30),
             operator: None,
         }
@@ -188,7 +194,10 @@ impl Worker {
     ) -> Self {
         Self {
             storing: health.part("store_writing"),
-            slots: Slots::new(config.fetches_max),
+            slots: Slots::new(Shares {
+                count: config.fetches_max,
+                light: config.light * FETCH_FACTOR,
+            }),
             id,
             config,
             stages,
@@ -330,6 +339,7 @@ impl Worker {
     /// Waits for a slot and carries out an attempt.
     async fn build(self: Arc<Self>, claim: Claim, mut cancelled: watch::Receiver<bool>) {
         let (project, update) = (claim.project().clone(), claim.id().clone());
+        let owner = claim.update.owner.clone();
         let mut steps = Vec::new();
         let ended = match self.slot(&claim, &mut cancelled).await {
             Ok(Ok(slot)) => {
@@ -339,7 +349,7 @@ impl Worker {
                 let mut attempt = pin!(self.stages.run(claim, site, slot, stopped, &mut steps));
                 tokio::select! {
                     ended = &mut attempt => ended,
-                    () = either(revoked, is_set(&mut cancelled)) => {
+                    () = either(async { let _why = revoked.await; }, is_set(&mut cancelled)) => {
                         // Sending fails only when the attempt has ended.
                         let _ = stop.send(true);
                         attempt.await
@@ -352,6 +362,10 @@ impl Worker {
         self.metrics.took(&steps);
         match ended {
             Ok(ended) => {
+                if ended == Ended::With(Outcome::RetryOnce) {
+                    self.slots.mark_heavy(&owner);
+                    self.stages.builds.mark_heavy(&owner);
+                }
                 self.metrics.ended(&ended);
                 log::info!(target: "deploy", project:%, update:%; "update {update} of {project}: {ended}");
             }

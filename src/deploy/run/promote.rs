@@ -71,19 +71,9 @@ impl Stages {
             BuildResult::Fetched(commit) => commit,
             unfetched => return self.end_without_release(claim, unfetched).await,
         };
-        match monitor.wait(self.build_turn(&claim)).await? {
-            Ok(turn) => monitor.set_turn(Some(turn)),
-            Err(end) => return self.end_without_release(claim, end).await,
-        };
-        let prior = match self.prior(update).await {
-            Ok(prior) => prior,
-            Err(stopped) => return self.stopped(claim, stopped).await,
-        };
-        let (job, sandbox) = self.build_order(update, commit);
-        let order = Order::Build(Box::new(job));
-        let prepared = match monitor.run(order, sandbox).await? {
-            BuildResult::Prepared(prepared) => prepared,
-            unfinished => return self.end_without_release(claim, unfinished).await,
+        let (prepared, prior) = match self.build(&claim, update, &commit, monitor).await? {
+            Ok(built) => built,
+            Err(unfinished) => return self.end_without_release(claim, unfinished).await,
         };
         let room = match self.put(update, &prepared, &prior, monitor).await? {
             Ok(room) => room,
@@ -167,6 +157,38 @@ impl Stages {
         self.finish(claim, outcome, published.summary).await
     }
 
+    /// Builds the release when it is the turn of this update. A build that has lost its turn begins
+    /// anew at the next one.
+    async fn build(
+        &self,
+        claim: &Claim,
+        update: &Update,
+        commit: &str,
+        monitor: &mut BuildMonitor<'_>,
+    ) -> Result<Result<(Prepared, Arc<Prior>), BuildResult>, QueueError> {
+        loop {
+            match monitor.wait(self.build_turn(claim)).await? {
+                Ok(turn) => monitor.set_turn(Some(turn)),
+                Err(end) => return Ok(Err(end)),
+            }
+            let prior = match self.prior(update).await {
+                Ok(prior) => prior,
+                Err(stopped) => return Ok(Err(BuildResult::Stopped(stopped))),
+            };
+            let (job, sandbox) = self.build_order(update, commit.into());
+            let order = Order::Build(Box::new(job));
+            match monitor.run(order, sandbox).await? {
+                BuildResult::Prepared(prepared) => return Ok(Ok((prepared, prior))),
+                BuildResult::TurnLost => {
+                    if let Err(stopped) = monitor.give_way().await {
+                        return Ok(Err(BuildResult::Stopped(stopped)));
+                    }
+                }
+                unfinished => return Ok(Err(unfinished)),
+            }
+        }
+    }
+
     /// Records an attempt that ended without a release.
     async fn end_without_release(
         &self,
@@ -182,6 +204,7 @@ impl Stages {
             | BuildResult::Prepared(_)
             | BuildResult::SkillStays(_)
             | BuildResult::SkillWaits
+            | BuildResult::TurnLost
             | BuildResult::ShuttingDown => {
                 let summary =
                     "released: another owner's update goes first, or the worker is shutting down"

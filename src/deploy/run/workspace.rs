@@ -144,6 +144,16 @@ impl Workspace {
         self.path.join(HOME)
     }
 
+    /// Empties all files and the directory, so that another process can begin anew.
+    pub(super) fn clear(&self, user: Option<User>) -> io::Result<()> {
+        for name in FILES {
+            let mut options = fs::OpenOptions::new();
+            options.write(true).truncate(true);
+            options.custom_flags(no_follow()).open(self.file(name))?;
+        }
+        self.clear_home(user)
+    }
+
     /// Removes what a process has left in its directory, for the next one.
     pub(super) fn clear_home(&self, user: Option<User>) -> io::Result<()> {
         fs::remove_dir_all(self.home())?;
@@ -260,13 +270,16 @@ pub fn clear_leftovers(above: &Path) {
     }
 }
 
+/// Returns the flags that follow no link, and wait for no reader or writer of a pipe.
+fn no_follow() -> i32 {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    flags.bits().cast_signed()
+}
+
 /// Opens a regular file, and follows no link.
 fn open_file(path: &Path) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
-    let no_follow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    options
-        .read(true)
-        .custom_flags(no_follow.bits().cast_signed());
+    options.read(true).custom_flags(no_follow());
     let file = options.open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),

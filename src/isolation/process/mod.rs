@@ -289,6 +289,15 @@ impl<E> Running<E> {
         }
     }
 
+    /// Sets the priority of the process and of every process and thread that it started, as
+    /// `nice(1)` does. The kernel uses it for the disk, too.
+    pub fn set_niceness(&self, niceness: i32) {
+        let Some(id) = self.group() else { return };
+        if let Err(error) = rustix::process::setpriority_pgrp(Some(id), niceness) {
+            log::debug!(target: "isolation", "set the priority of a process: {error}");
+        }
+    }
+
     /// Kills the process and every process that it started, and waits for it to end.
     pub async fn kill(&mut self) {
         self.kill_group();
@@ -297,13 +306,15 @@ impl<E> Running<E> {
         }
     }
 
+    /// Returns the process group. A process without an id has been waited for, and the system may
+    /// have reused its number.
+    fn group(&self) -> Option<Pid> {
+        let id = self.process.id()?;
+        Pid::from_raw(id.cast_signed())
+    }
+
     fn kill_group(&self) {
-        // A process without an id has been waited for, and the system may have reused its number.
-        let id = self
-            .process
-            .id()
-            .and_then(|id| Pid::from_raw(id.cast_signed()));
-        if let Some(id) = id {
+        if let Some(id) = self.group() {
             // The group may have ended already.
             let _ = rustix::process::kill_process_group(id, Signal::KILL);
         }

@@ -7,9 +7,12 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::wait_until;
-use crate::edge::Edge;
+use crate::edge::{Edge, Setup};
 use crate::presets::SKILL;
-use crate::repository::{Repository, SilentHost, follow, queue, record, setup};
+use crate::repository::{Repository, SilentHost, follow, key, queue, record, setup, trigger};
+
+/// How many pages take long enough to build.
+const HEAVY_PAGES: usize = 60;
 
 /// The processes that a process has started.
 pub(super) fn children(process: u32) -> Vec<u32> {
@@ -308,8 +311,73 @@ fn a_host_that_sends_too_slowly_loses_its_fetch() {
     assert!(since.elapsed() < Duration::from_secs(20));
 }
 
+/// Documentation with this many pages, of which each takes long to build.
+fn heavy(setup: &Setup, pages: usize) -> String {
+    let heavy = Repository::new(setup, "heavy");
+    let names: Vec<_> = (0..pages).map(|n| format!("\"p{n}\"")).collect();
+    let config = format!(
+        "{{ \"name\": \"Heavy\", \"navigation\": {{ \"pages\": [{}] }} }}",
+        names.join(",")
+    );
+    let code = "```js\nconst a = `${b(`${c}`)}` /* d */ + { e: [1, 2, 3] };\n```\n\n";
+    let page = code.repeat(200);
+    let pages: Vec<_> = (0..pages).map(|n| format!("p{n}.mdx")).collect();
+    let mut files = vec![("docs.json", &*config)];
+    files.extend(pages.iter().map(|name| (&**name, &*page)));
+    heavy.push("Begin", &files);
+    heavy.record()
+}
+
+/// Long builds do not hold all places. A build that is stopped for another owner begins anew, and is
+/// published.
+#[test]
+fn owners_whose_builds_take_long_leave_a_place_for_the_others() {
+    let mut setup = setup().conf(
+        "worker",
+        "{ builds_max: 2, light_seconds: 1, grace_seconds: 0 }",
+    );
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let record_of_heavy = heavy(&setup, HEAVY_PAGES);
+    for owner in 0..4 {
+        let record = format!("owner: heavy{owner}\n{record_of_heavy}");
+        setup = setup.site(&format!("heavy{owner}"), &record);
+    }
+    let edge = setup.site("acme", &docs.record()).start();
+    let heavy: Vec<_> = (0..4)
+        .map(|owner| queue(&edge.setup, &format!("heavy{owner}")))
+        .collect();
+    let status = |id: &str| record(&edge.setup, id);
+    let is_building = |id: &&String| status(id)["logs"].to_string().contains("read: ");
+    wait_until("no two heavy updates build", || {
+        heavy.iter().filter(is_building).count() >= 2
+    });
+    for _ in 0..3 {
+        let done = follow(&edge.setup, &queue(&edge.setup, "acme"));
+        assert_eq!(done["status"], "success", "{done:#}");
+    }
+    let ended: Vec<_> = heavy
+        .iter()
+        .filter(|id| status(id)["status"] == "success")
+        .collect();
+    assert!(ended.is_empty(), "{ended:?}");
+    let stops = |id: &String| {
+        let logs = status(id)["logs"].to_string();
+        let line = "build: stopped, because builds of this owner take long";
+        logs.matches(line).count()
+    };
+    let stopped: Vec<_> = heavy.iter().filter(|id| stops(id) > 0).collect();
+    assert!(!stopped.is_empty());
+    assert!(stopped.iter().all(|id| stops(id) == 1), "{stopped:?}");
+    let ended = follow(&edge.setup, stopped[0]);
+    assert_eq!(ended["status"], "success", "{ended:#}");
+    assert_eq!(ended["attempts"], 1, "{ended:#}");
+}
+
 /// The actions of four owners during the update of another owner.
 enum Hostility {
+    /// Their hosts never respond.
+    Silent,
     /// Their hosts send a byte from time to time.
     Dripping,
     /// The processes of their updates are killed.
@@ -318,8 +386,8 @@ enum Hostility {
     Heavy,
 }
 
-/// Measures how long an update takes beside four hostile owners: alone, and beside them (p50, p99).
-fn beside(hostility: &Hostility, rounds: usize) -> [Duration; 3] {
+/// Measures how long an update takes: alone (p50, p99), and beside four hostile owners (p50, p99).
+fn beside(hostility: &Hostility, rounds: usize) -> [Duration; 4] {
     let host = SilentHost::start();
     let mut setup = setup().conf("worker", "{ builds_max: 2, grace_seconds: 0 }");
     let docs = Repository::new(&setup, "docs");
@@ -329,29 +397,16 @@ fn beside(hostility: &Hostility, rounds: usize) -> [Duration; 3] {
             let url = format!("http://{}/docs.git", dripping_host());
             format!("repository: {{ url: \"{url}\", branch: main }}")
         }
-        Hostility::Dying => host.record(),
-        Hostility::Heavy => {
-            let heavy = Repository::new(&setup, "heavy");
-            let names: Vec<_> = (0..60).map(|n| format!("\"p{n}\"")).collect();
-            let config = format!(
-                "{{ \"name\": \"Heavy\", \"navigation\": {{ \"pages\": [{}] }} }}",
-                names.join(",")
-            );
-            let code = "```js\nconst a = `${b(`${c}`)}` /* d */ + { e: [1, 2, 3] };\n```\n\n";
-            let page = code.repeat(200);
-            let pages: Vec<_> = (0..60).map(|n| format!("p{n}.mdx")).collect();
-            let mut files = vec![("docs.json", &*config)];
-            files.extend(pages.iter().map(|name| (&**name, &*page)));
-            heavy.push("Begin", &files);
-            heavy.record()
-        }
+        Hostility::Dying | Hostility::Silent => host.record(),
+        Hostility::Heavy => heavy(&setup, HEAVY_PAGES),
     };
     let mut slow = Vec::new();
     for owner in 0..4 {
+        let key = key(&setup, &format!("slow{owner}"));
         for project in 0..(if owner == 3 { 6 } else { 1 }) {
             let name = format!("slow{owner}-{project}");
             setup = setup.site(&name, &format!("owner: slow{owner}\n{record}"));
-            slow.push(name);
+            slow.push((key.clone(), name));
         }
     }
     let edge = setup.site("acme", &docs.record()).start();
@@ -362,31 +417,44 @@ fn beside(hostility: &Hostility, rounds: usize) -> [Duration; 3] {
         since.elapsed()
     };
     update();
-    let quiet = (0..rounds).map(|_| update()).max().unwrap();
+    let quiet: Vec<_> = (0..rounds).map(|_| update()).collect();
     let is_over = std::sync::atomic::AtomicBool::new(false);
-    let mut busy = std::thread::scope(|scope| {
+    let busy = std::thread::scope(|scope| {
         // The other owners are hostile during the whole measurement.
         let hostile = scope.spawn(|| {
             let mut next = slow.iter().cycle();
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                let project = next.next().unwrap();
-                edge.setup.run(&["update", "trigger", project]);
+                let (key, project) = next.next().unwrap();
+                trigger(&edge, key, project);
                 if matches!(hostility, Hostility::Dying) {
                     kill_fetches(&edge);
                 }
+                // Each project is triggered five times a second, so its next update always waits.
+                std::thread::sleep(Duration::from_millis(20));
             }
         });
         wait_until("no hostile update runs", || {
             edge.metric("deploy_queue_updates{state=\"in_progress\"}") >= 2.0
         });
+        // Nobody knows at first who is heavy: each owner may take a place once until it is known.
+        let first = (0..rounds.min(8)).map(|_| update()).max().unwrap();
+        println!("the slowest of the first eight: {first:?}");
         let busy: Vec<_> = (0..rounds).map(|_| update()).collect();
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         hostile.join().unwrap();
         busy
     });
-    busy.sort();
-    let place = |percent: usize| busy[(busy.len() * percent).div_ceil(100) - 1];
-    [quiet, place(50), place(99)]
+    let place = |times: &[Duration], percent: usize| {
+        let mut times = times.to_vec();
+        times.sort();
+        times[(times.len() * percent).div_ceil(100) - 1]
+    };
+    [
+        place(&quiet, 50),
+        place(&quiet, 99),
+        place(&busy, 50),
+        place(&busy, 99),
+    ]
 }
 
 /// Kills the processes of the gateway that fetch over the network.
@@ -410,23 +478,24 @@ fn kill_fetches(edge: &Edge) {
 fn four_owners_of_any_kind_delay_no_other_for_long() {
     let is_long = std::env::var_os("WAYPOST_LONG_TESTS").is_some();
     let rounds = if is_long { 100 } else { 3 };
-    let measure = |name: &str, hostility: &Hostility, rounds: usize| {
-        let [quiet, p50, p99] = beside(hostility, rounds);
-        println!("{name}: quiet {quiet:?} at most, beside four owners p50 {p50:?}, p99 {p99:?}");
-        (quiet, p99)
-    };
-    for (name, hostility) in [
+    let mut late = Vec::new();
+    let kinds = [
         ("dripping hosts", Hostility::Dripping),
         ("dying builds", Hostility::Dying),
-    ] {
-        let (quiet, p99) = measure(name, &hostility, rounds);
+        // Tests of their own show these two in a few rounds.
+        ("silent hosts", Hostility::Silent),
+        ("heavy pages", Hostility::Heavy),
+    ];
+    for (name, hostility) in kinds.into_iter().take(if is_long { 4 } else { 2 }) {
+        let [quiet50, quiet99, p50, p99] = beside(&hostility, rounds);
+        println!(
+            "{name}: alone p50 {quiet50:?}, p99 {quiet99:?}; beside four owners p50 {p50:?}, p99 {p99:?}"
+        );
         // All tests share the processors of the machine.
-        assert!(p99 < quiet * 2 + Duration::from_secs(15), "{name}: {p99:?}");
+        let slack = Duration::from_secs(if is_long { 0 } else { 15 });
+        if p99 > quiet99 * 2 + slack {
+            late.push((name, quiet99, p99));
+        }
     }
-    if is_long {
-        // A build that runs is not interrupted for another owner: the update waits for the builds
-        // of the owners that have waited longer, which take seconds here.
-        let (_quiet, p99) = measure("heavy pages", &Hostility::Heavy, 10);
-        assert!(p99 < Duration::from_secs(300), "heavy pages: {p99:?}");
-    }
+    assert!(late.is_empty(), "{late:?}");
 }

@@ -16,9 +16,10 @@ use super::child::Running;
 use super::job::{Event, Order, Prepared, SpecificationsJob, Step, Stopped};
 use super::workspace::{SPECIFICATIONS, Workspace};
 use super::{Stages, Writing, blocking, generate, sandbox, until_set};
+use crate::deploy::NICENESS_OF_HEAVY;
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
 use crate::deploy::record::{Commit, printable};
-use crate::deploy::slots::Slot;
+use crate::deploy::slots::{Revoked, Slot};
 use crate::isolation::Sandbox;
 
 /// How often new lines are written to the record.
@@ -37,6 +38,9 @@ pub(super) struct BuildMonitor<'s> {
     place: Option<Slot>,
     /// The slot of the build, while there is one.
     turn: Option<Slot>,
+    turn_since: Instant,
+    /// Whether the running process has the priority of a heavy owner.
+    is_lowered: bool,
     /// Whether only the writer of a skill runs.
     writing: Option<Writing>,
     /// The model that writes a skill, while it runs.
@@ -68,6 +72,8 @@ pub(super) enum BuildResult {
     Stopped(Stopped),
     /// The process ran out of time or was killed, as this sentence says.
     Killed(String),
+    /// The build has lost its turn: its owner is heavy, and another owner waits.
+    TurnLost,
     /// Another worker holds the update.
     LeaseLost,
     /// This process must shut down.
@@ -92,6 +98,8 @@ impl<'s> BuildMonitor<'s> {
             running: None,
             place: Some(place),
             turn: None,
+            turn_since: Instant::now(),
+            is_lowered: false,
             writing: None,
             model: None,
             began: Instant::now(),
@@ -129,7 +137,10 @@ impl<'s> BuildMonitor<'s> {
         }
         let home = self.workspace.home();
         match self.stages.launcher.start(order, sandbox, &home).await {
-            Ok(running) => self.running = Some(running),
+            Ok(running) => {
+                self.running = Some(running);
+                self.is_lowered = false;
+            }
             Err(error) => {
                 let act = "start a process for the update";
                 return Ok(BuildResult::Stopped(Stopped::of_machine(act, &error)));
@@ -171,6 +182,35 @@ impl<'s> BuildMonitor<'s> {
     /// revoked.
     pub(super) fn set_turn(&mut self, turn: Option<Slot>) {
         self.turn = turn;
+        self.turn_since = Instant::now();
+    }
+
+    /// Stops the build that has lost its turn, so that it can begin anew. Its time does not count.
+    pub(super) async fn give_way(&mut self) -> Result<(), Stopped> {
+        if let Some(mut running) = self.running.take() {
+            running.kill().await;
+        }
+        self.began += self.turn_since.elapsed();
+        self.set_turn(None);
+        self.lines.push(
+            "build: stopped, because builds of this owner take long and another owner waits; \
+             it begins anew when a place is free"
+                .to_owned(),
+        );
+        let user = self.stages.launcher.process.user;
+        let cleared = self.workspace.clear(user);
+        cleared.map_err(|error| Stopped::of_machine("clear the directory of the build", &error))
+    }
+
+    /// Lowers the priority of the processes of a heavy owner while others work.
+    fn lower_priority(&mut self) {
+        if self.is_lowered || !self.stages.builds.steps_back(&self.claim.update.owner) {
+            return;
+        }
+        if let Some(running) = &self.running {
+            running.set_niceness(NICENESS_OF_HEAVY);
+            self.is_lowered = true;
+        }
     }
 
     /// Gives all slots back: the update is visible, and only the writer of a skill runs. Returns
@@ -232,6 +272,7 @@ impl<'s> BuildMonitor<'s> {
                     Err(error) => return Ok(BuildResult::Stopped(Stopped::transient(&error))),
                 },
                 _ = ticks.tick() => {
+                    self.lower_priority();
                     if let Some(result) = self.overdue() {
                         return Ok(result);
                     }
@@ -243,7 +284,10 @@ impl<'s> BuildMonitor<'s> {
                     }
                 },
                 () = until_set(&mut self.stop) => return Ok(BuildResult::ShuttingDown),
-                () = revoked(self.turn.as_ref()) => return Ok(BuildResult::ShuttingDown),
+                why = revoked(self.turn.as_ref()) => return Ok(match why {
+                    Revoked::Heavy => BuildResult::TurnLost,
+                    Revoked::Several => BuildResult::ShuttingDown,
+                }),
             }
         }
     }
@@ -287,7 +331,9 @@ impl<'s> BuildMonitor<'s> {
             }
         };
         let waiting = self.running.replace(helper);
+        let was_lowered = std::mem::take(&mut self.is_lowered);
         let result = self.watch().await;
+        self.is_lowered = was_lowered;
         if let Some(mut helper) = std::mem::replace(&mut self.running, waiting) {
             helper.kill().await;
         }
@@ -447,8 +493,8 @@ impl<'s> BuildMonitor<'s> {
     }
 }
 
-/// Returns when a slot is revoked; never without a slot.
-async fn revoked(slot: Option<&Slot>) {
+/// Returns why a slot is revoked, when it is; never without a slot.
+async fn revoked(slot: Option<&Slot>) -> Revoked {
     match slot {
         Some(slot) => slot.revoked().await,
         None => std::future::pending().await,
