@@ -1,7 +1,7 @@
 //! Stopping without losing a request.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -251,4 +251,23 @@ fn every_response_is_in_the_access_log_when_the_process_has_ended() {
     let lines = slow.edge.stopped();
     let count = |route| lines.iter().filter(|line| line["route"] == route).count();
     assert_eq!((count("fast_path"), count("origin")), (500, 1));
+}
+
+/// A supervisor keeps the socket open, so what comes between two processes waits for the second.
+#[test]
+fn a_restart_with_a_socket_of_the_supervisor_refuses_no_connection() {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let listen = format!("{{ http: [\"{address}\"], operator: \"127.0.0.1:0\" }}");
+    let setup = Setup::new().conf("listen", &listen).inheriting(socket);
+    let edge = setup.acme("").with_skill().start();
+    assert_eq!(edge.http, address);
+    assert_eq!(edge.get(DOMAIN, "/skill.md").status, 200);
+    edge.signal("TERM");
+    let setup = edge.ended();
+    let mut waiting = Connection::open(address);
+    let request = format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
+    waiting.send(request.as_bytes());
+    let _edge = setup.start();
+    assert_eq!(waiting.receive("GET").unwrap().status, 200);
 }

@@ -12,7 +12,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::BufReader;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -33,6 +34,8 @@ pub struct Setup {
     /// Lines of the configuration, by top-level key.
     conf: BTreeMap<String, String>,
     wrapper: Vec<String>,
+    /// A socket that the gateway gets, as from systemd.
+    socket: Option<TcpListener>,
     binary: PathBuf,
 }
 
@@ -70,6 +73,7 @@ impl Setup {
             directory: directory(),
             conf: BTreeMap::new(),
             wrapper: Vec::new(),
+            socket: None,
             binary: env!("CARGO_BIN_EXE_waypost").into(),
         };
         fs::create_dir(setup.path("sites")).unwrap();
@@ -125,6 +129,13 @@ impl Setup {
     pub fn wrapped_by(mut self, wrapper: &[&str]) -> Self {
         self.wrapper = wrapper.iter().map(ToString::to_string).collect();
         self
+    }
+
+    /// Passes a listening socket to the gateway, as systemd does (`sd_listen_fds(3)`).
+    pub fn inheriting(mut self, socket: TcpListener) -> Self {
+        self.socket = Some(socket);
+        let script = "exec 3<&0 </dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$@\"";
+        self.wrapped_by(&["sh", "-c", script, "sh"])
     }
 
     /// Starts another build of the program.
@@ -276,6 +287,9 @@ impl Setup {
         if !self.wrapper.is_empty() {
             // The program must end with its wrapper.
             command.process_group(0);
+        }
+        if let Some(socket) = &self.socket {
+            command.stdin(OwnedFd::from(socket.try_clone().unwrap()));
         }
         let mut process = command
             .args(&program[1..])

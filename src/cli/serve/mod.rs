@@ -32,6 +32,7 @@
 
 mod descriptors;
 mod freed;
+mod inherited;
 mod reload;
 mod runtimes;
 mod stop;
@@ -63,6 +64,7 @@ use crate::gateway::{ConnectionHandler, Gateway, Listeners, memory, server};
 use crate::index::Index;
 use crate::origin::Resolver;
 use crate::telemetry::{Health, Metrics, logging, panics};
+use inherited::Inherited;
 use reload::Reload;
 use runtimes::{ConnectionService, OperatorService};
 use stop::Stop;
@@ -96,8 +98,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     {
         log::debug!("a cryptography provider was installed before");
     }
-    let listeners = bind(&config)?;
-    let operator_socket = config.listen.operator.map(socket).transpose()?;
+    let mut inherited = Inherited::take()?;
+    let listeners = bind(&config, &mut inherited)?;
+    let operator_socket = config.listen.operator;
+    let operator_socket = operator_socket.map(|address| take_or_bind(address, &mut inherited));
+    let operator_socket = operator_socket.transpose()?;
+    inherited.check()?;
 
     let metrics = Arc::new(Metrics::new());
     panics::report(metrics.panics.clone());
@@ -191,23 +197,35 @@ fn server_conf(config: &Config) -> anyhow::Result<ServerConf> {
     })
 }
 
-fn bind(config: &Config) -> anyhow::Result<Listeners> {
+fn bind(config: &Config, inherited: &mut Inherited) -> anyhow::Result<Listeners> {
     if config.listen.http.is_empty() && config.listen.https.is_empty() {
         anyhow::bail!("`listen` names no address for http or https");
     }
     if !config.listen.https.is_empty() && config.tls.directory.is_none() {
         anyhow::bail!("`listen.https` needs `tls.directory`, where the certificates are");
     }
-    let all = |addresses: &[SocketAddr]| {
+    let mut all = |addresses: &[SocketAddr]| {
         addresses
             .iter()
-            .map(|address| socket(*address))
+            .map(|address| take_or_bind(*address, inherited))
             .collect::<anyhow::Result<_>>()
     };
     Ok(Listeners {
         http: all(&config.listen.http)?,
         https: all(&config.listen.https)?,
     })
+}
+
+/// Takes the socket that a supervisor has passed for an address, or makes one.
+fn take_or_bind(address: SocketAddr, inherited: &mut Inherited) -> anyhow::Result<TcpSocket> {
+    let passed = inherited.socket(address);
+    match passed.with_context(|| format!("take the socket for {address}"))? {
+        Some(socket) => {
+            log::info!(target: "serve", address:%; "the socket for {address} comes from the supervisor");
+            Ok(socket)
+        }
+        None => socket(address),
+    }
 }
 
 /// Takes an address without accepting connections on it yet.
