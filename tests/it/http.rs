@@ -74,6 +74,18 @@ impl<S: Read + Write> Connection<S> {
         self.reader.get_mut().write_all(bytes).unwrap();
     }
 
+    /// Sends bytes to a gateway that may close the connection meanwhile.
+    pub fn try_send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.reader.get_mut().write_all(bytes)
+    }
+
+    /// Returns the stream of a connection from which nothing was read.
+    #[track_caller]
+    pub fn into_stream(self) -> S {
+        assert!(self.reader.buffer().is_empty());
+        self.reader.into_inner()
+    }
+
     pub fn stream(&self) -> &S {
         self.reader.get_ref()
     }
