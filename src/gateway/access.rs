@@ -254,24 +254,34 @@ fn open(path: &Path) -> io::Result<File> {
 // === impl Line ===
 
 impl Line<'_> {
+    /// Each value is appended as bytes: `write!` would take twice as long, and a line is a tenth of
+    /// the work of a request on the fast path.
     fn write(&self, out: &mut Vec<u8>) {
+        let Client {
+            peer,
+            protocol,
+            tls,
+            ..
+        } = self.client;
         out.extend_from_slice(b"{\"time\":\"");
         logging::write_timestamp(out, self.time);
-        write!(
-            out,
-            "\",\"peer\":\"{}\",\"protocol\":\"{}\",\"tls\":{}",
-            self.client.peer, self.client.protocol, self.client.tls
-        )
-        .expect("a Vec takes every byte");
+        out.extend_from_slice(b"\",\"peer\":\"");
+        write_address(out, peer);
+        out.extend_from_slice(b"\",\"protocol\":\"");
+        out.extend_from_slice(protocol.as_bytes());
+        out.extend_from_slice(match tls {
+            true => b"\",\"tls\":true",
+            false => b"\",\"tls\":false",
+        });
         let request = self.request;
         for (key, value) in [
-            ("method", request.method),
-            ("host", request.host),
-            ("path", request.path),
-            ("agent", request.user_agent),
+            (&b",\"method\":"[..], request.method),
+            (b",\"host\":", request.host),
+            (b",\"path\":", request.path),
+            (b",\"agent\":", request.user_agent),
         ] {
-            write!(out, ",\"{key}\":").expect("a Vec takes every byte");
-            serde_json::to_writer(&mut *out, value).expect("a Vec takes every byte");
+            out.extend_from_slice(key);
+            write_string(out, value);
         }
         let Outcome {
             route,
@@ -279,13 +289,59 @@ impl Line<'_> {
             bytes,
             took,
         } = self.outcome;
-        writeln!(
-            out,
-            ",\"status\":{status},\"bytes\":{bytes},\"route\":\"{}\",\"took_us\":{}}}",
-            route.as_str(),
-            took.as_micros()
-        )
-        .expect("a Vec takes every byte");
+        out.extend_from_slice(b",\"status\":");
+        write_number(out, status.into());
+        out.extend_from_slice(b",\"bytes\":");
+        write_number(out, bytes);
+        out.extend_from_slice(b",\"route\":\"");
+        out.extend_from_slice(route.as_str().as_bytes());
+        out.extend_from_slice(b"\",\"took_us\":");
+        write_number(out, u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        out.extend_from_slice(b"}\n");
+    }
+}
+
+/// Writes an address as text, without the machinery of `fmt` for the usual ones.
+pub(super) fn write_address(out: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => {
+            for (at, octet) in address.octets().into_iter().enumerate() {
+                if at > 0 {
+                    out.push(b'.');
+                }
+                write_number(out, octet.into());
+            }
+        }
+        IpAddr::V6(address) => write!(out, "{address}").expect("a Vec takes every byte"),
+    }
+}
+
+/// Writes a number in decimal.
+pub(super) fn write_number(out: &mut Vec<u8>, mut number: u64) {
+    // The largest number has 20 digits.
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b"0123456789"[(number % 10) as usize];
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Writes a JSON string.
+fn write_string(out: &mut Vec<u8>, text: &str) {
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    match text.bytes().all(is_plain) {
+        true => {
+            out.push(b'"');
+            out.extend_from_slice(text.as_bytes());
+            out.push(b'"');
+        }
+        false => serde_json::to_writer(out, text).expect("a Vec takes every byte"),
     }
 }
 
@@ -341,6 +397,28 @@ mod tests {
         assert_eq!(lines[0]["path"], "/a\"b");
         assert_eq!(lines[0]["route"], "fast_path");
         assert_eq!(lines[0]["took_us"], 17);
+    }
+
+    #[test]
+    fn numbers_addresses_and_texts_are_written_as_serde_writes_them() {
+        for number in [0, 7, 10, 99, 100, 65_535, u64::MAX] {
+            let mut out = Vec::new();
+            write_number(&mut out, number);
+            assert_eq!(String::from_utf8(out).unwrap(), number.to_string());
+        }
+        for address in ["0.0.0.0", "192.0.2.255", "::1", "2001:db8::ffff"] {
+            let mut out = Vec::new();
+            write_address(&mut out, address.parse().unwrap());
+            assert_eq!(String::from_utf8(out).unwrap(), address);
+        }
+        for text in ["", "plain \u{e9}\u{7f}", "\"", "\\", "\n", "\0", "a\u{1f}b"] {
+            let mut out = Vec::new();
+            write_string(&mut out, text);
+            assert_eq!(
+                String::from_utf8(out).unwrap(),
+                serde_json::to_string(text).unwrap()
+            );
+        }
     }
 
     #[test]

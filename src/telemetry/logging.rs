@@ -4,8 +4,9 @@
 //! key-values, which are for filtering. Requests are in the access log and not here. A warning or
 //! an error that repeats is logged a limited number of times ([`Limit`]).
 
+use std::cell::Cell;
 use std::io::Write as _;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use log::kv::{self, VisitSource, VisitValue};
 use serde::{Deserialize, Serialize};
@@ -183,13 +184,34 @@ pub fn timestamp(time: SystemTime) -> String {
 
 /// Appends a time as RFC 3339 in UTC with milliseconds: `2026-11-20T20:17:30.123Z`.
 pub fn write_timestamp(out: &mut Vec<u8>, time: SystemTime) {
+    /// The date and the time of day, to the second.
+    const TO_SECOND: usize = "2026-11-20T20:17:30".len();
+    // Formatted once a second on each thread: a busy log has many lines of one second.
+    thread_local! {
+        static LAST: Cell<(u64, [u8; TO_SECOND])> = const { Cell::new((u64::MAX, [0; TO_SECOND])) };
+    }
     let since = time
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
-    let timestamp = jiff::Timestamp::UNIX_EPOCH
-        .saturating_add(since)
-        .unwrap_or(jiff::Timestamp::MAX);
-    write!(out, "{timestamp:.3}").expect("a Vec takes every byte");
+    let (of, mut text) = LAST.get();
+    if of != since.as_secs() {
+        let timestamp = jiff::Timestamp::UNIX_EPOCH
+            .saturating_add(Duration::from_secs(since.as_secs()))
+            .unwrap_or(jiff::Timestamp::MAX);
+        let formatted = timestamp.strftime("%Y-%m-%dT%H:%M:%S").to_string();
+        let mut rest = &mut text[..];
+        // A year has four digits, also the last one.
+        let _cut = rest.write_all(formatted.as_bytes());
+        LAST.set((since.as_secs(), text));
+    }
+    out.extend_from_slice(&text);
+    let [hundreds, tens, ones] = digits(since.subsec_millis());
+    out.extend_from_slice(&[b'.', hundreds, tens, ones, b'Z']);
+}
+
+/// Returns the last three digits of a number.
+fn digits(number: u32) -> [u8; 3] {
+    [100, 10, 1].map(|unit| b"0123456789"[(number / unit % 10) as usize])
 }
 
 #[cfg(test)]
