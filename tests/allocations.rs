@@ -1,4 +1,5 @@
-//! The fast path over HTTP/1.1 allocates nothing for a response with a document or a page.
+//! The fast path over HTTP/1.1 allocates nothing for a response with a document or a page, and the
+//! direct path allocates nothing for a request to an upstream.
 //!
 //! This is a separate test binary, because it replaces the allocator by one that counts. The
 //! gateway runs on the thread of the test; the client runs on another thread and is not counted.
@@ -9,7 +10,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +30,9 @@ use waypost::index::{Cache, Documents, Files, Index, Listing, Material, SkillFil
 use waypost::origin::{self, Resolver};
 use waypost::response::RequestHeaders;
 use waypost::response::encoding::Effort;
-use waypost::site::{Host, ProjectId, Service, Site};
+use waypost::site::{
+    Host, HostHeader, Origin, PrivateHost, ProjectId, Scheme, Service, Site, Upstream, UpstreamHttp,
+};
 use waypost::source::{Tree, TreePath};
 use waypost::store::Store;
 use waypost::telemetry::Metrics;
@@ -113,7 +116,47 @@ fn cached(index: &Index) {
     }
 }
 
-/// A gateway that serves one site with one skill of some kilobytes.
+/// Starts an upstream on threads of its own. Its responses have a length, or chunks.
+fn upstream() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(read @ 1..) = stream.read(&mut buffer) {
+                    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+                    let response: &[u8] = match &buffer[..read] {
+                        [b'H', ..] => head,
+                        get if get.starts_with(b"GET /chunks ") => {
+                            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+                        }
+                        _ => b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+                    };
+                    stream.write_all(response).unwrap();
+                }
+            });
+        }
+    });
+    address
+}
+
+/// A site before an upstream.
+fn site_before(upstream: SocketAddr) -> Arc<Site> {
+    Arc::new(Site {
+        domains: vec![Host::parse("app.acme.test").unwrap()],
+        origin: Origin::Upstream(Upstream {
+            scheme: Scheme::Http,
+            host: upstream.ip().to_string().into(),
+            port: upstream.port(),
+            http: UpstreamHttp::One,
+            host_header: HostHeader::Upstream,
+        }),
+        ..Site::new(ProjectId::parse("app").unwrap())
+    })
+}
+
+/// A gateway that serves one site with one skill of some kilobytes, and one before an upstream.
 fn gateway(directory: &Path) -> Arc<Gateway> {
     let service = Service::default();
     let site = Arc::new(Site {
@@ -136,7 +179,10 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
     };
     let documents = Documents::compile(&site, &service, &material).unwrap();
     let index = Index::new(service);
-    index.drop_hosts(index.put_sites([(site, State::Public(Arc::new(documents)))]));
+    index.drop_hosts(index.put_sites([
+        (site, State::Public(Arc::new(documents))),
+        (site_before(upstream()), State::Unreleased),
+    ]));
     cached(&index);
     let metrics = Arc::new(Metrics::new());
     Arc::new(Gateway {
@@ -158,7 +204,11 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
         admin: None,
         tls: Policy::default(),
         drain: Drain::new(),
-        resolver: Resolver::new(waypost::site::PrivateHosts::default()),
+        resolver: Resolver::new(
+            ["127.0.0.1".parse::<PrivateHost>().unwrap()]
+                .into_iter()
+                .collect(),
+        ),
         clock: Clock::System,
     })
 }
@@ -167,18 +217,10 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
 /// count.
 fn request(
     address: SocketAddr,
+    requests: &[&str],
     counted: &std::sync::mpsc::Sender<()>,
     go: &std::sync::mpsc::Receiver<()>,
 ) {
-    let requests = [
-        "GET /.well-known/agent-card.json HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
-        "GET /skill.md HTTP/1.1\r\nHost: acme.waypost.localhost:8080\r\nAccept-Encoding: gzip, br\r\n\r\n",
-        "HEAD /.well-known/skills/sdk/SKILL.md HTTP/1.1\r\nHost: docs.acme.test\r\nUser-Agent: node\r\n\r\n",
-        "GET /.well-known/agent-skills/index.json HTTP/1.1\r\nHost: docs.acme.test\r\nIf-None-Match: *\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: docs.acme.test\r\nAccept: text/html, */*;q=0.8\r\nAccept-Encoding: br\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: docs.acme.test\r\nIf-None-Match: *\r\n\r\n",
-    ];
     let mut stream = TcpStream::connect(address).unwrap();
     let mut buffer = vec![0; 64 << 10];
     let mut since = Instant::now();
@@ -213,6 +255,8 @@ fn request(
             .find_map(|line| line.strip_prefix("Content-Length: "));
         let body = if request.starts_with("HEAD") {
             0
+        } else if head.contains("chunked") {
+            "5\r\nhello\r\n0\r\n\r\n".len()
         } else {
             field.map_or(0, |value| value.parse().unwrap())
         };
@@ -225,6 +269,30 @@ fn request(
 
 #[test]
 fn a_fast_path_response_over_http_1_allocates_nothing() {
+    assert_no_allocation(&[
+        "GET /.well-known/agent-card.json HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        "GET /skill.md HTTP/1.1\r\nHost: acme.waypost.localhost:8080\r\nAccept-Encoding: gzip, br\r\n\r\n",
+        "HEAD /.well-known/skills/sdk/SKILL.md HTTP/1.1\r\nHost: docs.acme.test\r\nUser-Agent: node\r\n\r\n",
+        "GET /.well-known/agent-skills/index.json HTTP/1.1\r\nHost: docs.acme.test\r\nIf-None-Match: *\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: docs.acme.test\r\nAccept: text/html, */*;q=0.8\r\nAccept-Encoding: br\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: docs.acme.test\r\nIf-None-Match: *\r\n\r\n",
+    ]);
+}
+
+#[test]
+fn a_request_on_the_direct_path_allocates_nothing() {
+    assert_no_allocation(&[
+        "GET /a HTTP/1.1\r\nHost: app.acme.test\r\nUser-Agent: node\r\nAccept: */*\r\n\r\n",
+        "GET /chunks HTTP/1.1\r\nHost: app.acme.test\r\nCookie: a=b\r\n\r\n",
+        "HEAD /a?b HTTP/1.1\r\nHost: app.acme.test\r\nAccept-Encoding: gzip, br\r\n\r\n",
+        "POST /a HTTP/1.1\r\nHost: app.acme.test\r\nContent-Length: 2\r\n\r\nok",
+    ]);
+}
+
+/// Sends these requests again and again; once the buffers have grown, nothing may be allocated.
+#[track_caller]
+fn assert_no_allocation(requests: &'static [&'static str]) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -246,7 +314,7 @@ fn a_fast_path_response_over_http_1_allocates_nothing() {
         .open()
         .unwrap();
         let listening = tokio::spawn(async move { handler.listen(open).await });
-        let client = std::thread::spawn(move || request(address, &counted, &wait));
+        let client = std::thread::spawn(move || request(address, requests, &counted, &wait));
         // The gateway continues to run while this waits for the client.
         let wait_for_turn = async || {
             while turn.try_recv().is_err() {

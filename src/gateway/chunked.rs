@@ -1,4 +1,4 @@
-//! The end of a chunked request body.
+//! Where chunks and a chunked body end.
 //!
 //! The gateway has to know where a request ends before pingora sees it, and forwards only chunk
 //! lines that every server reads the same way. A [`Scanner`] reads the bytes as they come, any
@@ -9,6 +9,8 @@
 //! For each rejected form there is a server in use that reads it differently.
 //!
 //! Source: RFC 9112 §7.1.
+
+use std::ops::Range;
 
 /// How long one chunk line or the trailer section may be.
 const LINE_BYTES_MAX: usize = 4096;
@@ -21,6 +23,8 @@ pub struct Scanner {
     place: Place,
     /// Bytes of the current line or trailer section.
     line: usize,
+    /// Whether white space may follow a size.
+    may_pad: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +32,10 @@ enum Place {
     Size {
         size: u64,
         digits: u8,
+    },
+    /// White space after the size.
+    Padding {
+        size: u64,
     },
     Extension {
         size: u64,
@@ -68,6 +76,17 @@ impl Scanner {
         Self {
             place: Place::Size { size: 0, digits: 0 },
             line: 0,
+            may_pad: false,
+        }
+    }
+
+    /// Makes a scanner at the beginning of the body of a response. Some servers pad sizes with
+    /// white space. Nobody else reads these lines: the client gets others.
+    #[must_use]
+    pub fn of_response() -> Self {
+        Self {
+            may_pad: true,
+            ..Self::new()
         }
     }
 
@@ -85,23 +104,34 @@ impl Scanner {
     pub fn advance(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < bytes.len() && !self.is_done() {
+            at += self.content(&bytes[at..])?.end;
+        }
+        Ok(at)
+    }
+
+    /// Walks over `bytes` to the end of the next piece of content, and returns where it is. It is
+    /// empty if there is none, or if the body has ended; then its end is the end of the body, or
+    /// of `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scanner::advance`].
+    pub fn content(&mut self, bytes: &[u8]) -> Result<Range<usize>, Malformed> {
+        let mut at = 0;
+        while at < bytes.len() && !self.is_done() {
             if let Place::Data { left } = self.place {
-                let taken = usize::try_from(left)
-                    .unwrap_or(usize::MAX)
-                    .min(bytes.len() - at);
-                at += taken;
-                let left = left - taken as u64;
-                self.place = if left == 0 {
-                    Place::DataCr
-                } else {
-                    Place::Data { left }
+                let rest = bytes.len() - at;
+                let taken = usize::try_from(left).unwrap_or(usize::MAX).min(rest);
+                self.place = match left - taken as u64 {
+                    0 => Place::DataCr,
+                    left => Place::Data { left },
                 };
-                continue;
+                return Ok(at..at + taken);
             }
             self.place = self.step(bytes[at])?;
             at += 1;
         }
-        Ok(at)
+        Ok(at..at)
     }
 
     fn step(&mut self, byte: u8) -> Result<Place, Malformed> {
@@ -120,10 +150,19 @@ impl Scanner {
                     digits: digits + 1,
                 }
             }
-            (Place::Size { size, digits: 1.. }, b'\r') | (Place::Extension { size }, b'\r') => {
-                Place::SizeLf { size }
+            (Place::Size { size, digits: 1.. }, b' ' | b'\t') if self.may_pad => {
+                Place::Padding { size }
             }
-            (Place::Size { size, digits: 1.. }, b';') => Place::Extension { size },
+            (Place::Padding { size }, b' ' | b'\t') => Place::Padding { size },
+            (
+                Place::Size { size, digits: 1.. }
+                | Place::Padding { size }
+                | Place::Extension { size },
+                b'\r',
+            ) => Place::SizeLf { size },
+            (Place::Size { size, digits: 1.. } | Place::Padding { size }, b';') => {
+                Place::Extension { size }
+            }
             (Place::Extension { size }, _) if is_text => Place::Extension { size },
             (Place::SizeLf { size }, b'\n') => {
                 self.line = 0;

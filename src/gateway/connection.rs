@@ -234,6 +234,17 @@ impl ClientConnection {
         self.flush().await
     }
 
+    /// Is ready when the client may have sent something, or closed its side. Otherwise the task is
+    /// woken when that happens. Reading is not tried, so no buffer is needed.
+    pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let socket = match &self.transport {
+            Transport::Plain(socket) => socket,
+            Transport::Tls(stream) => stream.get_ref().0,
+        };
+        // A read reports the error.
+        socket.poll_read_ready(cx).map(|_ready| ())
+    }
+
     /// Closes an idle connection. Over TLS `close_notify` is sent first, so that the client knows
     /// that no attacker closed it (RFC 8446 §6.1).
     pub(super) async fn close(mut self) {

@@ -184,11 +184,17 @@ fn is_dropped(name: &str, headers: &HeaderMap, is_trusted: bool) -> bool {
         return !is_trusted && is_claim(name);
     }
     let twin = name.replace('_', "-");
-    is_claim(&twin) || FRAMING.contains(&&*twin) || headers.contains_key(&twin)
+    is_claim(&*twin) || FRAMING.contains(&&*twin) || headers.contains_key(&twin)
 }
 
-fn is_claim(name: &str) -> bool {
-    name.starts_with("x-forwarded") || CLAIMS.contains(&name)
+/// Returns whether a field tells the client's address, the host or the path, in any case.
+pub(super) fn is_claim(name: impl AsRef<[u8]>) -> bool {
+    const PREFIX: &[u8] = b"x-forwarded";
+    let name = name.as_ref();
+    let is =
+        |known: &&str| known.len() == name.len() && known.as_bytes().eq_ignore_ascii_case(name);
+    let start = name.get(..PREFIX.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(PREFIX)) || CLAIMS.iter().any(is)
 }
 
 /// Joins the cookie fragments into one field: HTTP/2 may split it (RFC 9113 §8.2.3), and
@@ -252,29 +258,33 @@ pub fn remove_hop_by_hop(response: &mut ResponseHeader) {
 /// All default subdomains are below this domain, and they belong to different owners.
 pub fn confine_cookies(response: &mut ResponseHeader, domain: &str) {
     let cookies = response.headers.get_all(header::SET_COOKIE);
-    if !cookies.iter().any(|cookie| reaches(cookie, domain)) {
+    let mut cookies_as_bytes = cookies.iter().map(HeaderValue::as_bytes);
+    if !cookies_as_bytes.any(|cookie| reaches(cookie, domain)) {
         return;
     }
     let cookies: Vec<HeaderValue> = cookies.iter().cloned().collect();
     response.remove_header(&header::SET_COOKIE);
     for cookie in cookies {
-        let confined = match reaches(&cookie, domain) {
-            true => {
-                let parts = cookie.as_bytes().split(|&byte| byte == b';');
-                let kept: Vec<_> = parts.filter(|part| domain_of(part).is_none()).collect();
-                HeaderValue::from_bytes(&kept.join(&b';')).unwrap_or(cookie)
-            }
-            false => cookie,
-        };
+        let confined = confined(cookie.as_bytes(), domain);
+        let confined = confined.and_then(|confined| HeaderValue::from_bytes(&confined).ok());
         response
-            .append_header(header::SET_COOKIE, confined)
+            .append_header(header::SET_COOKIE, confined.unwrap_or(cookie))
             .expect("a name and a value that are valid");
     }
 }
 
+/// Returns a cookie without its `Domain`, if it would be sent to every site below `domain`.
+pub(super) fn confined(cookie: &[u8], domain: &str) -> Option<Vec<u8>> {
+    reaches(cookie, domain).then(|| {
+        let parts = cookie.split(|&byte| byte == b';');
+        let kept: Vec<_> = parts.filter(|part| domain_of(part).is_none()).collect();
+        kept.join(&b';')
+    })
+}
+
 /// Returns whether a cookie is for `domain` or for a domain above it.
-fn reaches(cookie: &HeaderValue, domain: &str) -> bool {
-    let attributes = cookie.as_bytes().split(|&byte| byte == b';').skip(1);
+fn reaches(cookie: &[u8], domain: &str) -> bool {
+    let attributes = cookie.split(|&byte| byte == b';').skip(1);
     attributes.filter_map(domain_of).any(|named| {
         let above = domain.len().checked_sub(named.len());
         !named.is_empty()
@@ -299,13 +309,14 @@ fn domain_of(attribute: &[u8]) -> Option<&[u8]> {
 /// Returns whether a request has passed through us before: one member of `Via` is ours.
 #[must_use]
 pub fn is_loop(request: &RequestHeader, pseudonym: &str) -> bool {
-    let lines = request
-        .headers
-        .get_all(header::VIA)
-        .iter()
-        .filter_map(|line| line.to_str().ok());
-    lines
-        .flat_map(|line| line.split(','))
+    let mut lines = request.headers.get_all(header::VIA).iter();
+    lines.any(|line| names_us(line.as_bytes(), pseudonym))
+}
+
+/// Returns whether a line of `Via` has a member that is ours.
+pub(super) fn names_us(line: &[u8], pseudonym: &str) -> bool {
+    let line = str::from_utf8(line).unwrap_or_default();
+    line.split(',')
         .any(|member| member.split_whitespace().nth(1) == Some(pseudonym))
 }
 

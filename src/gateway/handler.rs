@@ -18,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use super::Gateway;
 use super::clients::{AddressGuard, LimitKind};
 use super::connection::ClientConnection;
+use super::direct::Direct;
 use super::http1::Http1;
 use super::http2;
 use super::memory::Stage;
@@ -55,6 +56,7 @@ pub struct ConnectionHandler {
     pub(super) gateway: Arc<Gateway>,
     pub(super) proxy: Arc<HttpProxy<Proxy>>,
     pub(super) reads: Arc<Reads>,
+    pub(super) direct: Arc<Direct>,
     /// Tells pingora that each response is the last of its connection.
     pub(super) shutdown: watch::Receiver<bool>,
     shutting_down: watch::Sender<bool>,
@@ -109,6 +111,7 @@ impl ConnectionHandler {
     ) -> Arc<Self> {
         let reads = Arc::new(Reads::default());
         let proxy = Proxy::new(Arc::clone(&gateway), Arc::clone(&reads));
+        let direct = Arc::new(Direct::new(&gateway, conf));
         let proxy = pingora::proxy::http_proxy(conf, proxy);
         let (shutting_down, shutdown) = watch::channel(false);
         let tls = tls.map(TlsAcceptor::from);
@@ -116,6 +119,7 @@ impl ConnectionHandler {
             gateway,
             proxy: Arc::new(proxy),
             reads,
+            direct,
             shutdown,
             shutting_down,
             tls,
@@ -128,11 +132,15 @@ impl ConnectionHandler {
             let accepting = Arc::clone(self).accept_all(listener, is_tls);
             tokio::spawn(panics::essential("listener", accepting))
         };
+        let direct = Arc::clone(&self.direct);
+        let sweep = panics::essential("upstream connections", async move { direct.sweep().await });
+        let sweeping = tokio::spawn(sweep);
         let tasks: Vec<_> = listeners.0.into_iter().map(accept).collect();
         for task in tasks {
             // A panic in a listener ends the process.
             let _joined = task.await;
         }
+        sweeping.abort();
         self.shutting_down.send_replace(true);
     }
 

@@ -1,22 +1,21 @@
 //! HTTP/1.1: the loop over the requests of a connection.
 //!
 //! The loop waits for a complete request head, with a timeout and a size limit. It parses the
-//! head strictly and chooses the fast path or the proxy path. pingora gets the connection for one
+//! head strictly and chooses the fast path, the direct path or the proxy path. pingora gets the connection for one
 //! request at a time, as a [`SingleRequestStream`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, BytesMut};
 use pingora::apps::HttpServerApp as _;
 use pingora::protocols::http::ServerSession;
-use tokio::time::Sleep;
 
 use super::access::{Client, Outcome};
 use super::connection::ClientConnection;
+use super::direct::{Ended, Exchange, Plan};
 use super::fast_path::{self, Batch};
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
@@ -24,12 +23,15 @@ use super::mcp;
 use super::open::Activity;
 use super::return_slot::ReturnSlot;
 use super::single_request::{self, SingleRequestStream};
+use super::timers::Timers;
 use super::{GATEWAY_FAILED, too_many};
-use crate::response::{Connection, MaybeCached, RequestHeaders};
+use crate::response::{Connection, MaybeCached, Problem, RequestHeaders};
 use crate::telemetry::{Route, panics};
 
 /// How many bytes one read gets while the loop waits for a head.
 const READ_BYTES: usize = 4 << 10;
+/// How many bytes an idle connection keeps for the next request of the direct path.
+const OUTBOX_IDLE_BYTES: usize = 2 << 10;
 
 const TOO_LARGE: Rejection = Rejection {
     status: 431,
@@ -54,22 +56,12 @@ pub(super) struct Http1 {
     inbox: BytesMut,
     /// The request line of the request that pingora has, for the response after a panic.
     line: Vec<u8>,
+    /// The request of the direct path, as the upstream gets it.
+    outbox: Vec<u8>,
     batch: Batch,
     timers: Timers,
     served: u32,
     is_half_closed: bool,
-}
-
-/// The events that wake a waiting connection, except the arrival of bytes.
-struct Timers {
-    /// Fires at the deadline or earlier. It is reset only when it has fired too early, so most
-    /// requests do not change the timer wheel.
-    timer: Pin<Box<Sleep>>,
-    /// Ends when the connection must close: the drain begins, or others need its place. It is
-    /// polled once: it stores the waker of this task, which stays the same while the connection
-    /// is open.
-    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
-    is_registered: bool,
 }
 
 /// How a wait for a request head ended.
@@ -105,13 +97,36 @@ enum Next {
         wait: Duration,
         is_last: bool,
     },
-    /// It takes the proxy path, with the request at the front of the inbox.
-    SingleRequestStream {
-        head: usize,
-        form: Form,
-        framing: Framing,
-        is_last: bool,
-    },
+    /// It takes the direct path.
+    Direct { request: Request, plan: Plan },
+    /// It takes the proxy path.
+    SingleRequestStream(Request),
+}
+
+/// The request at the front of the inbox.
+#[derive(Clone, Copy)]
+struct Request {
+    /// The length of its head.
+    head: usize,
+    form: Form,
+    framing: Framing,
+    /// Whether it is the last one of the connection.
+    is_last: bool,
+}
+
+// === impl Request ===
+
+impl Request {
+    /// Returns the length of the request; the content of a chunked one does not count.
+    fn length(&self) -> usize {
+        match self.framing {
+            Framing::Length(length) => {
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                self.head.saturating_add(length)
+            }
+            Framing::None | Framing::Chunked => self.head,
+        }
+    }
 }
 
 // === impl Http1 ===
@@ -123,11 +138,7 @@ impl Http1 {
         connection: ClientConnection,
         activity: Arc<Activity>,
     ) -> Self {
-        let timers = Timers {
-            timer: Box::pin(tokio::time::sleep(handler.gateway.limits.head)),
-            closing: Box::pin(activity.closing().cancelled_owned()),
-            is_registered: false,
-        };
+        let timers = Timers::new(&activity, handler.gateway.limits.head);
         let hsts = handler.gateway.tls.hsts();
         let batch = Batch::new(hsts.filter(|_| connection.info().is_tls()).cloned());
         Self {
@@ -136,6 +147,7 @@ impl Http1 {
             connection,
             inbox: BytesMut::new(),
             line: Vec::new(),
+            outbox: Vec::new(),
             batch,
             timers,
             served: 0,
@@ -165,17 +177,22 @@ impl Http1 {
                     Some(connection) => self = connection,
                     None => return,
                 },
-                Next::SingleRequestStream {
-                    head,
-                    form,
-                    framing,
-                    is_last,
-                } => {
-                    let head = match form {
-                        Form::Absolute(_) => head::to_origin_form(&mut self.inbox, head),
-                        Form::Origin | Form::Asterisk => head,
-                    };
-                    match self.proxy(head, framing, is_last, since).await {
+                Next::Direct { request, plan } => match self.direct(request, &plan, since).await {
+                    Ended::Whole => {}
+                    Ended::Proxy => match self.proxy(request, since).await {
+                        Some(connection) => self = connection,
+                        None => return,
+                    },
+                    // The client sees that the response is not complete.
+                    Ended::Cut | Ended::Last | Ended::Failed(..) => {
+                        return self.connection.close_lingering().await;
+                    }
+                },
+                Next::SingleRequestStream(mut request) => {
+                    if let Form::Absolute(_) = request.form {
+                        request.head = head::to_origin_form(&mut self.inbox, request.head);
+                    }
+                    match self.proxy(request, since).await {
                         Some(connection) => self = connection,
                         None => return,
                     }
@@ -251,6 +268,7 @@ impl Http1 {
             timers,
             is_half_closed,
             batch,
+            outbox,
             ..
         } = self;
         if *is_half_closed {
@@ -272,6 +290,8 @@ impl Http1 {
             if !has_waited {
                 has_waited = true;
                 batch.shrink();
+                outbox.clear();
+                outbox.shrink_to(OUTBOX_IDLE_BYTES);
                 if inbox.is_empty() && inbox.capacity() > READ_BYTES {
                     *inbox = BytesMut::new();
                 }
@@ -314,6 +334,7 @@ impl Http1 {
             handler,
             connection,
             inbox,
+            outbox,
             batch,
             served,
             ..
@@ -368,11 +389,25 @@ impl Http1 {
                 None => None,
             };
             let Some(response) = response else {
-                break Next::SingleRequestStream {
+                let request = Request {
                     head: length,
                     form: head.form,
                     framing: head.framing,
                     is_last,
+                };
+                let after = match is_last {
+                    true => Connection::Close,
+                    false => Connection::Keep,
+                };
+                let host = head.host_name.filter(|host| !is_redirected(host));
+                let bytes = (&inbox[at..], length);
+                let direct = &handler.direct;
+                let plan = host.and_then(|host| {
+                    Plan::of(gateway, direct, &head, bytes, host, client, after, outbox)
+                });
+                break match plan {
+                    Some(plan) => Next::Direct { request, plan },
+                    None => Next::SingleRequestStream(request),
                 };
             };
             let content = head.headers.content();
@@ -400,20 +435,68 @@ impl Http1 {
         next
     }
 
+    /// Passes the request at the front of the inbox on, without pingora.
+    async fn direct(&mut self, request: Request, plan: &Plan, since: Instant) -> Ended {
+        let (mut status, mut is_answered) = (0, false);
+        let gateway = &self.handler.gateway;
+        let exchange = Exchange {
+            gateway,
+            direct: &self.handler.direct,
+            plan,
+            request: &mut self.outbox,
+            connection: &mut self.connection,
+            inbox: &mut self.inbox,
+            is_half_closed: &mut self.is_half_closed,
+            timers: &mut self.timers,
+            status: &mut status,
+            is_answered: &mut is_answered,
+            sent: 0,
+        };
+        let ended = match panics::caught(exchange.run(since)).await {
+            Ok(ended) => ended,
+            Err(_panic) if is_answered => Ended::Cut,
+            Err(_panic) => Ended::Failed(500, GATEWAY_FAILED),
+        };
+        match ended {
+            Ended::Whole => self.inbox.advance(request.length()),
+            Ended::Failed(status, detail) => {
+                let ready = MaybeCached::Built(Problem::new(status, detail).response());
+                let content = plan.answers();
+                let now = gateway.clock.now();
+                self.batch.push(&ready, content, Connection::Close, now);
+                // If writing fails, the client has gone.
+                let _gone = self
+                    .batch
+                    .write(&mut self.connection, gateway, Route::Origin, since)
+                    .await;
+                let outcome = Outcome {
+                    route: Route::Origin,
+                    status,
+                    bytes: ready.response().body_bytes(content) as u64,
+                    took: since.elapsed(),
+                };
+                plan.log(gateway, &self.inbox, outcome);
+            }
+            Ended::Last | Ended::Cut | Ended::Proxy => {}
+        }
+        ended
+    }
+
     /// Gives the connection to pingora for the request at the front of the inbox.
-    async fn proxy(
-        self,
-        head: usize,
-        framing: Framing,
-        is_last: bool,
-        since: Instant,
-    ) -> Option<Self> {
+    async fn proxy(self, request: Request, since: Instant) -> Option<Self> {
+        let Request {
+            head,
+            framing,
+            is_last,
+            ..
+        } = request;
         let Self {
             handler,
             activity,
             connection,
             inbox,
             mut line,
+            outbox,
             batch,
             timers,
             served,
@@ -483,6 +566,7 @@ impl Http1 {
             connection,
             inbox,
             line,
+            outbox,
             batch,
             timers,
             served,
@@ -559,33 +643,6 @@ impl Http1 {
         if written.is_ok() {
             self.connection.close_lingering().await;
         }
-    }
-}
-
-// === impl Timers ===
-
-impl Timers {
-    /// Is ready when the deadline has passed. The task is also woken when the connection must
-    /// close.
-    fn poll_late(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.is_registered {
-            self.is_registered = true;
-            // The caller checks whether the connection must close whenever the task is woken.
-            if self.closing.as_mut().poll(cx).is_ready() {
-                cx.waker().wake_by_ref();
-            }
-        }
-        let deadline = tokio::time::Instant::from_std(deadline);
-        if self.timer.deadline() > deadline {
-            self.timer.as_mut().reset(deadline);
-        }
-        while self.timer.as_mut().poll(cx).is_ready() {
-            if tokio::time::Instant::now() >= deadline {
-                return Poll::Ready(());
-            }
-            self.timer.as_mut().reset(deadline);
-        }
-        Poll::Pending
     }
 }
 

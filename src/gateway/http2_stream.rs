@@ -538,11 +538,14 @@ impl Session for StreamSession {
 /// §9.2.5, `text/event-stream`).
 pub(super) fn is_event_stream(response: &ResponseHeader) -> bool {
     let media_type = response.headers.get(header::CONTENT_TYPE);
-    media_type.is_some_and(|media_type| {
-        let essence = media_type.as_bytes().split(|&byte| byte == b';').next();
-        essence
-            .unwrap_or_default()
-            .trim_ascii()
-            .eq_ignore_ascii_case(b"text/event-stream")
-    })
+    media_type.is_some_and(|media_type| is_event_stream_type(media_type.as_bytes()))
+}
+
+/// Returns whether a `Content-Type` is that of a stream of events.
+pub(super) fn is_event_stream_type(media_type: &[u8]) -> bool {
+    let essence = media_type.split(|&byte| byte == b';').next();
+    essence
+        .unwrap_or_default()
+        .trim_ascii()
+        .eq_ignore_ascii_case(b"text/event-stream")
 }

@@ -3,6 +3,8 @@
 //! ```text
 //!  accept ─▶ (TLS) ─▶ handler ─┬─ fast path ─▶ index ─▶ one write
 //!                              │
+//!                              ├─ direct path ─▶ a site's own server
+//!                              │
 //!                              └─ proxy path ─▶ pingora ─▶ route ─┬─ discovery
 //!                                                                 ├─ admin API
 //!                                                                 ├─ MCP server
@@ -18,6 +20,9 @@
 //! | the client that a TCP load balancer names | `proxy_protocol` |
 //! | certificates by server name | [`tls`] |
 //! | responses without pingora | `fast_path` |
+//! | simple requests to a site's own HTTP/1.1 server, without pingora's proxy | `direct` |
+//! | connections to upstreams | `upstream` |
+//! | the timer of an HTTP/1.1 connection | `timers` |
 //! | one HTTP/1.1 request as a stream for pingora | `single_request` |
 //! | one HTTP/2 request as a session for pingora | `http2_stream` |
 //! | values that return from pingora, also after a panic | `return_slot` |
@@ -44,6 +49,8 @@
 //! * The fast path is an optimisation: the proxy path gives the same response, with the same
 //!   status, fields and content. If the fast path is not sure, it leaves the request to the proxy
 //!   path, and it never sends an error.
+//! * The direct path is an optimisation too: upstreams and clients see the same as on the proxy
+//!   path.
 //! * Every wait has a timeout from [`Limits`].
 //! * Forwarding fields of a client reach an upstream only from a trusted peer.
 
@@ -52,6 +59,7 @@ mod admin;
 mod body_rate;
 pub mod chunked;
 pub mod clients;
+mod direct;
 pub mod drain;
 mod fast_path;
 mod file_response;
@@ -77,8 +85,10 @@ mod respond;
 pub mod route;
 mod silence;
 pub mod server;
+mod timers;
 pub mod tls;
 pub mod token;
+mod upstream;
 mod connection;
 
 pub use handler::{ConnectionHandler, Listeners, OpenListeners};
@@ -125,7 +135,7 @@ pub struct Gateway {
     /// The networks of load balancers that begin each connection with a header of the PROXY
     /// protocol.
     pub proxy_protocol: Vec<Network>,
-    /// Whether the fast path is on.
+    /// Whether the fast path and the direct path are on.
     pub fast_path: bool,
     /// The rules for requests without TLS.
     pub tls: tls::Policy,

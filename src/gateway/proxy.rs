@@ -30,9 +30,8 @@ use async_trait::async_trait;
 use http::{Version, header};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::prelude::{Error, HttpPeer, Result};
-use pingora::protocols::{ALPN, TcpKeepalive};
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
-use pingora::{ErrorSource, ErrorType};
+use pingora::{ErrorSource, ErrorType, OrErr as _};
 
 use super::access::{self, Outcome};
 use super::file_response::{FileResponse, Logged};
@@ -44,20 +43,18 @@ use super::respond;
 use super::route::{self, Target};
 use super::silence::SILENT;
 use super::single_request::SingleRequestStream;
-use super::{GATEWAY_FAILED, Gateway, admin, mcp};
+use super::upstream::{PRIVATE_UPSTREAM, TOO_LATE};
+use super::{GATEWAY_FAILED, Gateway, admin, mcp, upstream};
 use crate::index::Served;
 use crate::origin::{self, UnresolvedUpstream};
 use crate::response::{Problem, Response};
-use crate::site::{self, HostHeader, Scheme, Upstream, UpstreamHttp};
+use crate::site::{self, HostHeader};
 use crate::telemetry::{Route, panics};
 
 /// How much of a request body is read before a response that does not need it.
 const EARLY_BODY_BYTES_MAX: usize = 64 << 10;
 /// How long such a body is waited for.
 const EARLY_BODY_TIME_MAX: Duration = Duration::from_secs(1);
-const TOO_LATE: &str = "the site's origin did not respond in time";
-/// The upstream has a private address that the operator has not allowed.
-const PRIVATE_UPSTREAM: ErrorType = ErrorType::Custom("PrivateUpstream");
 
 /// The gateway as pingora's proxy.
 #[derive(Debug)]
@@ -127,50 +124,8 @@ impl Proxy {
             .unwrap_or_else(|| Problem::new(500, "this page cannot be made").response())
     }
 
-    fn options(&self, peer: &mut HttpPeer, upstream: &Upstream) {
-        let limits = &self.gateway.upstream;
-        peer.options.connection_timeout = Some(limits.connect);
-        peer.options.total_connection_timeout = Some(limits.connect);
-        // A stream of events or a WebSocket may send nothing for a long time. `Silence` enforces
-        // the shorter timeout of other responses.
-        peer.options.read_timeout = Some(limits.upgraded.max(limits.read));
-        // An upstream that acknowledges no packet is no longer connected. Without this option, an
-        // HTTP/2 connection would be used until the system closes it.
-        peer.options.tcp_keepalive = Some(TcpKeepalive {
-            idle: limits.idle,
-            interval: limits.idle / 4,
-            count: 3,
-            #[cfg(target_os = "linux")]
-            user_timeout: limits.write,
-        });
-        peer.options.write_timeout = Some(limits.write);
-        peer.options.idle_timeout = Some(limits.idle);
-        peer.options.alpn = match upstream.http {
-            UpstreamHttp::One => ALPN::H1,
-            UpstreamHttp::OneOrTwo => ALPN::H2H1,
-            UpstreamHttp::Two => ALPN::H2,
-        };
-    }
-
     fn count_failure(&self, error: &Error) {
-        let kind = match error.etype() {
-            ErrorType::ConnectTimedout
-            | ErrorType::ReadTimedout
-            | ErrorType::WriteTimedout
-            | ErrorType::TLSHandshakeTimedout => "timeout",
-            ErrorType::ConnectError | ErrorType::ConnectRefused | ErrorType::ConnectNoRoute => {
-                "connect"
-            }
-            ErrorType::TLSHandshakeFailure | ErrorType::InvalidCert => "tls",
-            kind if *kind == PRIVATE_UPSTREAM => "private",
-            _ => "protocol",
-        };
-        self.count(kind);
-    }
-
-    fn count(&self, kind: &str) {
-        let failures = &self.gateway.metrics.upstream_failures;
-        failures.with_label_values(&[kind]).inc();
+        upstream::count_failure(&self.gateway.metrics, error);
     }
 
     async fn respond(&self, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
@@ -310,15 +265,8 @@ impl Proxy {
                 };
                 Error::because(kind, "look up the upstream", error).into_up()
             })?;
-        let is_tls = upstream.scheme == Scheme::Https;
-        let name = if is_tls {
-            upstream.host.to_string()
-        } else {
-            String::new()
-        };
-        let mut peer = Box::new(HttpPeer::new(address, is_tls, name));
-        self.options(&mut peer, upstream);
-        Ok(peer)
+        let peer = upstream::peer(upstream, address, &self.gateway.upstream);
+        Ok(Box::new(peer))
     }
 
     async fn write_request(
@@ -349,7 +297,9 @@ impl Proxy {
         forward::forward(request, &client, &self.gateway.trusted, self.pseudonym());
         let upstream = ctx.served.as_deref().and_then(Target::upstream);
         let host = match upstream {
-            Some(upstream) if upstream.host_header == HostHeader::Upstream => upstream.authority(),
+            Some(upstream) if upstream.host_header == HostHeader::Upstream => {
+                upstream.authority().to_string()
+            }
             _ => sent,
         };
         request.insert_header(header::HOST, host)?;
@@ -390,6 +340,7 @@ impl Proxy {
             response.remove_header(&header::CONTENT_LENGTH);
             response.remove_header(&header::TRANSFER_ENCODING);
         }
+        one_length(response)?;
         // pingora passes trailers from HTTP/2 to HTTP/2 only.
         if !(response.version == Version::HTTP_2 && is_http2(session.req_header())) {
             response.remove_header(&header::TRAILER);
@@ -483,11 +434,8 @@ impl ProxyHttp for Proxy {
     ) -> Box<Error> {
         self.count_failure(&error);
         ctx.retries += 1;
-        let will_pass = !matches!(
-            error.etype(),
-            ErrorType::InvalidCert | ErrorType::TLSHandshakeFailure
-        );
-        error.set_retry(will_pass && ctx.retries <= self.gateway.upstream.retries_max);
+        let may_pass = upstream::may_pass(&error);
+        error.set_retry(may_pass && ctx.retries <= self.gateway.upstream.retries_max);
         error
     }
 
@@ -515,24 +463,14 @@ impl ProxyHttp for Proxy {
                 ErrorSource::Downstream,
             ) => (0, ""),
             (None, _, ErrorSource::Downstream) => (400, "the request cannot be read"),
-            (
-                None,
-                ErrorType::ConnectTimedout
-                | ErrorType::ReadTimedout
-                | ErrorType::WriteTimedout
-                | ErrorType::TLSHandshakeTimedout,
-                ErrorSource::Upstream,
-            ) => (504, TOO_LATE),
-            (None, _, ErrorSource::Upstream) => (
-                502,
-                "the site's origin could not be reached, or its response was invalid",
-            ),
+            (None, _, ErrorSource::Upstream) if upstream::is_timeout(error) => (504, TOO_LATE),
+            (None, _, ErrorSource::Upstream) => (502, upstream::FAILED),
             (None, ..) => (500, GATEWAY_FAILED),
         };
         let is_silent = fault == Some(504) || *error.etype() == SILENT;
         if is_silent || error.esource() == &ErrorSource::Upstream && fault.is_none() {
             match is_silent {
-                true => self.count("timeout"),
+                true => upstream::count(&self.gateway.metrics, "timeout"),
                 false => self.count_failure(error),
             }
             log::debug!(target: "origin", "{error}");
@@ -540,7 +478,10 @@ impl ProxyHttp for Proxy {
         if status == 500 {
             log::error!(target: "gateway", "{error}");
         }
-        if status > 0 && session.response_written().is_none() {
+        // A final response may follow an interim one.
+        let written = session.response_written();
+        let is_unanswered = written.is_none_or(|written| written.status.is_informational());
+        if status > 0 && is_unanswered {
             session.set_keepalive(None);
             if status != 408 {
                 read_small_body(session).await;
@@ -615,6 +556,22 @@ async fn read_small_body(session: &mut Session) {
         }
     };
     let _elapsed = tokio::time::timeout(EARLY_BODY_TIME_MAX, reading).await;
+}
+
+/// Joins several equal values of `Content-Length` into one (RFC 9110 §8.6). pingora has rejected
+/// different ones.
+fn one_length(response: &mut ResponseHeader) -> Result<()> {
+    let mut lengths = response.headers.get_all(header::CONTENT_LENGTH).iter();
+    let first = lengths.next().map(header::HeaderValue::as_bytes);
+    let is_list = first.is_some_and(|first| first.contains(&b','));
+    if !is_list && lengths.next().is_none() {
+        return Ok(());
+    }
+    let one = first.and_then(|first| first.split(|&b| b == b',').next());
+    let one = header::HeaderValue::from_bytes(one.unwrap_or_default().trim_ascii());
+    let why = "the length is not a number";
+    let one = one.or_err(ErrorType::InvalidHTTPHeader, why)?;
+    response.insert_header(header::CONTENT_LENGTH, one)
 }
 
 /// Returns whether an HTTP/2 client reads trailers.

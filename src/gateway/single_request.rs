@@ -41,9 +41,9 @@ use super::silence::Silence;
 
 /// How many bytes of later requests the inbox stores. More bytes stay in the client's send
 /// buffer.
-const INBOX_BYTES_MAX: usize = 64 << 10;
+pub(super) const INBOX_BYTES_MAX: usize = 64 << 10;
 /// How many bytes one read gets.
-const READ_BYTES: usize = 8 << 10;
+pub(super) const READ_BYTES: usize = 8 << 10;
 
 /// A stream that holds one request.
 #[derive(Debug)]

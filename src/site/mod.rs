@@ -131,17 +131,18 @@ impl Upstream {
     /// The default port of the scheme is left out; an IPv6 address is in brackets (RFC 9110 §7.2,
     /// RFC 3986 §3.2.2).
     #[must_use]
-    pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') {
-            format!("[{}]", self.host)
-        } else {
-            self.host.to_string()
-        };
-        if self.port == self.scheme.default_port() {
-            host
-        } else {
-            format!("{host}:{}", self.port)
-        }
+    pub fn authority(&self) -> impl std::fmt::Display {
+        std::fmt::from_fn(|f| {
+            let host = &self.host;
+            match host.contains(':') {
+                true => write!(f, "[{host}]")?,
+                false => f.write_str(host)?,
+            }
+            match self.port == self.scheme.default_port() {
+                true => Ok(()),
+                false => write!(f, ":{}", self.port),
+            }
+        })
     }
 }
 
@@ -206,6 +207,7 @@ mod tests {
                 host_header: HostHeader::Upstream,
             }
             .authority()
+            .to_string()
         };
         assert_eq!(authority("origin.acme.com", 443), "origin.acme.com");
         assert_eq!(authority("origin.acme.com", 80), "origin.acme.com:80");

@@ -100,6 +100,8 @@ pub struct Metrics {
     pub access_lines_dropped: IntCounter,
     /// Failures of upstreams, by what failed: `connect`, `timeout`, `protocol`.
     pub upstream_failures: IntCounterVec,
+    /// Connections that requests on the direct path have used: `opened`, `reused`.
+    pub upstream_connections: IntCounterVec,
     /// Hosts that are served.
     pub index_hosts: IntGauge,
     /// Sites that are served.
@@ -231,6 +233,11 @@ impl Metrics {
                 "gateway_upstream_failures_total",
                 "Failures of the servers of sites, by kind: connect, timeout, tls, protocol, private (an address that is not allowed).",
                 "kind",
+            ),
+            upstream_connections: by(
+                "gateway_upstream_connections_total",
+                "Connections to the servers of sites that requests on the direct path have used, by use: opened (a new one), reused.",
+                "use",
             ),
             index_hosts: gauge("index_hosts", "Hosts that are served now."),
             index_sites: gauge("index_sites", "Sites that are served now."),

@@ -9,6 +9,7 @@
 //! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
 //! | `deploy` | an update, from a push to what agents fetch |
 //! | `description` | every response of the admin API matches its OpenAPI description |
+//! | `direct` | the direct path and the proxy path forward the same, whatever an upstream sends |
 //! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
 //! | `drain` | a gateway that stops finishes every request that it has begun |
 //! | `durability` | an acknowledged update survives a kill at any moment |
@@ -66,6 +67,7 @@ mod building;
 mod clients;
 mod deploy;
 mod description;
+mod direct;
 mod discovery;
 mod drain;
 mod durability;

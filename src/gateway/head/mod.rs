@@ -475,7 +475,6 @@ impl<'b> Fields<'b> {
                 _ => self.needs_proxy_path = true,
             }
         }
-        self.needs_proxy_path |= self.close;
         Ok(())
     }
 

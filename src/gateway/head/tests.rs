@@ -255,7 +255,6 @@ fn a_field_that_the_fast_path_does_not_read_leads_to_the_proxy_path() {
         "If-Match: *",
         "If-Unmodified-Since: x",
         "If-Modified-Since: x",
-        "Connection: close",
         "Connection: upgrade",
         "Connection: keep-alive, x",
         "Accept-Encoding: br\r\nAccept-Encoding: gzip",

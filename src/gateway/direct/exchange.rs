@@ -1,0 +1,486 @@
+//! One exchange: a request to an upstream, and its response to the client.
+//!
+//! It runs in the task of the client's connection. While it waits for the upstream it also watches
+//! the client: a connection that breaks ends the exchange, and requests that the client sends
+//! meanwhile are kept for later.
+
+use std::fmt;
+use std::io::{self, IoSlice, Write as _};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::{Buf as _, BytesMut};
+use pingora::protocols::ALPN;
+use tokio::io::AsyncWrite as _;
+use tokio_util::io::poll_read_buf;
+
+use super::pool::Link;
+use super::response::{self, Recipient};
+use super::{Direct, Plan};
+use crate::gateway::access::Outcome;
+use crate::gateway::body_rate::BodyRate;
+use crate::gateway::connection::ClientConnection;
+use crate::gateway::single_request::{INBOX_BYTES_MAX, READ_BYTES, poll_read_into};
+use crate::gateway::timers::Timers;
+use crate::gateway::{Gateway, fast_path, upstream};
+use crate::origin::UnresolvedUpstream;
+use crate::response::Connection;
+use crate::telemetry::Route;
+
+/// How many bytes the first read of a response gets: most responses fit.
+const FIRST_READ_BYTES: usize = 16 << 10;
+/// How many bytes a further read gets.
+const PIECE_BYTES: usize = 32 << 10;
+/// A head up to this length is parsed each time when more of it has arrived.
+const SHORT_HEAD_BYTES: usize = 8 << 10;
+/// What a client is told that sends less content than it has announced.
+const INCOMPLETE: &str = "the request body is malformed";
+/// What a client is told that sends its content too slowly.
+const TOO_SLOW: &str = "the request body arrived too slowly";
+
+/// The parts of a connection that an exchange works with.
+pub(in crate::gateway) struct Exchange<'c> {
+    pub(in crate::gateway) gateway: &'c Gateway,
+    pub(in crate::gateway) direct: &'c Direct,
+    pub(in crate::gateway) plan: &'c Plan,
+    /// What the upstream gets; without the content at first.
+    pub(in crate::gateway) request: &'c mut Vec<u8>,
+    pub(in crate::gateway) connection: &'c mut ClientConnection,
+    /// The request of the client, and what it sends later.
+    pub(in crate::gateway) inbox: &'c mut BytesMut,
+    pub(in crate::gateway) is_half_closed: &'c mut bool,
+    pub(in crate::gateway) timers: &'c mut Timers,
+    /// The status that the client has got; 0 before the final head.
+    pub(in crate::gateway) status: &'c mut u16,
+    /// Whether the client has got anything.
+    pub(in crate::gateway) is_answered: &'c mut bool,
+    /// How many bytes of content the client has got.
+    pub(in crate::gateway) sent: u64,
+}
+
+/// How an exchange ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::gateway) enum Ended {
+    /// The client has the whole response.
+    Whole,
+    /// The response is the last of the client's connection.
+    Last,
+    /// Nothing was sent to the client: it gets this status and the reason.
+    Failed(u16, &'static str),
+    /// The client has gone, or sees that the response is cut.
+    Cut,
+    /// Nothing was sent to anybody: the proxy path has to forward the request.
+    Proxy,
+}
+
+/// Why the head of a response was not read.
+enum Unanswered {
+    /// The connection ended before anything was received.
+    Stale {
+        /// Whether the upstream may have a part of the request.
+        is_sent: bool,
+    },
+    Ended(Ended),
+}
+
+/// How a wait for the upstream ended.
+enum Waited {
+    Upstream(io::Result<usize>),
+    Late,
+    /// The connection of the client is broken.
+    Gone,
+}
+
+impl Exchange<'_> {
+    /// Runs the exchange, counts it and logs it.
+    pub(in crate::gateway) async fn run(mut self, since: Instant) -> Ended {
+        let ended = self.exchange().await;
+        if !matches!(ended, Ended::Failed(..) | Ended::Proxy) {
+            self.log(*self.status, self.sent, since);
+        }
+        ended
+    }
+
+    /// Counts the response and writes its access line.
+    fn log(&self, status: u16, bytes: u64, since: Instant) {
+        let took = since.elapsed();
+        let outcome = Outcome {
+            route: Route::Origin,
+            status,
+            bytes,
+            took,
+        };
+        self.gateway.metrics.answered(Route::Origin, status, took);
+        self.plan.log(self.gateway, self.inbox, outcome);
+    }
+
+    async fn exchange(&mut self) -> Ended {
+        if !self.plan.content.is_empty() {
+            if let Err(ended) = self.receive().await {
+                return ended;
+            }
+            let content = self.inbox.get(self.plan.content.clone());
+            self.request.extend_from_slice(content.unwrap_or_default());
+        }
+        let mut may_reuse = true;
+        let (mut link, address, head) = loop {
+            let (mut link, address, is_reused) = match self.connect(may_reuse).await {
+                Ok(connected) => connected,
+                Err(ended) => return ended,
+            };
+            match self.ask(&mut link).await {
+                Ok(head) => break (link, address, head),
+                Err(Unanswered::Ended(ended)) => return ended,
+                // The next one is new.
+                Err(Unanswered::Stale { is_sent })
+                    if is_reused && (self.plan.is_idempotent || !is_sent) =>
+                {
+                    may_reuse = false;
+                }
+                Err(Unanswered::Stale { .. }) => return self.failed("protocol", None),
+            }
+        };
+        let ended = self.forward(&mut link, &head).await;
+        let is_whole = matches!(ended, Ended::Whole | Ended::Last);
+        if is_whole && head.is_kept && !head.content.may_end() && link.read.is_empty() {
+            self.direct.pool.put(&self.plan.served.site, address, link);
+        }
+        ended
+    }
+
+    /// Waits until the content of the request has arrived.
+    async fn receive(&mut self) -> Result<(), Ended> {
+        let Self {
+            gateway,
+            connection,
+            inbox,
+            ..
+        } = self;
+        let end = self.plan.content.end;
+        if inbox.len() >= end {
+            return Ok(());
+        }
+        let mut rate = BodyRate::new(Arc::clone(&gateway.limits), gateway.drain.clone());
+        std::future::poll_fn(|cx| {
+            while inbox.len() < end {
+                match poll_read_into(connection, inbox, READ_BYTES, cx) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(Ended::Failed(400, INCOMPLETE))),
+                    Poll::Ready(Ok(read)) => rate.add(read),
+                    Poll::Ready(Err(_broken)) => return Poll::Ready(Err(Ended::Cut)),
+                    Poll::Pending if rate.poll_too_slow(cx) => {
+                        return Poll::Ready(Err(Ended::Failed(408, TOO_SLOW)));
+                    }
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+
+    /// Finds a connection to the upstream, or makes one. Returns whether it was used before.
+    async fn connect(&mut self, may_reuse: bool) -> Result<(Link, SocketAddr, bool), Ended> {
+        let Self {
+            gateway, direct, ..
+        } = *self;
+        let upstream = self.plan.upstream();
+        let mut failures = 0;
+        loop {
+            let resolved = gateway
+                .resolver
+                .resolve(&upstream.host, upstream.port)
+                .await;
+            let address = resolved.map_err(|error| {
+                let kind = match error {
+                    UnresolvedUpstream::Private(..) => "private",
+                    _ => "connect",
+                };
+                self.failed(kind, Some(&error))
+            })?;
+            let site = &self.plan.served.site;
+            if may_reuse
+                && failures == 0
+                && let Some(link) = direct.pool.take(site, address)
+            {
+                direct.reused.inc();
+                return Ok((link, address, true));
+            }
+            let peer = upstream::peer(upstream, address, &gateway.upstream);
+            let error = match Box::pin(direct.connector.new_stream(&peer)).await {
+                Ok(stream) if stream.selected_alpn_proto() == Some(ALPN::H2) => {
+                    direct.chose_http2(upstream);
+                    return Err(Ended::Proxy);
+                }
+                Ok(stream) => {
+                    direct.opened.inc();
+                    return Ok((Link::new(stream), address, false));
+                }
+                Err(error) => error,
+            };
+            upstream::count_failure(&gateway.metrics, &error);
+            log::debug!(target: "origin", "{error}");
+            failures += 1;
+            if !upstream::may_pass(&error) || failures > gateway.upstream.retries_max {
+                return Err(match upstream::is_timeout(&error) {
+                    true => Ended::Failed(504, upstream::TOO_LATE),
+                    false => Ended::Failed(502, upstream::FAILED),
+                });
+            }
+        }
+    }
+
+    /// Sends the request and reads the head of the response. Interim responses go to the client.
+    async fn ask(&mut self, link: &mut Link) -> Result<response::Head, Unanswered> {
+        self.send(link).await?;
+        let mut has_received = false;
+        let mut parsed = 0_usize;
+        loop {
+            // A long head is parsed again only when it may be complete.
+            let read = &link.read[..];
+            let tail = &read[parsed.saturating_sub(3).min(read.len())..];
+            let may_be_complete = read.len() <= SHORT_HEAD_BYTES
+                || memchr::memmem::find(tail, b"\n\r\n").is_some()
+                || memchr::memmem::find(tail, b"\n\n").is_some()
+                || read.len() > response::HEAD_BYTES_MAX;
+            if read.len() > parsed && may_be_complete {
+                let recipient = self.recipient();
+                match recipient.read(read, &mut link.head) {
+                    Ok(Some(head)) if head.status < 200 => {
+                        self.interim(link, &head).await?;
+                        parsed = 0;
+                        continue;
+                    }
+                    Ok(Some(head)) => return Ok(head),
+                    Ok(None) => {}
+                    Err(_malformed) => {
+                        let why = "the head of the response is malformed";
+                        return Err(Unanswered::Ended(self.failed("protocol", Some(&why))));
+                    }
+                }
+            }
+            parsed = link.read.len();
+            let limit = self.gateway.upstream.read;
+            match self.read(link, FIRST_READ_BYTES, limit).await {
+                Waited::Upstream(Ok(1..)) => has_received = true,
+                Waited::Upstream(ended) if !has_received => {
+                    log::debug!(target: "origin", "no response on a connection: {ended:?}");
+                    return Err(Unanswered::Stale { is_sent: true });
+                }
+                Waited::Upstream(ended) => {
+                    let why = format_args!("{ended:?}");
+                    return Err(Unanswered::Ended(self.failed("protocol", Some(&why))));
+                }
+                Waited::Late => return Err(Unanswered::Ended(self.late())),
+                Waited::Gone => return Err(Unanswered::Ended(Ended::Cut)),
+            }
+        }
+    }
+
+    /// Sends the request.
+    async fn send(&mut self, link: &mut Link) -> Result<(), Unanswered> {
+        let limit = self.gateway.upstream.write;
+        // Most requests are sent without waiting, and need no clock.
+        let mut deadline = None;
+        // Not borrowed from `self`, which is used while the upstream takes it.
+        let request = std::mem::take(self.request);
+        let mut rest = &request[..];
+        let waited = std::future::poll_fn(|cx| {
+            loop {
+                let stream = Pin::new(&mut link.stream);
+                let polled = match rest.is_empty() {
+                    true => stream.poll_flush(cx).map_ok(|()| 0),
+                    false => stream.poll_write(cx, rest),
+                };
+                match polled {
+                    Poll::Ready(Ok(_)) if rest.is_empty() => {
+                        return Poll::Ready(Waited::Upstream(Ok(0)));
+                    }
+                    Poll::Ready(Ok(0)) => {
+                        let ended = Err(io::ErrorKind::WriteZero.into());
+                        return Poll::Ready(Waited::Upstream(ended));
+                    }
+                    Poll::Ready(Ok(written)) => rest = &rest[written..],
+                    Poll::Ready(Err(error)) => return Poll::Ready(Waited::Upstream(Err(error))),
+                    Poll::Pending => {
+                        let deadline = *deadline.get_or_insert_with(|| Instant::now() + limit);
+                        return self.poll_meanwhile(deadline, cx);
+                    }
+                }
+            }
+        });
+        let waited = waited.await;
+        let is_sent = rest.len() < request.len();
+        *self.request = request;
+        match waited {
+            Waited::Upstream(Ok(_)) => Ok(()),
+            Waited::Upstream(Err(_broken)) => Err(Unanswered::Stale { is_sent }),
+            Waited::Late => Err(Unanswered::Ended(self.late())),
+            Waited::Gone => Err(Unanswered::Ended(Ended::Cut)),
+        }
+    }
+
+    /// Forwards an interim response, and removes it from what was read.
+    async fn interim(&mut self, link: &mut Link, head: &response::Head) -> Result<(), Unanswered> {
+        let written = self.write(&mut [IoSlice::new(&link.head)]).await;
+        written.map_err(|_gone| Unanswered::Ended(Ended::Cut))?;
+        link.head.clear();
+        link.read.advance(head.length);
+        Ok(())
+    }
+
+    /// Sends the response to the client.
+    async fn forward(&mut self, link: &mut Link, head: &response::Head) -> Ended {
+        link.read.advance(head.length);
+        let mut content = head.content;
+        let limit = match head.is_event_stream {
+            true => self.gateway.upstream.upgraded,
+            false => self.gateway.upstream.read,
+        };
+        let mut has_ended = false;
+        loop {
+            let Ok(taken) = content.take(&mut link.read) else {
+                // The client sees that the response is cut, however its bytes have arrived.
+                let _gone = self.write_piece(link, 0, false, false).await;
+                *self.status = head.status;
+                return self.cut("protocol");
+            };
+            let is_done = content.is_done() || has_ended;
+            if let Err(_gone) = self
+                .write_piece(link, taken, content.is_chunked(), is_done)
+                .await
+            {
+                return Ended::Cut;
+            }
+            *self.status = head.status;
+            self.sent += taken as u64;
+            link.read.advance(taken);
+            if is_done {
+                break;
+            }
+            match self.read(link, PIECE_BYTES, limit).await {
+                Waited::Upstream(Ok(0)) if content.may_end() => has_ended = true,
+                Waited::Upstream(Ok(0) | Err(_)) => return self.cut("protocol"),
+                Waited::Upstream(Ok(_)) => {}
+                Waited::Late => return self.cut("timeout"),
+                Waited::Gone => return Ended::Cut,
+            }
+        }
+        match self.plan.after {
+            Connection::Keep if !content.ends_connection() => Ended::Whole,
+            Connection::Keep | Connection::Close => Ended::Last,
+        }
+    }
+
+    /// Writes the head, if it is not written yet, and a piece of the content.
+    async fn write_piece(
+        &mut self,
+        link: &mut Link,
+        length: usize,
+        is_chunked: bool,
+        is_done: bool,
+    ) -> io::Result<()> {
+        // 16 digits, and the end of the line.
+        let mut size = [0; 18];
+        let (size, after): (&[u8], &[u8]) = match (is_chunked, length > 0, is_done) {
+            (false, ..) | (true, false, false) => (b"", b""),
+            (true, false, true) => (b"", b"0\r\n\r\n"),
+            (true, true, is_done) => {
+                let mut rest = &mut size[..];
+                write!(rest, "{length:x}\r\n")?;
+                let left = rest.len();
+                let after: &[u8] = if is_done { b"\r\n0\r\n\r\n" } else { b"\r\n" };
+                (&size[..18 - left], after)
+            }
+        };
+        if link.head.is_empty() && length == 0 && after.is_empty() {
+            return Ok(());
+        }
+        let piece = &link.read[..length];
+        let mut slices = [&link.head[..], size, piece, after].map(IoSlice::new);
+        self.write(&mut slices).await?;
+        link.head.clear();
+        Ok(())
+    }
+
+    /// Writes to the client, as slowly as it reads.
+    async fn write(&mut self, slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+        *self.is_answered = true;
+        self.connection.write_all_vectored(slices).await
+    }
+
+    /// Reads from the upstream.
+    async fn read(&mut self, link: &mut Link, bytes: usize, limit: Duration) -> Waited {
+        let deadline = Instant::now() + limit;
+        if link.read.is_empty() {
+            link.read.clear();
+        }
+        link.read.reserve(bytes);
+        std::future::poll_fn(|cx| {
+            let stream = Pin::new(&mut link.stream);
+            match poll_read_buf(stream, cx, &mut link.read) {
+                Poll::Ready(read) => Poll::Ready(Waited::Upstream(read)),
+                Poll::Pending => self.poll_meanwhile(deadline, cx),
+            }
+        })
+        .await
+    }
+
+    /// Called while the upstream is waited for: reads what the client sends, up to a limit.
+    fn poll_meanwhile(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<Waited> {
+        let Self {
+            connection,
+            inbox,
+            is_half_closed,
+            timers,
+            ..
+        } = self;
+        while !**is_half_closed
+            && inbox.len() < INBOX_BYTES_MAX
+            && connection.poll_readable(cx).is_ready()
+        {
+            match poll_read_into(connection, inbox, READ_BYTES, cx) {
+                // RFC 9112 §9.6: a client that has closed its side still gets its response.
+                Poll::Ready(Ok(read)) => **is_half_closed = read == 0,
+                Poll::Ready(Err(_broken)) => return Poll::Ready(Waited::Gone),
+                Poll::Pending => break,
+            }
+        }
+        timers.poll_late(deadline, cx).map(|()| Waited::Late)
+    }
+
+    fn recipient(&self) -> Recipient<'_> {
+        let hsts = self.gateway.tls.hsts();
+        Recipient {
+            is_head: self.plan.is_head,
+            after: self.plan.after,
+            date: fast_path::date(self.gateway.clock.now()),
+            hsts: hsts.filter(|_| self.connection.info().is_tls()),
+            domain: self.gateway.index.service().domain.as_str(),
+        }
+    }
+
+    /// Counts a failure before the final response.
+    fn failed(&self, kind: &str, why: Option<&dyn fmt::Display>) -> Ended {
+        upstream::count(&self.gateway.metrics, kind);
+        if let Some(why) = why {
+            log::debug!(target: "origin", "{why}");
+        }
+        match kind {
+            "timeout" => Ended::Failed(504, upstream::TOO_LATE),
+            _ => Ended::Failed(502, upstream::FAILED),
+        }
+    }
+
+    fn late(&self) -> Ended {
+        self.failed("timeout", None)
+    }
+
+    /// Counts a failure within the response.
+    fn cut(&self, kind: &str) -> Ended {
+        upstream::count(&self.gateway.metrics, kind);
+        Ended::Cut
+    }
+}

@@ -1,0 +1,90 @@
+//! Connections to upstreams, on both paths that use them.
+
+use std::net::SocketAddr;
+
+use pingora::protocols::{ALPN, TcpKeepalive};
+use pingora::upstreams::peer::HttpPeer;
+use pingora::{Error, ErrorType};
+
+use super::limits::UpstreamLimits;
+use crate::site::{Scheme, Upstream, UpstreamHttp};
+use crate::telemetry::Metrics;
+
+/// The upstream has a private address that the operator has not allowed.
+pub(super) const PRIVATE_UPSTREAM: ErrorType = ErrorType::Custom("PrivateUpstream");
+/// What a client is told about an upstream that is too slow.
+pub(super) const TOO_LATE: &str = "the site's origin did not respond in time";
+/// What a client is told about any other failure of an upstream.
+pub(super) const FAILED: &str =
+    "the site's origin could not be reached, or its response was invalid";
+
+/// Describes the upstream at an address that was checked, and how to connect to it.
+pub(super) fn peer(upstream: &Upstream, address: SocketAddr, limits: &UpstreamLimits) -> HttpPeer {
+    let is_tls = upstream.scheme == Scheme::Https;
+    let name = match is_tls {
+        true => upstream.host.to_string(),
+        false => String::new(),
+    };
+    let mut peer = HttpPeer::new(address, is_tls, name);
+    peer.options.connection_timeout = Some(limits.connect);
+    peer.options.total_connection_timeout = Some(limits.connect);
+    // A stream of events or a WebSocket may send nothing for a long time. `Silence` enforces the
+    // shorter timeout of other responses.
+    peer.options.read_timeout = Some(limits.upgraded.max(limits.read));
+    // An upstream that acknowledges no packet is no longer connected. Without this option, an
+    // HTTP/2 connection would be used until the system closes it.
+    peer.options.tcp_keepalive = Some(TcpKeepalive {
+        idle: limits.idle,
+        interval: limits.idle / 4,
+        count: 3,
+        #[cfg(target_os = "linux")]
+        user_timeout: limits.write,
+    });
+    peer.options.write_timeout = Some(limits.write);
+    peer.options.idle_timeout = Some(limits.idle);
+    peer.options.alpn = match upstream.http {
+        UpstreamHttp::One => ALPN::H1,
+        UpstreamHttp::OneOrTwo => ALPN::H2H1,
+        UpstreamHttp::Two => ALPN::H2,
+    };
+    peer
+}
+
+/// Returns whether an error in connecting may not happen again. A certificate that is invalid
+/// stays invalid.
+pub(super) fn may_pass(error: &Error) -> bool {
+    !matches!(
+        error.etype(),
+        ErrorType::InvalidCert | ErrorType::TLSHandshakeFailure
+    )
+}
+
+/// Returns whether an error is a timeout.
+pub(super) fn is_timeout(error: &Error) -> bool {
+    matches!(
+        error.etype(),
+        ErrorType::ConnectTimedout
+            | ErrorType::ReadTimedout
+            | ErrorType::WriteTimedout
+            | ErrorType::TLSHandshakeTimedout
+    )
+}
+
+/// Counts a failure of an upstream.
+pub(super) fn count_failure(metrics: &Metrics, error: &Error) {
+    let kind = match error.etype() {
+        _ if is_timeout(error) => "timeout",
+        ErrorType::ConnectError | ErrorType::ConnectRefused | ErrorType::ConnectNoRoute => {
+            "connect"
+        }
+        ErrorType::TLSHandshakeFailure | ErrorType::InvalidCert => "tls",
+        kind if *kind == PRIVATE_UPSTREAM => "private",
+        _ => "protocol",
+    };
+    count(metrics, kind);
+}
+
+/// Counts a failure of a kind.
+pub(super) fn count(metrics: &Metrics, kind: &str) {
+    metrics.upstream_failures.with_label_values(&[kind]).inc();
+}
