@@ -2,7 +2,7 @@
 //!
 //! A reader holds the *tables* of the parts that were searched: the length of each section, and the
 //! positions of blocks. Everything else is read from the file when a question needs it, so an open
-//! index takes about a tenth of its file in memory. A file may be damaged or hostile: every number
+//! index takes about a fifth of its file in memory. A file may be damaged or hostile: every number
 //! that it contains is checked before it is used.
 
 use std::cell::RefCell;
@@ -32,6 +32,9 @@ const TABLE_BYTES_MAX: usize = 64 << 20;
 const BLOCK_BYTES_MAX: usize = 8 << 20;
 /// The most bytes of postings that are read for one term.
 const POSTINGS_BYTES_MAX: u64 = 32 << 20;
+
+/// The memory of a part without what its length decides.
+const PART_BYTES: usize = 2 << 10;
 
 /// The bytes of an index file, in memory or in a store.
 pub trait Storage {
@@ -232,8 +235,8 @@ impl Index {
         for _ in 0..count {
             parts.push(OpenPart::read(&mut reader, &mut at, length)?);
         }
-        // A table needs about six times its stored bytes in memory; most of it is numbers.
-        let tables = parts.iter().map(|part| 6 * part.table_length + 256);
+        // A table needs at most six times its stored bytes in memory; most of it is numbers.
+        let tables = parts.iter().map(|part| 6 * part.table_length + PART_BYTES);
         Ok(Self {
             bytes: tables.sum::<usize>() + 256,
             parts,
