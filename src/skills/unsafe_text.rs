@@ -218,7 +218,7 @@ fn instruction(text: &str) -> Option<Found> {
                 let from = before.len().saturating_sub(NEGATION_CHARACTERS);
                 let before = &before[before.floor_char_boundary(from)..];
                 let is_negated = NEGATIONS.iter().any(|negation| before.contains(negation));
-                if !is_next && !(instruction.may_be_negated && is_negated) {
+                if !(is_next || instruction.may_be_negated && is_negated) {
                     return Some(Found {
                         line: at + 1,
                         what: instruction.what,

@@ -29,7 +29,7 @@ pub(super) enum Order {
     /// Fetches the specifications that documentation names by URL.
     Specifications(SpecificationsJob),
     /// Runs the command that writes a skill.
-    Command(CommandJob),
+    Command(Box<CommandJob>),
     /// Has a language model write a skill.
     Model(Box<writer::Job>),
     /// Only reports which restrictions are in force.

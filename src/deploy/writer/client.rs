@@ -25,6 +25,7 @@ use super::budget::{Ledger, Spent};
 use super::connection::{Given, NoNames, Seat};
 use super::wire::{Format, Malformed, Reply, error_kind, error_message};
 use super::{Config, Failed, Key};
+use crate::clock::Clock;
 
 /// The longest time between two tries that follows from no `Retry-After`.
 const DELAY_MAX: Duration = Duration::from_secs(30);
@@ -223,7 +224,7 @@ impl<'c> Client<'c> {
                 status,
                 kind: error_kind(&value),
                 message: error_message(&value).to_owned(),
-                wait: wait_of(&fields, SystemTime::now()),
+                wait: wait_of(&fields, Clock::System.now()),
             });
         }
         let reply = match &value {

@@ -67,7 +67,7 @@ pub enum Provider {
     /// Anthropic's Messages: `{url}/v1/messages`.
     #[default]
     Anthropic,
-    /// OpenAI's Chat Completions: `{url}/chat/completions`.
+    /// The Chat Completions of `OpenAI`: `{url}/chat/completions`.
     #[serde(rename = "openai")]
     OpenAi,
 }

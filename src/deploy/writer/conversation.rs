@@ -158,7 +158,7 @@ impl Conversation<'_> {
                 false => Err(format!("more than {CALLS_MAX} calls in one answer")),
             };
             let (text, is_error) = match answer {
-                Ok(Answer::Draft(draft)) => return Ok(Some(draft)),
+                Ok(Answer::Draft(draft)) => return Ok(Some(*draft)),
                 Ok(Answer::Text(text)) => (text, false),
                 Err(why) => (why, true),
             };
@@ -237,7 +237,7 @@ impl Conversation<'_> {
     ) -> Result<Result<Answer, String>, Failed> {
         self.drafts += 1;
         let findings = match written::check(self.material, &draft) {
-            Ok(_written) => return Ok(Ok(Answer::Draft(draft))),
+            Ok(_written) => return Ok(Ok(Answer::Draft(Box::new(draft)))),
             Err(findings) => findings,
         };
         link.line(format!(
@@ -275,7 +275,7 @@ impl Conversation<'_> {
 enum Answer {
     Text(String),
     /// The draft has passed.
-    Draft(Draft),
+    Draft(Box<Draft>),
 }
 
 /// Returns findings as one line of the record.

@@ -27,7 +27,7 @@
 //! **Invariant:** the key is in no event, no log and no file. Texts of the provider are shown only
 //! after the key was removed from them, and never in a record.
 //!
-//! Sources: Anthropic API, "Messages" and "Errors" (version 2023-06-01); OpenAI API reference,
+//! Sources: Anthropic API, "Messages" and "Errors" (version 2023-06-01); `OpenAI` API reference,
 //! "Chat Completions"; RFC 9110 §10.2.3 (Retry-After).
 
 mod budget;

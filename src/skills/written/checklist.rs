@@ -68,7 +68,7 @@ impl Checklist {
     /// Reads what a skill covers.
     #[must_use]
     pub fn of(skill: &str) -> Self {
-        let body = skill.splitn(2, "\n---").nth(1).unwrap_or(skill);
+        let body = skill.split_once("\n---").map_or(skill, |(_, body)| body);
         let mut list = Self {
             entry_points: OPERATION.is_match(body),
             ..Self::default()

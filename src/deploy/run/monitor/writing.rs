@@ -147,6 +147,6 @@ impl BuildMonitor<'_> {
             output: self.workspace.file(WRITER_OUTPUT),
             home: self.workspace.home(),
         };
-        self.help(Order::Command(job), sandbox).await
+        self.help(Order::Command(Box::new(job)), sandbox).await
     }
 }

@@ -1,6 +1,6 @@
-//! OpenAI's Chat Completions, which most local servers speak too.
+//! The Chat Completions of `OpenAI`, which most local servers speak too.
 //!
-//! Source: OpenAI API reference, "Chat Completions".
+//! Source: `OpenAI` API reference, "Chat Completions".
 
 use serde_json::{Map, Value, json};
 
