@@ -318,3 +318,14 @@ fn times_of_a_clock_that_was_an_hour_ahead_are_corrected() {
         assert_eq!(queue.correct_times(at(0)).unwrap(), 0);
     });
 }
+
+#[test]
+fn a_trigger_that_is_more_than_a_lease_ahead_is_corrected() {
+    let lease = Policy::default().lease.as_secs();
+    for (ahead, corrected) in [(lease, 0), (lease + 1, 1)] {
+        on_each(|queue| {
+            enqueue(queue, "docs", ahead);
+            assert_eq!(queue.correct_times(at(0)).unwrap(), corrected, "{ahead}");
+        });
+    }
+}
