@@ -210,7 +210,7 @@ fn nothing_of_the_machine_is_there() {
         "(1).toLocaleString('de-DE')",
         "new Date(0).toLocaleDateString('en-US', { timeZone: 'Europe/Paris' })",
         "new Intl.Collator()",
-        "'ä'.localeCompare('z')",
+        "'æ'.localeCompare('z')",
     ] {
         match shown("", code) {
             Ok(outputs) => assert!(
