@@ -363,6 +363,8 @@ impl Form {
             Self::Origin | Self::Asterisk => target,
         };
         match target.split_once('?') {
+            // RFC 9110 §4.2.3: an empty path of a URL is `/`.
+            Some(("", query)) => ("/", Some(query)),
             Some((path, query)) => (path, Some(query)),
             None => (target, None),
         }

@@ -65,6 +65,8 @@ fn rfc_9112_3_2_2_an_absolute_target_names_the_same_host() {
             .path,
         "/"
     );
+    let head = parse("GET http://a?b HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    assert_eq!((head.headers.path, head.headers.query), ("/", Some("b")));
     rejected("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     rejected("GET http://user@a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     rejected("GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
