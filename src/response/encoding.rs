@@ -9,8 +9,16 @@
 
 use std::io::Write as _;
 
+use brotli::enc::StandardAlloc;
+use flate2::Compression;
+
+use super::encoder_memory::Memory;
+
 /// Bodies up to this size fit in the first packet anyway.
 pub const ENCODED_ABOVE_BYTES: usize = 1024;
+
+/// The quality of brotli for pages.
+pub(super) const PAGE_QUALITY: i32 = 5;
 
 /// A content coding, in the order of our preference: the smaller first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,14 +100,19 @@ impl Encoding {
         };
         // The encoders reserve more than they need, and a release keeps thousands of results.
         encoded.shrink_to_fit();
-        (encoded.len() <= bytes.len() / 5 * 4).then_some(encoded)
+        is_small_enough(&encoded, bytes).then_some(encoded)
     }
+}
+
+/// Returns whether an encoding is at least a fifth smaller than the bytes.
+pub(super) fn is_small_enough(encoded: &[u8], bytes: &[u8]) -> bool {
+    encoded.len() <= bytes.len() / 5 * 4
 }
 
 fn brotli(bytes: &[u8], effort: Effort) -> Vec<u8> {
     let quality = match effort {
         Effort::Release => 11,
-        Effort::Page => 5,
+        Effort::Page => PAGE_QUALITY,
         Effort::Load => 4,
     };
     let parameters = brotli::enc::BrotliEncoderParams {
@@ -109,7 +122,20 @@ fn brotli(bytes: &[u8], effort: Effort) -> Vec<u8> {
         ..Default::default()
     };
     let mut out = Vec::with_capacity(bytes.len() / 2);
-    brotli::BrotliCompress(&mut &*bytes, &mut out, &parameters).expect("a Vec takes every byte");
+    let (mut input, mut output) = ([0; 4096], [0; 4096]);
+    let (from, to) = (&mut &*bytes, &mut out);
+    let (input, output) = (&mut input[..], &mut output[..]);
+    match effort {
+        // A build encodes thousands of pages, one after the other.
+        Effort::Page => {
+            brotli::BrotliCompressCustomAlloc(from, to, input, output, &parameters, Memory)
+        }
+        Effort::Release | Effort::Load => {
+            let memory = StandardAlloc::default();
+            brotli::BrotliCompressCustomAlloc(from, to, input, output, &parameters, memory)
+        }
+    }
+    .expect("a Vec takes every byte");
     out
 }
 
@@ -131,9 +157,9 @@ fn zstd(bytes: &[u8], effort: Effort) -> Vec<u8> {
 
 fn gzip(bytes: &[u8], effort: Effort) -> Vec<u8> {
     let level = match effort {
-        Effort::Release => flate2::Compression::best(),
-        Effort::Page => flate2::Compression::default(),
-        Effort::Load => flate2::Compression::fast(),
+        Effort::Release => Compression::best(),
+        Effort::Page => Compression::default(),
+        Effort::Load => Compression::fast(),
     };
     // No name and no time in the header: the same bytes give the same file.
     let mut encoder = flate2::GzBuilder::new()
@@ -357,6 +383,26 @@ mod tests {
                 encoding.encode(&prose.as_bytes()[..ENCODED_ABOVE_BYTES], Effort::Load),
                 None
             );
+        }
+    }
+
+    #[test]
+    fn an_encoder_that_was_used_before_gives_the_same_bytes_as_a_new_one() {
+        for length in [1_100, 30_000, 70_000, 400_000, 3_000, 1_200_000, 90_000] {
+            let text: Vec<u8> = noise()
+                .take(length)
+                .enumerate()
+                .map(|(at, byte)| b'a' + if at % 90 < 60 { byte % 5 } else { byte % 20 })
+                .collect();
+            let parameters = brotli::enc::BrotliEncoderParams {
+                quality: PAGE_QUALITY,
+                lgwin: window(length),
+                size_hint: length,
+                ..Default::default()
+            };
+            let mut new = Vec::new();
+            brotli::BrotliCompress(&mut &*text, &mut new, &parameters).unwrap();
+            assert!(brotli(&text, Effort::Page) == new, "{length}");
         }
     }
 

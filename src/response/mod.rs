@@ -14,6 +14,7 @@
 mod body;
 pub mod caching;
 mod conditional;
+mod encoder_memory;
 pub mod encoding;
 mod cached;
 mod problem;
