@@ -20,6 +20,7 @@ mod cached;
 mod problem;
 mod range;
 mod request;
+pub mod segments;
 
 pub use body::{Body, Content as StoredContent, PIECE_BYTES, Pieces, Stored};
 pub use cached::{CachedResponse, MaybeCached};

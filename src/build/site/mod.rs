@@ -40,7 +40,7 @@ use crate::render::css::{self, Confined};
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::image::Form;
-use crate::render::layout::{Assets, Layout, Mode, linked_files, path_of, unknown_icons};
+use crate::render::layout::{Assets, Layout, Mode, Sidebars, linked_files, path_of, unknown_icons};
 use crate::render::link::Map;
 use crate::response::Encoding;
 use crate::response::encoding::Effort;
@@ -243,9 +243,13 @@ impl<'s> Site<'s> {
     ) -> Vec<Diagnostic> {
         self.render_all();
         let files = self.files();
+        let sidebars = Sidebars::default();
         let files: Vec<_> = files
             .par_iter()
-            .flat_map_iter(|(path, file)| self.encoded(path, file, previous))
+            .flat_map_iter(|(path, file)| match file {
+                File::Html(at) => self.page_encoded(path, *at, &sidebars, previous),
+                _ => self.encoded(path, file, previous),
+            })
             .map(|(path, file)| match path == SEARCH_FILE {
                 // The writer of a skill searches in it.
                 true => (path, file),
@@ -272,6 +276,26 @@ impl<'s> Site<'s> {
         found
     }
 
+    /// Makes a page, with its encoded variants.
+    fn page_encoded(
+        &self,
+        path: &str,
+        at: usize,
+        sidebars: &Sidebars,
+        previous: Option<&PreviousRelease<'_>>,
+    ) -> Vec<(String, ReleaseFile)> {
+        let (id, article) = (self.plan.pages[at], self.article(at));
+        let written = self.layout.page_with(id, article, self.mode(at), sidebars);
+        let identity = ReleaseFile::new(written.html, HTML);
+        let segments = written.segments;
+        coded(path, identity, previous, |encoding, bytes| {
+            match segments.is_empty() {
+                true => encoding.encode(bytes, Effort::Page),
+                false => encoding.encode_segments(bytes, &segments),
+            }
+        })
+    }
+
     /// Makes a file, with its encoded variants.
     fn encoded(
         &self,
@@ -290,7 +314,9 @@ impl<'s> Site<'s> {
         };
         let identity = ReleaseFile::new(bytes, media_type);
         match file.is_coded() {
-            true => coded(path, identity, previous),
+            true => coded(path, identity, previous, |encoding, bytes| {
+                encoding.encode(bytes, Effort::Page)
+            }),
             false => vec![(path.to_owned(), identity)],
         }
     }
@@ -372,14 +398,8 @@ impl<'s> Site<'s> {
     pub(super) fn make(&self, file: &File) -> Option<(Bytes, &'static str)> {
         Some(match file {
             File::Html(at) => {
-                let written = self.docs.pages.get(&self.page(*at).slug);
-                let mode = Mode::parse(written.and_then(|page| page.meta.mode.as_deref()));
-                let mut html = self
-                    .layout
-                    .page(self.plan.pages[*at], self.article(*at), mode);
-                // The text grew while it was written; a release keeps it.
-                html.shrink_to_fit();
-                (html.into(), HTML)
+                let (id, article) = (self.plan.pages[*at], self.article(*at));
+                (self.layout.page(id, article, self.mode(*at)).into(), HTML)
             }
             File::Markdown(at) => (self.article(*at).markdown.clone().into(), MARKDOWN),
             File::NotFound(beside) => (self.layout.not_found(*beside).into(), HTML),
@@ -466,6 +486,12 @@ impl<'s> Site<'s> {
         })
     }
 
+    /// Returns which parts of the layout a page has.
+    fn mode(&self, at: usize) -> Mode {
+        let written = self.docs.pages.get(&self.page(at).slug);
+        Mode::parse(written.and_then(|page| page.meta.mode.as_deref()))
+    }
+
     fn page(&self, at: usize) -> &'s Page {
         self.docs.navigation.page(self.plan.pages[at])
     }
@@ -514,6 +540,7 @@ fn coded(
     path: &str,
     identity: ReleaseFile,
     previous: Option<&PreviousRelease<'_>>,
+    encode: impl Fn(Encoding, &[u8]) -> Option<Vec<u8>>,
 ) -> Vec<(String, ReleaseFile)> {
     let previous = previous.filter(|previous| previous.has(path, &identity));
     let mut files = Vec::with_capacity(1 + CODINGS.len());
@@ -523,7 +550,7 @@ fn coded(
         let coded = match taken {
             Some(taken) => taken,
             None => {
-                let coded = encoding.encode(&identity.bytes, Effort::Page);
+                let coded = encode(encoding, &identity.bytes);
                 coded.map(|coded| ReleaseFile::new(coded, &identity.media_type))
             }
         };

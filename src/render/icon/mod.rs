@@ -50,7 +50,7 @@ pub struct Icon {
 }
 
 /// The icons that a document already contains.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EmittedIcons(BTreeSet<usize>);
 
 #[derive(Debug)]

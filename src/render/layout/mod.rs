@@ -25,6 +25,7 @@ mod article;
 mod assets;
 mod colour;
 mod alternate;
+mod common;
 mod footer;
 mod head;
 mod header;
@@ -41,10 +42,13 @@ mod theme;
 
 pub(super) use assets::STYLES;
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE};
+pub use common::{Sidebars, Written};
 pub use icon::unknown_icons;
 pub use linked::linked_files;
 pub use part::Part;
 pub use shared::Layout;
+
+use common::{CURRENT, Marks};
 
 use super::article::Article;
 use super::icon::EmittedIcons;
@@ -53,6 +57,7 @@ use super::messages::{self, Messages};
 use crate::docs::CONFIG;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::markup::Html;
+use crate::response::segments::Segment;
 
 /// Which parts of the layout a page has, by the `mode` of its frontmatter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,6 +134,12 @@ struct PageWriter<'s> {
     messages: &'static messages::Layout,
     /// The icons that the page has already; later uses refer to the first.
     emitted_icons: EmittedIcons,
+    /// The entries of sidebars, if several pages are written.
+    sidebars: Option<&'s Sidebars>,
+    /// The places of insertions, while entries are written for no page in particular.
+    marks: Option<Marks>,
+    /// The segments of the page up to the end of its sidebar.
+    segments: Vec<Segment>,
     out: Html,
 }
 
@@ -138,8 +149,34 @@ impl Layout<'_> {
     /// Writes the page of an article.
     #[must_use]
     pub fn page(&self, id: PageId, article: &Article, mode: Mode) -> String {
+        self.write(PageWriter::of(self, id), id, article, mode).html
+    }
+
+    /// Writes the page of an article; the entries of its sidebar are copied if a page of the same
+    /// directory has them, and are kept for the next one.
+    #[must_use]
+    pub fn page_with(
+        &self,
+        id: PageId,
+        article: &Article,
+        mode: Mode,
+        sidebars: &Sidebars,
+    ) -> Written {
+        let writer = PageWriter {
+            sidebars: Some(sidebars),
+            ..PageWriter::of(self, id)
+        };
+        self.write(writer, id, article, mode)
+    }
+
+    fn write(
+        &self,
+        mut writer: PageWriter<'_>,
+        id: PageId,
+        article: &Article,
+        mode: Mode,
+    ) -> Written {
         let page = self.navigation().page(id);
-        let mut writer = PageWriter::of(self, id);
         let description = page.description.as_deref().or(article.summary.as_deref());
         writer.head(&page.title, description, page.is_indexed());
         writer.top(mode.has_sidebar());
@@ -150,7 +187,7 @@ impl Layout<'_> {
         writer.main(page, article, mode);
         writer.out.markup("</div>\n");
         writer.bottom();
-        writer.out.into_string()
+        writer.finish()
     }
 }
 
@@ -178,6 +215,9 @@ impl<'s> PageWriter<'s> {
             beside,
             messages: &Messages::of(layout.language_tag(beside)).layout,
             emitted_icons: EmittedIcons::default(),
+            sidebars: None,
+            marks: None,
+            segments: Vec::new(),
             out: Html::default(),
         }
     }
@@ -212,7 +252,10 @@ impl<'s> PageWriter<'s> {
             None => self.href(path_of(page)),
         }
         if self.id == Some(id) {
-            self.out.markup(" aria-current=page");
+            self.out.markup(CURRENT);
+        }
+        if let Some(marks) = &mut self.marks {
+            marks.link(id, self.out.as_str().len());
         }
         self.out.markup(">");
     }

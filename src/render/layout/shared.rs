@@ -181,9 +181,14 @@ impl<'d> Layout<'d> {
 
     /// Returns the sidebar of a page. A page that is not listed has the sidebar of the first page.
     pub(super) fn sidebar(&self, id: Option<PageId>) -> &Sidebar<'d> {
-        let listed = id.and_then(|id| self.listed(id));
-        let first = || self.listed(self.navigation().first()?);
-        listed.or_else(first).unwrap_or(&self.sidebars[0])
+        &self.sidebars[self.sidebar_number(id)]
+    }
+
+    /// Returns the index of the sidebar of a page.
+    pub(super) fn sidebar_number(&self, id: Option<PageId>) -> usize {
+        let number = |id: PageId| self.sidebar_of.get(&id).copied();
+        let first = || number(self.navigation().first()?);
+        id.and_then(number).or_else(first).unwrap_or(0)
     }
 
     /// Returns the first sidebar that lists a page.

@@ -5,9 +5,10 @@
 //! A `<summary>` never contains a link, because a press on it would do two things.
 
 use super::PageWriter;
+use super::common::OPEN;
 use super::selector::shown;
 use super::shared::Sidebar;
-use crate::docs::navigation::tree::{Content, DivisionKind, Divisions, Entry, Group, Open, PageId};
+use crate::docs::navigation::tree::{DivisionKind, Divisions, Entry, Group, Open, PageId};
 
 // === impl PageWriter ===
 
@@ -28,15 +29,7 @@ impl PageWriter<'_> {
             .markup("></button></div>\n");
         self.choices();
         self.persistent_links(sidebar);
-        match sidebar.content {
-            Some(Content::Groups(groups)) => {
-                for group in groups.iter().filter(|group| !group.hidden) {
-                    self.top_group(group);
-                }
-            }
-            Some(Content::Entries(entries)) => self.top_entries(entries),
-            _ => {}
-        }
+        self.sidebar_entries(sidebar);
         self.out.markup("</nav>\n");
     }
 
@@ -67,7 +60,7 @@ impl PageWriter<'_> {
     }
 
     /// Writes a sidebar that mixes pages and groups. Its groups are top-level ones (N5).
-    fn top_entries(&mut self, entries: &[Entry]) {
+    pub(super) fn top_entries(&mut self, entries: &[Entry]) {
         let mut rest = entries;
         while let Some(first) = rest.first() {
             if let Entry::Group(group) = first {
@@ -79,6 +72,7 @@ impl PageWriter<'_> {
             }
             let is_page = |entry: &Entry| matches!(entry, Entry::Page(_));
             let pages = rest.iter().take_while(|entry| is_page(entry)).count();
+            self.mark_entry();
             self.out.markup("<section class=group>");
             self.entries(&rest[..pages], None);
             self.out.markup("</section>\n");
@@ -95,7 +89,8 @@ impl PageWriter<'_> {
     }
 
     /// Writes a top-level group, which is always open (N5).
-    fn top_group(&mut self, group: &Group) {
+    pub(super) fn top_group(&mut self, group: &Group) {
+        self.mark_entry();
         self.out.markup("<section class=group>");
         if !group.label.is_empty() {
             self.out.markup("<p class=group-title>");
@@ -149,6 +144,7 @@ impl PageWriter<'_> {
         if page.hidden {
             return;
         }
+        self.mark_entry();
         self.out.markup("<li>");
         self.open_link(id);
         if let Some(endpoint) = self.layout.endpoint(id) {
@@ -175,21 +171,22 @@ impl PageWriter<'_> {
         if group.hidden {
             return;
         }
-        let is_open = group.open != Open::Collapsed || self.is_inside(group);
-        let open = if is_open { " open" } else { "" };
+        self.mark_entry();
         match self.opened_by(group) {
             // The link must not be inside the summary; see the module's documentation.
             Some(_) => {
                 self.out.markup("<li class=nested>");
                 self.group_title(group);
-                self.out.markup("<details").markup(open).markup("><summary");
+                self.open_details(group);
+                self.out.markup("><summary");
                 let label = format!("{} {}", self.messages.pages_of, group.label);
                 self.out
                     .attribute("aria-label", &label)
                     .markup("></summary>");
             }
             None => {
-                self.out.markup("<li class=nested><details").markup(open);
+                self.out.markup("<li class=nested>");
+                self.open_details(group);
                 self.out.markup("><summary>");
                 self.group_title(group);
                 self.out.markup("</summary>");
@@ -197,6 +194,28 @@ impl PageWriter<'_> {
         }
         self.entries(&group.entries, group.root);
         self.out.markup("</details></li>");
+    }
+
+    /// Opens the element of a group, which is open if this page is in the group.
+    fn open_details(&mut self, group: &Group) {
+        self.out.markup("<details");
+        let is_always_open = group.open != Open::Collapsed;
+        if let Some(marks) = &mut self.marks {
+            match is_always_open {
+                true => marks.open(),
+                false => marks.group(group, self.out.as_str().len()),
+            }
+        }
+        if is_always_open || self.is_inside(group) {
+            self.out.markup(OPEN);
+        }
+    }
+
+    /// Notes that an entry begins.
+    fn mark_entry(&mut self) {
+        if let Some(marks) = &mut self.marks {
+            marks.entry(self.out.as_str().len());
+        }
     }
 
     /// Returns whether this page is in a group.

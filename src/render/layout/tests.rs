@@ -4,6 +4,7 @@ use super::*;
 use crate::docs::{self, Docs};
 use crate::render::article::{self, Source};
 use crate::render::link::{Asset, Map};
+use crate::response::Encoding;
 use crate::source::{Tree, TreePath};
 
 /// The documentation of a configuration; its pages exist, each with its path as text.
@@ -415,4 +416,123 @@ fn only_a_page_with_a_source_file_has_an_edit_link() {
     let address = "https://github.com/acme/docs/edit/main/a.mdx";
     assert_eq!(layout.edit(id).as_deref(), Some(address));
     assert_eq!(Layout::new(&docs, &map, &assets).edit(id), None);
+}
+
+/// The pages of a documentation with long titles, in nested groups that are open, closed, hidden
+/// and repeated.
+fn with_long_sidebar() -> (Docs, Map) {
+    let navigation = r#""navigation": {"tabs": [
+        {"tab": "One", "groups": [
+            {"group": "Top", "root": "x/1", "icon": "star", "pages": ["x/2",
+                {"group": "Closed", "icon": "star", "pages": ["x/3", {"group": "Deep", "root": "x/4", "pages": ["x/5", "x/y/6"]}]},
+                {"group": "Open", "expanded": true, "pages": ["x/7", {"group": "In", "pages": ["x/8", "x/3"]}]}]},
+            {"group": "Hidden", "hidden": true, "pages": ["x/9"]},
+            {"group": "More", "pages": ["x/10", "x/11", "x/12", "index"]}]},
+        {"tab": "Two", "pages": ["z/13", {"group": "Last", "pages": ["z/14"]}]}]}"#;
+    let slugs: Vec<String> = (1..=14)
+        .map(|n| match n {
+            6 => "x/y/6".to_owned(),
+            13.. => format!("z/{n}"),
+            _ => format!("x/{n}"),
+        })
+        .chain(["index".to_owned()])
+        .collect();
+    let text = |slug: &String| {
+        let title: String = (0..900)
+            .map(|n| format!("{slug}-{} ", n * 7919 % 1009))
+            .collect();
+        format!("---\ntitle: {title}\nsidebarTitle: {title}\nicon: rocket\n---\nText.")
+    };
+    let texts: Vec<String> = slugs.iter().map(text).collect();
+    let pages: Vec<(&str, &str)> = slugs
+        .iter()
+        .zip(&texts)
+        .map(|(slug, text)| (&**slug, &**text))
+        .collect();
+    docs(navigation, &pages)
+}
+
+#[test]
+fn a_copied_sidebar_is_the_one_that_is_written_for_the_page() {
+    let (docs, map) = with_long_sidebar();
+    let assets = Assets::new(&docs, "");
+    let layout = Layout::new(&docs, &map, &assets);
+    let source = crate::mdx::Source::new("a.mdx", "Text.");
+    let read = crate::mdx::read(&source, &|_| None);
+    let article = article::render(&Source::alone(&source, &read), &map);
+    let pages: Vec<PageId> = docs.navigation.pages().map(|(id, _)| id).collect();
+    assert_eq!(pages.len(), 15);
+    let (forwards, backwards) = (Sidebars::default(), Sidebars::default());
+    let first: Vec<Written> = pages
+        .iter()
+        .map(|id| layout.page_with(*id, &article, Mode::Default, &forwards))
+        .collect();
+    let encoded = |written: &Written| {
+        [Encoding::Brotli, Encoding::Gzip].map(|encoding| {
+            let bytes = written.html.as_bytes();
+            encoding.encode_segments(bytes, &written.segments).unwrap()
+        })
+    };
+    let mut long = 0;
+    let codes: Vec<_> = first.iter().map(encoded).collect();
+    for (at, id) in pages.iter().enumerate().rev() {
+        let html = layout.page(*id, &article, Mode::Default);
+        assert!(first[at].html == html, "{}", layout.path(*id));
+        long += usize::from(first[at].segments.len() > 3);
+        let ranges = first[at]
+            .segments
+            .iter()
+            .map(|segment| segment.range.clone());
+        let end = ranges.fold(0, |end, range| {
+            assert_eq!(range.start, end);
+            range.end
+        });
+        if first[at].segments.is_empty() {
+            continue;
+        }
+        assert_eq!(end, html.len());
+        // The order of the pages changes nothing.
+        let again = layout.page_with(*id, &article, Mode::Default, &backwards);
+        assert!(again.html == html && encoded(&again) == codes[at]);
+        let mut decoded = Vec::new();
+        let mut decoder = brotli::Decompressor::new(&codes[at][0][..], 4096);
+        std::io::Read::read_to_end(&mut decoder, &mut decoded).unwrap();
+        assert!(decoded == html.as_bytes());
+    }
+    // Those of the first tab; the sidebar of the second is short.
+    assert_eq!(long, 13);
+    // Without a sidebar, there is nothing to copy.
+    let custom = layout.page_with(pages[0], &article, Mode::Custom, &forwards);
+    assert!(custom.segments.is_empty());
+}
+
+#[test]
+fn a_page_has_the_same_segments_when_groups_around_others_are_opened() {
+    let navigation = |expanded: bool| {
+        format!(
+            r#""navigation": {{"groups": [{{"group": "Top", "pages": [{{"group": "In", "expanded": {expanded}, "pages": ["a", "b"]}}, "c", "d"]}}]}}"#
+        )
+    };
+    let title: String = (0..4000).map(|n| format!("{} ", n * 7919 % 4093)).collect();
+    let text = format!("---\ntitle: {title}\n---\n");
+    let pages = ["a", "b", "c", "d"].map(|slug| (slug, &*text));
+    let segments = |expanded: bool| {
+        let (docs, map) = docs(&navigation(expanded), &pages);
+        let assets = Assets::new(&docs, "");
+        let layout = Layout::new(&docs, &map, &assets);
+        let source = crate::mdx::Source::new("a.mdx", "Text.");
+        let read = crate::mdx::read(&source, &|_| None);
+        let article = article::render(&Source::alone(&source, &read), &map);
+        let (id, _) = docs.navigation.pages().next().unwrap();
+        let sidebars = Sidebars::default();
+        let written = layout.page_with(id, &article, Mode::Default, &sidebars);
+        let segments = written.segments.iter();
+        let segments: Vec<_> = segments
+            .map(|one| (one.range.clone(), one.follows))
+            .collect();
+        (written.html, segments)
+    };
+    let closed = segments(false);
+    assert!(closed.1.len() > 3);
+    assert!(segments(true) == closed);
 }
