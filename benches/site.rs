@@ -3,7 +3,7 @@
 //! The site has 1,100 generated pages of 4 KB (prose, tables, code in seven languages,
 //! components, links, images) and 24 specifications of 10 endpoints, each with a page. A build
 //! is everything from the tree to the release: check, render, compress, digests. The same is
-//! measured as a new process that writes a release, beside mdBook with the same pages.
+//! measured as a new process that writes a release, beside mdBook and Zensical with the same pages.
 
 #![expect(clippy::print_stdout, reason = "its figures are its purpose")]
 
@@ -219,6 +219,30 @@ fn mdbook(rounds: usize) -> Option<Duration> {
     }))
 }
 
+/// Measures Zensical with the same Markdown, without the results of an earlier build. It highlights
+/// code and renders less of the rest; `None` if it is not installed.
+fn zensical(rounds: usize) -> Option<Duration> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = root.join("target/clients/zensical/bin/zensical");
+    Command::new(&program).arg("--version").output().ok()?;
+    let project = directory();
+    let source = project.path().join("docs");
+    std::fs::create_dir(&source).expect("make a directory");
+    let config = "[project]\nsite_name = \"Acme\"\n";
+    std::fs::write(project.path().join("zensical.toml"), config).expect("write");
+    std::fs::write(source.join("index.md"), "# Acme\n").expect("write");
+    for number in 0..PAGES {
+        std::fs::write(source.join(format!("page-{number}.md")), page(number)).expect("write");
+    }
+    Some(timed("zensical build, the same pages", rounds, |_| {
+        let built = Command::new(&program)
+            .args(["build", "--clean"])
+            .current_dir(project.path())
+            .output();
+        assert!(built.expect("run zensical").status.success());
+    }))
+}
+
 fn main() {
     let tree = repository(page, ENDPOINTS, None);
     let options = Options::default();
@@ -260,11 +284,13 @@ fn main() {
         preview(round, &mut cache);
     });
     let ours = process(&tree, 5);
-    match mdbook(5) {
-        Some(theirs) => println!(
-            "waypost/mdbook: {:.2} of its time",
-            ours.as_secs_f64() / theirs.as_secs_f64()
-        ),
-        None => println!("mdbook is not installed"),
+    for (name, theirs) in [("mdbook", mdbook(5)), ("zensical", zensical(3))] {
+        match theirs {
+            Some(theirs) => println!(
+                "waypost/{name}: {:.2} of its time",
+                ours.as_secs_f64() / theirs.as_secs_f64()
+            ),
+            None => println!("{name} is not installed"),
+        }
     }
 }
