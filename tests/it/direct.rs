@@ -558,18 +558,18 @@ fn compare(connections: &str) {
             })
         };
         prop_assert_eq!(of(0), of(1));
-        // pingora also repeats an idempotent request whose interim response has gone to the client.
-        let repeated = all
+        // pingora may lose an interim response before a failure, and repeats it if it sends an
+        // idempotent request again.
+        let is_failure = |head: &(String, Vec<String>)| head.0.starts_with("HTTP/1.1 502 ");
+        let is_repeated = all
             .iter()
-            .filter(|request| request.target.contains("gateway=1"));
-        match repeated.count() {
-            0 | 1 => prop_assert_eq!(&direct.heads, &proxy.heads),
-            _ => prop_assert!(
-                proxy.heads.ends_with(&direct.heads),
-                "{:?} and {:?}",
-                &direct.heads,
-                &proxy.heads
-            ),
+            .filter(|one| one.target.contains("gateway=1"))
+            .count()
+            > 1;
+        let (last, other) = (direct.heads.last(), proxy.heads.last());
+        prop_assert_eq!(last, other);
+        if !is_repeated && !last.is_some_and(is_failure) {
+            prop_assert_eq!(&direct.heads, &proxy.heads);
         }
         if direct.is_whole && proxy.is_whole || !case.may_be_cut_unseen() {
             prop_assert_eq!(direct.is_whole, proxy.is_whole);
