@@ -25,7 +25,7 @@ mod article;
 mod assets;
 mod colour;
 mod alternate;
-mod common;
+mod sidebar_entries;
 mod footer;
 mod head;
 mod header;
@@ -42,13 +42,13 @@ mod theme;
 
 pub(super) use assets::STYLES;
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE};
-pub use common::{Sidebars, Written};
 pub use icon::unknown_icons;
 pub use linked::linked_files;
 pub use part::Part;
 pub use shared::Layout;
+pub use sidebar_entries::{Sidebars, Written};
 
-use common::{CURRENT, Marks};
+use sidebar_entries::{CURRENT, Marks};
 
 use super::article::Article;
 use super::icon::EmittedIcons;

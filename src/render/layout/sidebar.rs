@@ -5,9 +5,9 @@
 //! A `<summary>` never contains a link, because a press on it would do two things.
 
 use super::PageWriter;
-use super::common::OPEN;
 use super::selector::shown;
 use super::shared::Sidebar;
+use super::sidebar_entries::OPEN;
 use crate::docs::navigation::tree::{DivisionKind, Divisions, Entry, Group, Open, PageId};
 
 // === impl PageWriter ===
