@@ -179,9 +179,7 @@ impl Slots {
                 state.revoke(&self.shares, now);
                 return state.next_heavy(self.shares.light, now);
             }
-            let Some((grant, slot)) = state.grant(self, now) else {
-                return None;
-            };
+            let (grant, slot) = state.grant(self, now)?;
             drop(state);
             // A caller that was cancelled in between gives its slot back here, without the lock.
             drop(grant.send(slot));

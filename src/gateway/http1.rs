@@ -403,7 +403,7 @@ impl Http1 {
                 let bytes = (&inbox[at..], length);
                 let direct = &handler.direct;
                 let plan = host.and_then(|host| {
-                    Plan::of(gateway, direct, &head, bytes, host, client, after, outbox)
+                    Plan::of((gateway, direct), &head, bytes, host, client, after, outbox)
                 });
                 break match plan {
                     Some(plan) => Next::Direct { request, plan },

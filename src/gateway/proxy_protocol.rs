@@ -9,7 +9,7 @@
 //! The header has no length that is known in advance in version 1, and the bytes after it belong to
 //! TLS or HTTP. So bytes are looked at first (`MSG_PEEK`), and only those of the header are taken.
 //!
-//! Source: "The PROXY protocol", versions 1 and 2, HAProxy Technologies, 2020-03-05; §2.1 (text),
+//! Source: "The PROXY protocol", versions 1 and 2, `HAProxy` Technologies, 2020-03-05; §2.1 (text),
 //! §2.2 (binary). The crate `ppp` parses it.
 
 use std::io;

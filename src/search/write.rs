@@ -291,7 +291,8 @@ impl TermBlock {
             _ => 0,
         };
         let counted = added.min(ADDED_MAX) << 4 | shared.min(SHARED_MAX);
-        self.entries.push(single | (counted & 0x7F) as u8);
+        let counted = u8::try_from(counted).expect("seven bits are two limited counts");
+        self.entries.push(single | counted);
         if let Some(more) = shared.checked_sub(SHARED_MAX) {
             put(&mut self.entries, more as u64);
         }

@@ -768,8 +768,8 @@ fn an_upstream_that_is_slow_or_silent_within_its_answer_is_cut_in_time() {
             }
             "/next" => write_page(stream, &request.method, "next"),
             half => {
-                let _closed =
-                    stream.write_all(half.replace("%20", " ").replace('|', "\r\n")[1..].as_bytes());
+                let _closed = stream
+                    .write_all(&half.replace("%20", " ").replace('|', "\r\n").as_bytes()[1..]);
                 // Until the gateway gives up.
                 let _closed = stream.read(&mut [0]);
                 return After::Close;

@@ -162,8 +162,7 @@ impl Plan {
     /// `out`, without the content. The head is at the front of `bytes`, and `length` bytes long.
     /// `host` is its host in normal form.
     pub(super) fn of(
-        gateway: &Gateway,
-        direct: &Direct,
+        (gateway, direct): (&Gateway, &Direct),
         head: &Head<'_>,
         (bytes, length): (&[u8], usize),
         host: &str,

@@ -387,6 +387,7 @@ enum Hostility {
 }
 
 /// Measures how long an update takes: alone (p50, p99), and beside four hostile owners (p50, p99).
+#[expect(clippy::print_stdout, reason = "a figure of the long run")]
 fn beside(hostility: &Hostility, rounds: usize) -> [Duration; 4] {
     let host = SilentHost::start();
     let mut setup = setup().conf("worker", "{ builds_max: 2, grace_seconds: 0 }");
