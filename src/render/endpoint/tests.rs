@@ -80,7 +80,7 @@ fn an_endpoint_has_the_language_of_its_page_and_fixed_anchors() {
         "**Serveurs**",
         "- `r` variable par défaut: `eu`: L’une des valeurs `eu`, `us`",
         "## Autorisation\n\nUn seul de ces moyens suffit :\n\n**key et tls**",
-        "- `X-Key` (clé d’API, header, obligatoire)",
+        "- `X-Key` clé d’API header obligatoire",
         "certificat client",
         "**Rien**",
         "## Paramètres de chemin",
