@@ -1,6 +1,6 @@
 //! The head of a request as an upstream gets it.
 //!
-//! The rules are those of [`forward`](crate::gateway::forward). The order of the fields and the
+//! The rules are those of [`forward`]. The order of the fields and the
 //! case of their names stay as the client sent them; `Host` comes first, and our own fields last.
 //!
 //! The head was read by [`Head::parse`](crate::gateway::head::Head::parse): each line ends in CRLF

@@ -9,7 +9,7 @@
 //!
 //! A written skill and a generated skill have the same name, and so the same address.
 //!
-//! | | [`command`] | [`model`], [`writer`](crate::deploy::writer) |
+//! | | [`command`] | [`model`], [`writer`] |
 //! |---|---|---|
 //! | reads | its standard input: [`command::Input`] | the pages, by tools |
 //! | network | only with [`Config::network`] | connections that the parent opens, to one host |
