@@ -338,7 +338,7 @@ fn owners_whose_builds_take_long_leave_a_place_for_the_others() {
     );
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
-    let record_of_heavy = heavy(&setup, HEAVY_PAGES);
+    let record_of_heavy = heavy(&setup, 12 * HEAVY_PAGES);
     for owner in 0..4 {
         let record = format!("owner: heavy{owner}\n{record_of_heavy}");
         setup = setup.site(&format!("heavy{owner}"), &record);
