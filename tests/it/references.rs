@@ -239,6 +239,26 @@ fn references_in_comments_exist_in_the_bundled_documentation() {
 }
 
 #[test]
+fn every_page_of_the_bundled_documentation_has_a_title() {
+    let is_page = |path: &Path| {
+        let is_snippet = path.components().any(|part| part.as_os_str() == "snippets");
+        path.extension().is_some_and(|ending| ending == "mdx") && !is_snippet
+    };
+    let pages = files().into_iter().filter(|(path, _)| is_page(path));
+    let mut read = 0;
+    for (path, text) in pages.filter(|(path, _)| path.starts_with(DOCS)) {
+        let frontmatter = text
+            .strip_prefix("---\n")
+            .and_then(|rest| rest.split_once("\n---\n"))
+            .map_or("", |(frontmatter, _)| frontmatter);
+        let has_title = frontmatter.lines().any(|line| line.starts_with("title: "));
+        assert!(has_title, "{} has no title", path.display());
+        read += 1;
+    }
+    assert!(read > 50, "{read} pages");
+}
+
+#[test]
 fn the_files_that_comments_name_are_there() {
     let all = files();
     let is_there =
