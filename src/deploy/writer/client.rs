@@ -11,13 +11,10 @@
 
 use std::io::Read as _;
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use rustls::crypto::aws_lc_rs;
 use serde_json::Value;
-use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector as _, RustlsConnector};
 use ureq::{Agent, Proxy};
 
@@ -26,13 +23,14 @@ use super::connection::{Given, NoNames, Seat};
 use super::wire::{Format, Malformed, Reply, error_kind, error_message};
 use super::{Config, Failed, Key};
 use crate::clock::Clock;
+use crate::source::remote::client_settings;
 
 /// The longest time between two tries that follows from no `Retry-After`.
 const DELAY_MAX: Duration = Duration::from_secs(30);
 /// The longest text of a provider in the log, in characters.
 const MESSAGE_CHARACTERS_MAX: usize = 300;
 
-/// What the loop uses of the process that it runs in.
+/// The functions of the process that the loop calls.
 pub trait Link {
     /// Opens a connection to the server of the configuration, or to its proxy.
     ///
@@ -124,28 +122,10 @@ impl<'c> Client<'c> {
             }
             None => None,
         };
-        let roots = rustls_native_certs::load_native_certs().unwrap_or_else(|error| {
-            log::warn!(target: "writer", "read this machine's certificate authorities: {error}");
-            Vec::new()
-        });
-        let roots: Vec<_> = roots
-            .iter()
-            .map(|root| Certificate::from_der(root).to_owned())
-            .collect();
-        let tls = TlsConfig::builder()
-            .provider(TlsProvider::Rustls)
-            .root_certs(RootCerts::new_with_certs(&roots))
-            .unversioned_rustls_crypto_provider(Arc::new(aws_lc_rs::default_provider()))
-            .build();
-        let settings = Agent::config_builder()
+        let settings = client_settings("writer")
             .proxy(proxy)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .http_status_as_error(false)
             .max_idle_connections(0)
-            .user_agent(concat!("waypost/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
-            .tls_config(tls)
             .build();
         let connector =
             ().chain(ConnectProxyConnector::default())

@@ -33,7 +33,9 @@ use http::header::LOCATION;
 use rustls::crypto::aws_lc_rs;
 use serde::{Deserialize, Serialize};
 use ureq::Agent;
+use ureq::config::ConfigBuilder;
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::typestate::AgentScope;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
@@ -403,10 +405,12 @@ impl Resolver for Guard {
     }
 }
 
-fn agent(config: &Config) -> Agent {
-    // The certificate authorities of this machine, as in the whole process.
+/// Returns the settings of an HTTP client: it follows no redirect, returns every status, and trusts
+/// the certificate authorities of this machine. `target` is the target of its log lines.
+#[must_use]
+pub fn client_settings(target: &str) -> ConfigBuilder<AgentScope> {
     let roots = rustls_native_certs::load_native_certs().unwrap_or_else(|error| {
-        log::warn!(target: "source", "read this machine's certificate authorities: {error}");
+        log::warn!(target: target, "read this machine's certificate authorities: {error}");
         Vec::new()
     });
     let roots: Vec<_> = roots
@@ -418,21 +422,25 @@ fn agent(config: &Config) -> Agent {
         .root_certs(RootCerts::new_with_certs(&roots))
         .unversioned_rustls_crypto_provider(Arc::new(aws_lc_rs::default_provider()))
         .build();
-    let built = Agent::config_builder()
-        .https_only(true)
-        .proxy(None)
+    Agent::config_builder()
         .max_redirects(0)
         .max_redirects_will_error(false)
         .http_status_as_error(false)
         .user_agent(concat!("waypost/", env!("CARGO_PKG_VERSION")))
-        .accept("application/json, application/yaml, */*")
         .tls_config(tls)
+}
+
+fn agent(config: &Config) -> Agent {
+    let settings = client_settings("source")
+        .https_only(true)
+        .proxy(None)
+        .accept("application/json, application/yaml, */*")
         .build();
     let guard = Guard {
         private_hosts: config.private_hosts.clone(),
         names: DefaultResolver::default(),
     };
-    Agent::with_parts(built, DefaultConnector::default(), guard)
+    Agent::with_parts(settings, DefaultConnector::default(), guard)
 }
 
 /// Resolves a reference against a base (RFC 3986 §5.2.2).
