@@ -5,6 +5,7 @@ use crate::mdx::component::parameter;
 use crate::mdx::{Element, Value, plain};
 use crate::render::html;
 use crate::render::markdown::{self, block, code_span, escaped, prefixed};
+use crate::render::messages;
 
 pub(super) const FIELD: Component = Component {
     names: &["ParamField", "Param", "ResponseField", "Response"],
@@ -23,9 +24,9 @@ fn html(writer: &mut html::Writer<'_>, field: &Element) {
     writer.id(anchor);
     writer.out.markup("><p class=field-head>");
     writer.aliases(anchor);
-    html_labels(writer, field.get("pre"));
+    html_labels(writer, field, "pre");
     writer.out.markup("<code>").text(&name).markup("</code>");
-    html_labels(writer, field.get("post"));
+    html_labels(writer, field, "post");
     for text in [field.words("type").unwrap_or_default(), place.into()] {
         if !text.is_empty() {
             writer
@@ -44,33 +45,44 @@ fn html(writer: &mut html::Writer<'_>, field: &Element) {
         writer.out.markup(" <span class=\"badge deprecated\">");
         writer.out.text(messages.deprecated).markup("</span>");
     }
-    for (key, label) in [
-        ("default", messages.default),
-        ("placeholder", messages.example),
-    ] {
-        if let Some(value) = field
-            .get(key)
-            .and_then(value_text)
-            .filter(|v| !v.is_empty())
-        {
-            writer
-                .out
-                .markup(" <span class=badge>")
-                .text(label)
-                .markup(": ")
-                .text(&value)
-                .markup("</span>");
-        }
+    for (label, value) in values(field, messages) {
+        writer
+            .out
+            .markup(" <span class=badge>")
+            .text(label)
+            .markup(": ")
+            .text(&value)
+            .markup("</span>");
     }
     writer.wrap("</p>", &field.children, "</div>\n");
 }
 
-/// Writes the labels before or after the name of a field.
-fn html_labels(writer: &mut html::Writer<'_>, labels: Option<&Value>) {
-    let Some(Value::List(labels)) = labels else {
-        return;
+/// Returns the labels before (`pre`) or after (`post`) the name of a field.
+fn labels<'f>(field: &'f Element, key: &str) -> impl Iterator<Item = &'f str> {
+    let labels = match field.get(key) {
+        Some(Value::List(labels)) => &labels[..],
+        _ => &[],
     };
-    for label in labels.iter().filter_map(Value::as_text) {
+    labels.iter().filter_map(Value::as_text)
+}
+
+/// Returns the default and the example of a field, each with its label.
+fn values(
+    field: &Element,
+    messages: &messages::Article,
+) -> impl Iterator<Item = (&'static str, String)> {
+    let keys = [
+        ("default", messages.default),
+        ("placeholder", messages.example),
+    ];
+    let value = |(key, label)| Some((label, field.get(key).and_then(value_text)?));
+    let values = keys.into_iter().filter_map(value);
+    values.filter(|(_, value)| !value.is_empty())
+}
+
+/// Writes the labels before or after the name of a field.
+fn html_labels(writer: &mut html::Writer<'_>, field: &Element, key: &str) {
+    for label in labels(field, key) {
         writer
             .out
             .markup(" <span class=badge>")
@@ -108,18 +120,11 @@ fn markdown(writer: &markdown::Writer<'_>, field: &Element, out: &mut String) {
     let messages = &writer.messages.article;
     // The words of the HTML, in its order: agents and tools compare both.
     let mut head = String::new();
-    let labels = |key: &str, head: &mut String| {
-        if let Some(Value::List(labels)) = field.get(key) {
-            for label in labels.iter().filter_map(Value::as_text) {
-                push_word(&escaped(label), head);
-            }
-        }
-    };
-    labels("pre", &mut head);
+    labels(field, "pre").for_each(|label| push_word(&escaped(label), &mut head));
     let mut code = String::new();
     code_span(&name, &mut code);
     push_word(&code, &mut head);
-    labels("post", &mut head);
+    labels(field, "post").for_each(|label| push_word(&escaped(label), &mut head));
     // Empty brackets start no link, so `string[]` needs no escapes.
     let kind = escaped(&field.words("type").unwrap_or_default());
     push_word(&kind.replace("\\[\\]", "[]"), &mut head);
@@ -130,18 +135,9 @@ fn markdown(writer: &markdown::Writer<'_>, field: &Element, out: &mut String) {
     ] {
         push_word(if field.has(key) { label } else { "" }, &mut head);
     }
-    for (key, label) in [
-        ("default", messages.default),
-        ("placeholder", messages.example),
-    ] {
-        if let Some(value) = field
-            .get(key)
-            .and_then(value_text)
-            .filter(|v| !v.is_empty())
-        {
-            push_word(&format!("{label}: "), &mut head);
-            code_span(&value, &mut head);
-        }
+    for (label, value) in values(field, messages) {
+        push_word(&format!("{label}: "), &mut head);
+        code_span(&value, &mut head);
     }
     let text = writer.after(&head, ": ", &field.children);
     block(&prefixed(&text, "- ", "  "), out);
