@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::clients::client;
 use crate::edge::{Edge, Setup};
 use crate::presets::DOMAIN;
-use crate::repository::{Repository, follow, key, setup, trigger};
+use crate::repository::{Repository, ends_for_a_newer_update, follow, key, setup, trigger};
 
 const EXAMPLE: &str = "tests/repositories/payments";
 const GOLDEN: &str = "tests/repositories/payments.skill.md";
@@ -318,14 +318,7 @@ fn a_newer_update_does_not_wait_for_a_command() {
     let (edge, key) = generating("read _ <\"$1/go\"", "seconds: 600", "");
     let first = trigger(&edge, &key, "acme");
     wait_until_served(&edge);
-    let second = trigger(&edge, &key, "acme");
-    assert_ne!(first, second);
-    let record = follow(&edge.setup, &first);
-    assert_eq!(record["status"], "success", "{record:#}");
-    assert!(
-        record["logs"].to_string().contains("a newer update waits"),
-        "{record:#}"
-    );
+    ends_for_a_newer_update(&edge, &key, "acme", &first);
 }
 
 #[test]

@@ -155,6 +155,18 @@ pub fn follow(setup: &Setup, id: &str) -> serde_json::Value {
     record(setup, id)
 }
 
+/// Triggers a newer update of a project, and asserts that the running one ends with what it has.
+#[track_caller]
+pub fn ends_for_a_newer_update(edge: &Edge, key: &str, project: &str, running: &str) {
+    assert_ne!(running, trigger(edge, key, project));
+    let record = follow(&edge.setup, running);
+    assert_eq!(record["status"], "success", "{record:#}");
+    assert!(
+        record["logs"].to_string().contains("a newer update waits"),
+        "{record:#}"
+    );
+}
+
 /// Reads the record of an update.
 #[track_caller]
 pub fn record(setup: &Setup, id: &str) -> serde_json::Value {

@@ -1,5 +1,5 @@
-//! A language model that writes skills: what it proposes is published only if it passes, it costs no
-//! more than configured, and it holds nobody up.
+//! A language model that writes skills: its draft is published only if it passes the checks, it costs
+//! no more than configured, and it delays no other update.
 //!
 //! The model is a small server here, on a real socket and with the wire formats of the providers. It
 //! follows hostile pages, forges quotes, and never answers.
@@ -17,7 +17,7 @@ use super::wait_until;
 use crate::clients::client;
 use crate::edge::{Edge, Setup};
 use crate::presets::DOMAIN;
-use crate::repository::{Repository, follow, key, setup, trigger};
+use crate::repository::{Repository, ends_for_a_newer_update, follow, key, setup, trigger};
 
 const KEY: &str = "sk-secret-of-the-operator";
 const HOME: &str = "# Acme\n\nAcme charges cards from any program.\n\n```sh\nnpm install acme\n```\n\nA key may make at most 100 calls in a minute.\n";
@@ -390,14 +390,7 @@ fn a_model_that_never_answers_holds_up_no_update() {
     let visible = |id: &str| crate::repository::record(&edge.setup, id)["logs"].to_string();
     assert!(visible(&other).contains("promote: published on"));
     // A newer update does not wait.
-    let newer = trigger(&edge, &key, "acme");
-    assert_ne!(first, newer);
-    let record = follow(&edge.setup, &first);
-    assert_eq!(record["status"], "success", "{record:#}");
-    assert!(
-        record["logs"].to_string().contains("a newer update waits"),
-        "{record:#}"
-    );
+    ends_for_a_newer_update(&edge, &key, "acme", &first);
 }
 
 #[test]

@@ -101,7 +101,7 @@ pub(super) fn reply(body: &Value) -> Result<Reply, Malformed> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Tool, ToolResult};
+    use super::super::{ToolResult, example, example_tool};
     use super::*;
 
     #[test]
@@ -115,17 +115,8 @@ mod tests {
                 is_error: false,
             }]),
         ];
-        let tools = [Tool {
-            name: "search",
-            description: "Searches.",
-            schema: json!({ "type": "object" }),
-        }];
-        let request = Request {
-            system: "Be brief.",
-            tools: &tools,
-            turns: &turns,
-            output_tokens: 1000,
-        };
+        let tools = [example_tool()];
+        let request = example(&tools, &turns);
         assert_eq!(
             body("claude", request),
             json!({

@@ -1,8 +1,8 @@
 //! Requests and answers, in the format of each provider.
 //!
 //! The conversation knows turns, calls and results; a format writes them as the body of a request
-//! and reads an answer. What the model said is sent back as it came, because providers sign parts
-//! of it.
+//! and reads an answer. The messages of the model are sent back unchanged, because providers
+//! sign parts of them.
 
 mod anthropic;
 mod openai;
@@ -28,11 +28,11 @@ pub(super) enum Turn {
     User(String),
     /// An answer of the model, in the format of the provider.
     Model(Value),
-    /// What the tools returned.
+    /// The results of the tools.
     Results(Vec<ToolResult>),
 }
 
-/// What a tool returned.
+/// The result of a tool.
 #[derive(Clone, Debug)]
 pub(super) struct ToolResult {
     /// The id of the call.
@@ -54,7 +54,7 @@ pub(super) struct Request<'r> {
 /// An answer of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reply {
-    /// What is sent back in later requests.
+    /// The message as it is sent back in later requests.
     pub(super) raw: Value,
     pub(super) calls: Vec<Call>,
     pub(super) end: End,
@@ -181,4 +181,25 @@ pub(super) fn error_message(body: &Value) -> &str {
 
 fn number(value: &Value, key: &str) -> u64 {
     value.get(key).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// The tool of the requests in the tests of both formats.
+#[cfg(test)]
+fn example_tool() -> Tool {
+    Tool {
+        name: "search",
+        description: "Searches.",
+        schema: serde_json::json!({ "type": "object" }),
+    }
+}
+
+/// A request of the tests of both formats.
+#[cfg(test)]
+fn example<'r>(tools: &'r [Tool], turns: &'r [Turn]) -> Request<'r> {
+    Request {
+        system: "Be brief.",
+        tools,
+        turns,
+        output_tokens: 1000,
+    }
 }

@@ -123,7 +123,7 @@ fn said(message: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Tool, ToolResult};
+    use super::super::{ToolResult, example, example_tool};
     use super::*;
 
     #[test]
@@ -138,17 +138,8 @@ mod tests {
                 is_error: true,
             }]),
         ];
-        let tools = [Tool {
-            name: "search",
-            description: "Searches.",
-            schema: json!({ "type": "object" }),
-        }];
-        let request = Request {
-            system: "Be brief.",
-            tools: &tools,
-            turns: &turns,
-            output_tokens: 1000,
-        };
+        let tools = [example_tool()];
+        let request = example(&tools, &turns);
         let expected = json!({
             "model": "gpt",
             "max_tokens": 1000,
