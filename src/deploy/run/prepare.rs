@@ -78,7 +78,7 @@ fn attempt<'j>(job: &'j BuildJob, parent: &mut Parent<'_>) -> Result<Made<'j>, S
             task = None;
         }
     }
-    if let Some(why) = task.as_ref().and_then(Task::stands) {
+    if let Some(why) = task.as_ref().and_then(Task::reason_to_wait) {
         parent.report(Event::Line(format!("generate: {why}")));
         task = None;
     }

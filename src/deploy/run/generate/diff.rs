@@ -1,4 +1,4 @@
-//! What a new skill changes, for the record of the update.
+//! The difference between the old and the new skill, for the record of the update.
 
 /// How many changed lines are shown.
 const SHOWN_MAX: usize = 60;

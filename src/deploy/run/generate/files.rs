@@ -1,4 +1,4 @@
-//! What is kept of the writer of a project, beside the mirrors.
+//! The stored files of the skill writer of a project, beside the mirrors.
 //!
 //! | file | contains |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `{project}.skill-waiting` | a text that waits for approval |
 //! | `{project}.skill-refused` | why the writer is not asked again for the same documentation |
 //!
-//! The first line names the digest of the documentation. The digest of the rest stands there too, so
+//! The first line contains the digest of the documentation and the digest of the rest of the file. So
 //! a file that a power failure has left incomplete is not used.
 
 use std::fs;
@@ -127,10 +127,7 @@ impl SkillFiles {
             return Ok(false);
         };
         let partial = self.refused.with_extension("partial");
-        fs::write(
-            &partial,
-            refusal_for(input, "an operator rejected the text"),
-        )?;
+        fs::write(&partial, with_head(input, b"an operator rejected the text"))?;
         fs::rename(&partial, &self.refused)?;
         fs::remove_file(&self.waiting)?;
         Ok(true)
@@ -143,24 +140,11 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     is_short.then(|| fs::read(path).ok()).flatten()
 }
 
-/// Puts the first line before the content of a file.
-pub(super) fn with_head(input: &Digest, body: &[u8]) -> Vec<u8> {
-    head(&input.to_string(), body)
-}
-
-fn head(input: &str, body: &[u8]) -> Vec<u8> {
+/// Puts the first line before the content of a file. `input` is the digest of the documentation.
+pub(super) fn with_head(input: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("{input} {}\n", Digest::of(body)).into_bytes();
     bytes.extend_from_slice(body);
     bytes
-}
-
-/// Returns the file that says why a writer is not asked again.
-pub(super) fn refusal(input: &Digest, why: &str) -> Vec<u8> {
-    refusal_for(&input.to_string(), why)
-}
-
-fn refusal_for(input: &str, why: &str) -> Vec<u8> {
-    head(input, why.as_bytes())
 }
 
 /// Returns the digest of the documentation and the content; `None` if the file is not whole.
@@ -180,7 +164,11 @@ mod tests {
             draft: None,
         };
         let body = serde_json::to_vec(&kept).unwrap();
-        fs::write(&files.waiting, with_head(&Digest::of(b"docs"), &body)).unwrap();
+        fs::write(
+            &files.waiting,
+            with_head(&Digest::of(b"docs").to_string(), &body),
+        )
+        .unwrap();
     }
 
     #[test]

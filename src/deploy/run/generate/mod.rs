@@ -17,10 +17,10 @@
 //! | rules | [`skills::accept`] | [`written::check`], which includes them |
 //!
 //! The process of the build applies the rules. It has no network, and waits with little memory while
-//! the writer runs: before, it has given up everything but the two files that change.
+//! the writer runs: it first drops everything except the two files that change.
 //!
-//! What was written is kept beside the mirrors ([`SkillFiles`]). With [`Config::approve`] a text that
-//! has passed waits there until a person approves it. A model is not asked again as long as the
+//! The texts are stored beside the mirrors ([`SkillFiles`]). With [`Config::approve`] a text that has
+//! passed waits there until a person approves it. A model is not asked again as long as the
 //! documentation is the same, whether its draft has passed or not.
 
 mod command;
@@ -80,11 +80,11 @@ pub(super) struct Task<'c> {
     pub(super) config: &'c Config,
     /// The documentation that the skill describes.
     material: Material,
-    /// What a command reads; empty for a model.
+    /// The input of a command; empty for a model.
     input: Vec<u8>,
     /// The digest of everything that the text depends on.
     digest: Digest,
-    /// What was written before.
+    /// The skill files from earlier updates.
     files: Option<SkillFiles>,
     /// The text that is published until there is a new one.
     published: String,
@@ -94,7 +94,7 @@ pub(super) struct Task<'c> {
 #[derive(Debug)]
 pub(super) struct Accepted {
     pub(super) skill: Generated,
-    /// What the record says of it.
+    /// The result in the record of the update.
     pub(super) lines: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ pub(super) enum WriteError {
     Draft(String),
 }
 
-/// What is kept of a text.
+/// The stored form of a text.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     /// The file.
@@ -234,7 +234,7 @@ impl<'c> Task<'c> {
     pub(super) fn take(&self, written: &Path, keep: &Path) -> Result<Accepted, WriteError> {
         let failed = |act| move |source| WriteError::Process { act, source };
         let bytes = fs::read(written).map_err(failed("read the output of"))?;
-        let (accepted, draft) = match self.config.has_model() {
+        let (mut accepted, draft) = match self.config.has_model() {
             true => {
                 let outcome = serde_json::from_slice(&bytes).map_err(io::Error::other);
                 match outcome.map_err(failed("read the output of"))? {
@@ -248,7 +248,6 @@ impl<'c> Task<'c> {
                 (Accepted { skill, lines }, None)
             }
         };
-        let mut accepted = accepted;
         accepted.lines.extend(diff::lines(
             &self.published,
             &accepted.skill.text,
@@ -260,7 +259,7 @@ impl<'c> Task<'c> {
         };
         let body = serde_json::to_vec(&kept).map_err(io::Error::other);
         let body = body.map_err(failed("keep the output of"))?;
-        if let Err(error) = fs::write(keep, files::with_head(&self.digest, &body)) {
+        if let Err(error) = fs::write(keep, files::with_head(&self.digest.to_string(), &body)) {
             // Without the kept text, the next update runs the writer again.
             log::warn!(target: "deploy", "keep the output of the writer: {error}");
         }
@@ -292,9 +291,12 @@ impl<'c> Task<'c> {
             WriteError::Draft(_) => true,
             _ => false,
         };
-        if is_final
-            && let Err(error) = fs::write(file, files::refusal(&self.digest, &error.to_string()))
-        {
+        if !is_final {
+            return;
+        }
+        let why = error.to_string();
+        let refusal = files::with_head(&self.digest.to_string(), why.as_bytes());
+        if let Err(error) = fs::write(file, refusal) {
             log::warn!(target: "deploy", "keep the refusal of the writer: {error}");
         }
     }
@@ -342,7 +344,7 @@ impl<'c> Task<'c> {
 
     /// Returns why the writer need not run now: its text for this documentation waits for a person,
     /// or was refused.
-    pub(super) fn stands(&self) -> Option<String> {
+    pub(super) fn reason_to_wait(&self) -> Option<String> {
         let files = self.files.as_ref()?;
         let digest = self.digest.to_string();
         if self.config.approve

@@ -17,13 +17,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How many connections one run may open.
 const CONNECTIONS_MAX: u32 = 2000;
 
-/// What the parent knows of a running model.
+/// The state of a running model, as its parent knows it.
 #[derive(Debug)]
 pub(in crate::deploy::run) struct Running {
     host: String,
     port: u16,
     connections: u32,
-    /// What was spent until now.
+    /// The spending until now.
     pub(in crate::deploy::run) spent: Spent,
 }
 
