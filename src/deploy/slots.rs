@@ -480,7 +480,7 @@ mod tests {
         let since = Instant::now();
         let mut third = pin!(slots.take("light"));
         assert!(now(third.as_mut()).is_none());
-        // Nobody knows before that they are heavy.
+        // They are known to be heavy only after this.
         let why = tokio::select! {
             _third = &mut third => None,
             why = two.revoked() => Some(why),

@@ -81,7 +81,7 @@ impl Scanner {
     }
 
     /// Makes a scanner at the beginning of the body of a response. Some servers pad sizes with
-    /// white space. Nobody else reads these lines: the client gets others.
+    /// white space. These lines are not forwarded: the client gets new ones.
     #[must_use]
     pub fn of_response() -> Self {
         Self {

@@ -165,8 +165,8 @@ impl ClientConnection {
         cork
     }
 
-    /// Holds back what is written until it is flushed: pingora writes the header and the body of a
-    /// response separately, and flushes when the client must get them.
+    /// Buffers writes until the next flush: pingora writes the header and the body of a response
+    /// separately, and flushes when the client must get them.
     pub(super) fn hold(&mut self) {
         self.cork = Some(Corked {
             cork: Cork::default(),

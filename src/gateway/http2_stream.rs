@@ -541,7 +541,7 @@ pub(super) fn is_event_stream(response: &ResponseHeader) -> bool {
     media_type.is_some_and(|media_type| is_event_stream_type(media_type.as_bytes()))
 }
 
-/// Returns whether a `Content-Type` is that of a stream of events.
+/// Returns whether a `Content-Type` names a stream of events.
 pub(super) fn is_event_stream_type(media_type: &[u8]) -> bool {
     let essence = media_type.split(|&byte| byte == b';').next();
     essence

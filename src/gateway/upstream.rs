@@ -12,9 +12,9 @@ use crate::telemetry::Metrics;
 
 /// The upstream has a private address that the operator has not allowed.
 pub(super) const PRIVATE_UPSTREAM: ErrorType = ErrorType::Custom("PrivateUpstream");
-/// What a client is told about an upstream that is too slow.
+/// The error detail for an upstream that is too slow.
 pub(super) const TOO_LATE: &str = "the site's origin did not respond in time";
-/// What a client is told about any other failure of an upstream.
+/// The error detail for any other failure of an upstream.
 pub(super) const FAILED: &str =
     "the site's origin could not be reached, or its response was invalid";
 

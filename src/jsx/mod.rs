@@ -7,7 +7,7 @@
 //!
 //! [`compile`] turns an expression or a module into plain JavaScript. An [`Engine`] runs it for one
 //! page: it knows no files, no clock, no randomness and no network, and calls no function of this
-//! program. What it returns ([`Output`]) is a value: the reader of pages turns it into nodes, which
+//! program. Its result ([`Output`]) is a value: the reader of pages turns it into nodes, which
 //! are sanitised like everything that an author writes. Nothing of it runs in a browser.
 //!
 //! **Limits.** All limits that a page meets count work, so the same page gives the same result on

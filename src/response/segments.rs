@@ -251,7 +251,7 @@ mod tests {
         out
     }
 
-    /// Entries that resemble each other, as those of a navigation do.
+    /// Similar entries, as in a navigation.
     fn entries(range: Range<usize>) -> String {
         range
             .map(|n| {

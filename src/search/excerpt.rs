@@ -211,7 +211,7 @@ impl<'q> Finder<'q> {
         let mut seen = 0_u32;
         for pair in found.windows(2) {
             let (one, other) = (self.clauses[pair[0].term].0, self.clauses[pair[1].term].0);
-            // Words that were not searched may stand between.
+            // Other words may be between them.
             let apart = pair[1].run - pair[0].run;
             if apart <= APART_MAX && one + apart == other && one < 32 {
                 seen |= 1 << one;

@@ -283,7 +283,7 @@ struct Clauses {
 
 #[derive(Default)]
 struct Clause {
-    /// The bits of the terms that stand for all of it.
+    /// The bits of the terms that together cover it.
     whole: u32,
     /// The bits and weights of its parts.
     parts: Vec<(u32, f32)>,

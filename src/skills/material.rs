@@ -1,4 +1,4 @@
-//! What another writer may use to write a skill, and what its text is checked against.
+//! The material for another writer of a skill; its text is checked against the same material.
 //!
 //! A writer is a program of the operator or a language model. It gets the pages as agents read
 //! them, and never the source files. The same value is the measure of its text: which addresses
@@ -57,7 +57,7 @@ pub(super) struct Sources<'m> {
     read: BTreeMap<&'m str, Content>,
 }
 
-/// What a page says.
+/// The content of a page.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     /// Its words in lower case, each between spaces.

@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 use pulldown_cmark::{Event, Options, Parser};
 use regex::Regex;
 
-/// What was found, and its line, counted from 1.
+/// A finding and its line, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) line: usize,

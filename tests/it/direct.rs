@@ -1,9 +1,9 @@
 //! The direct path is an optimisation: upstreams and clients see the same as on the proxy path, and
 //! no fault of an upstream becomes a wrong answer.
 //!
-//! Two gateways stand before the same upstream, one with the direct path and one without. Generated
-//! requests go to both, and the upstream gives generated answers, many of them hostile. What the
-//! upstream received and what the client got must be equal (without `Date`, `Connection`, and the
+//! Two gateways are in front of the same upstream, one with the direct path and one without. Generated
+//! requests go to both, and the upstream gives generated answers, many of them hostile. The
+//! requests at the upstream and the answers at the client must be equal (without `Date`, `Connection`, and the
 //! order of fields). `WAYPOST_LONG_TESTS=1` makes a long run.
 
 use std::collections::{HashMap, HashSet};
@@ -213,7 +213,7 @@ struct Case {
     after: After,
 }
 
-/// What a client sees of one answer.
+/// The answer as a client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     /// Interim and final heads: the status line, and the fields in order of their names.
@@ -324,7 +324,7 @@ impl Case {
         latin1(&head)
     }
 
-    /// Whether an answer may end with its connection: then nobody can tell that it is cut.
+    /// Whether the end of the connection may end the answer. Then a client cannot detect a cut answer.
     fn may_be_cut_unseen(&self) -> bool {
         let text = String::from_utf8_lossy(&self.answer.0).to_lowercase();
         !text.contains("content-length") && !text.contains("chunked")
@@ -433,7 +433,7 @@ fn parse(bytes: &[u8], method: &str) -> Seen {
     seen
 }
 
-/// What the upstream received, in an order that does not depend on the path.
+/// The request that the upstream received, in an order that does not depend on the path.
 fn received(request: &Received) -> (String, String, Vec<String>, Vec<u8>) {
     let (target, _) = request.target.split_once("gateway=").unwrap();
     let rest = &request.target[target.len() + "gateway=0".len()..];
@@ -829,7 +829,7 @@ fn a_client_that_reads_nothing_stops_its_upstream() {
     let edge = Setup::new().acme(&origin.record()).start();
     let mut connection = Connection::open(edge.http);
     connection.send(format!("GET /a HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
-    // What the kernel holds for both connections is much less.
+    // The kernel buffers much less for both connections.
     let sent = wait.recv_timeout(TIMEOUT).unwrap();
     assert!(sent < MANY / 4, "the upstream has sent {sent} bytes");
     assert_eq!(connection.receive_head().unwrap().status, 200);

@@ -41,7 +41,7 @@ pub(super) struct Writer {
     written: Mutex<Written>,
 }
 
-/// What was written so far.
+/// The files that have been written.
 #[derive(Debug, Default)]
 struct Written {
     /// Where each file starts.

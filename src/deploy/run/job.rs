@@ -88,7 +88,7 @@ pub(super) struct BuildJob {
     pub(super) workspace: PathBuf,
     /// Where the cache of the last build is; `None` if no build follows.
     pub(super) cache: Option<PathBuf>,
-    /// What is kept of the writer.
+    /// The stored files of the skill writer.
     pub(super) skill_files: Option<SkillFiles>,
 }
 
@@ -172,7 +172,7 @@ pub enum Event {
     Write,
     /// A model needs a connection to its server; the process waits for it.
     Connect,
-    /// What a model has cost until now.
+    /// The cost of the model until now.
     Spent(Spent),
     /// A process that was started to answer another one has done so; its last event.
     Done,

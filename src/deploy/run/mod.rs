@@ -143,7 +143,7 @@ struct Update {
     workspace: Arc<Workspace>,
     /// Where the cache of the build is kept.
     cache: PathBuf,
-    /// What is kept of the writer.
+    /// The stored files of the skill writer.
     skill_files: SkillFiles,
 }
 

@@ -1,4 +1,4 @@
-//! What a conversation may use: requests, tokens, money and time.
+//! The budget of a conversation: requests, tokens, money and time.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub struct Budget {
     pub cost: Price,
 }
 
-/// What was spent.
+/// The tokens and the money that were spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Requests that were answered.

@@ -29,13 +29,13 @@ pub struct Config {
     pub proxy: Option<ServerAddress>,
     /// The limits of one request and of one conversation.
     pub limits: StepLimits,
-    /// What a million tokens of input cost.
+    /// The price of a million input tokens.
     pub price_input: Price,
-    /// What a million tokens of output cost.
+    /// The price of a million output tokens.
     pub price_output: Price,
     /// What one update may spend.
     pub update: super::Budget,
-    /// What all updates of an owner may spend in a day (UTC).
+    /// The limit for all updates of an owner in a day (UTC).
     pub owner_day: super::Budget,
 }
 

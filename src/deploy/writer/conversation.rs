@@ -43,7 +43,7 @@ struct Conversation<'a> {
     is_planned: bool,
     drafts: u32,
     useless: u32,
-    /// What the last draft broke.
+    /// The problems of the last draft.
     findings: Vec<String>,
 }
 
@@ -271,7 +271,7 @@ impl Conversation<'_> {
     }
 }
 
-/// What a call gives.
+/// The result of a call.
 enum Answer {
     Text(String),
     /// The draft has passed.

@@ -3,7 +3,7 @@
 use crate::skills::written::QUOTE_WORDS_MIN;
 use crate::skills::{CHARACTERS_MAX, LINES_MAX, Material};
 
-/// What the model is to do, and the rules that its draft is checked against.
+/// The task of the model, and the rules for its draft.
 pub(super) fn system() -> String {
     format!(
         "You write one skill file for coding agents from the documentation of a product. An agent reads \

@@ -263,7 +263,7 @@ fn a_draft_is_corrected_until_it_passes_in_both_formats() {
             last.contains("context[0]: \\\"900\\\" is not on /"),
             "{last}"
         );
-        // What the page says comes only as the result of a tool.
+        // The text of a page is sent only as the result of a tool.
         assert!(!got[0].body.to_string().contains("charges cards from any"));
         assert!(last.contains("charges cards from any"));
         assert!(

@@ -42,7 +42,7 @@ pub(super) struct Uses {
     pub(super) operations: usize,
 }
 
-/// What the model plans.
+/// The plan of the model.
 #[derive(Clone, Debug, serde::Deserialize)]
 pub(super) struct Plan {
     pub(super) tasks: Vec<String>,

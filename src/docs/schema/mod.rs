@@ -34,7 +34,7 @@ pub const WEIGHT_MIN: f32 = 0.01;
 /// The greatest weight in search.
 pub const WEIGHT_MAX: f32 = 100.0;
 
-/// What a weight is, in messages.
+/// The description of a weight in messages.
 pub const WEIGHT: &str = "a number from 0.01 to 100";
 
 /// Reads a weight in search; `None` if the value is not one.

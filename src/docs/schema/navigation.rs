@@ -117,7 +117,7 @@ const UNLISTED: &[Field] = &[
     LANGUAGES.unlisted(),
 ];
 const GLOBAL_AND_COLOR: &[Field] = &[GLOBAL_FIELD, COLOR];
-/// Further keys of every element: those of search, and two that change nothing here.
+/// Further keys of every element: the keys of search, and two keys without an effect.
 const FURTHER: &[Field] = &[ASYNCAPI, SEARCHABLE, BOOST, PUBLIC];
 
 /// `navigation`.

@@ -36,9 +36,9 @@ const FIRST_READ_BYTES: usize = 16 << 10;
 const PIECE_BYTES: usize = 32 << 10;
 /// A head up to this length is parsed each time when more of it has arrived.
 const SHORT_HEAD_BYTES: usize = 8 << 10;
-/// What a client is told that sends less content than it has announced.
+/// The error detail for a client that sends less content than it announced.
 const INCOMPLETE: &str = "the request body is malformed";
-/// What a client is told that sends its content too slowly.
+/// The error detail for a client that sends its content too slowly.
 const TOO_SLOW: &str = "the request body arrived too slowly";
 
 /// The parts of a connection that an exchange works with.
@@ -46,7 +46,7 @@ pub(in crate::gateway) struct Exchange<'c> {
     pub(in crate::gateway) gateway: &'c Gateway,
     pub(in crate::gateway) direct: &'c Direct,
     pub(in crate::gateway) plan: &'c Plan,
-    /// What the upstream gets; without the content at first.
+    /// The bytes for the upstream; without the content at first.
     pub(in crate::gateway) request: &'c mut Vec<u8>,
     pub(in crate::gateway) connection: &'c mut ClientConnection,
     /// The request of the client, and what it sends later.

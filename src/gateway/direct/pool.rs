@@ -29,7 +29,7 @@ const IDLE_BUFFER_BYTES: usize = 40 << 10;
 /// A connection to an upstream, with the buffers of its exchanges.
 pub(super) struct Link {
     pub(super) stream: Stream,
-    /// What was read and not forwarded yet.
+    /// Bytes that were read and not forwarded yet.
     pub(super) read: BytesMut,
     /// The head that the client gets.
     pub(super) head: Vec<u8>,

@@ -30,7 +30,7 @@ const DROPPED: [&str; 11] = [
     "proxy-authorization",
 ];
 
-/// What an upstream is told beside the request.
+/// The values of the forwarding fields.
 #[derive(Debug)]
 pub(super) struct Forwarded<'r> {
     pub(super) upstream: &'r Upstream,

@@ -23,7 +23,7 @@ const FIELDS_MAX: usize = 256;
 /// The longest head of a response, in bytes. pingora has the same limit.
 pub(super) const HEAD_BYTES_MAX: usize = (1 << 20) - 1;
 
-/// What the head of a response says.
+/// The parsed head of a response.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) status: u16,

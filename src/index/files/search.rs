@@ -1,8 +1,8 @@
 //! Answers questions from the search index of a release.
 //!
 //! The index is read from the store in parts, and so is the Markdown from which excerpts are
-//! written. The cache holds the open indexes of the sites that are searched. A site that nobody
-//! searches needs no memory.
+//! written. The cache holds the open indexes of the sites that are searched. A site
+//! without searches needs no memory.
 
 use std::io;
 use std::ops::Range;

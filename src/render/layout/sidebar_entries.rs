@@ -31,7 +31,7 @@ pub struct Sidebars {
     written: Mutex<HashMap<Key, Arc<OnceLock<Entries>>>>,
 }
 
-/// What the entries of a sidebar depend on, beside the documentation.
+/// The input of the entries of a sidebar, besides the documentation.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     /// The index of the sidebar in the layout.

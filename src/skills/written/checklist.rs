@@ -1,4 +1,4 @@
-//! What an agent needs of a skill, as far as a program can see it.
+//! The parts that an agent needs in a skill, as far as a program can detect them.
 
 use std::sync::LazyLock;
 
@@ -47,7 +47,7 @@ static OPERATION: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a constant expression")
 });
 
-/// What a skill covers.
+/// The parts that a skill covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checklist {
     /// A command that installs something.

@@ -1,4 +1,4 @@
-//! What a model proposes, and the file that is written from it.
+//! The draft of a model, and the file that is written from it.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +21,9 @@ const LABEL_CHARACTERS_MAX: usize = 80;
 pub struct Draft {
     /// When an agent uses the skill.
     pub description: Statement,
-    /// What the product is.
+    /// A description of the product.
     pub about: Statement,
-    /// What the product can do, and what to decide first.
+    /// The features of the product, and the decisions to take first.
     pub capabilities: Vec<Item>,
     /// Specific actions, with the first working call and the entry points of the reference.
     pub skills: Vec<Item>,

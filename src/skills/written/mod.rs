@@ -1,4 +1,4 @@
-//! A skill that a language model wrote, and the rules that it must keep before anybody gets it.
+//! A skill that a language model wrote, and the rules that it must keep before it is published.
 //!
 //! The model does not write the file. It proposes a [`Draft`]: statements, steps and code, each
 //! with the page that it is taken from. [`check()`] verifies every part against the pages and
@@ -14,8 +14,8 @@
 //! | the whole file | keeps the rules of [`accept`](super::accept()): sizes, links, no secrets, nothing hidden, no instructions against the user |
 //! | the [`Checklist`] | has everything that the generated skill has |
 //!
-//! What a text means cannot be checked: a statement may still misread its quote. So each one
-//! shows its page, and the record of the update shows every change.
+//! A program cannot check the meaning of a text: a statement may still misread its quote. So each
+//! statement names its page, and the record of the update shows every change.
 
 mod checklist;
 mod draft;
@@ -46,9 +46,9 @@ const STEM_LETTERS: usize = 4;
 pub struct Written {
     /// The skill.
     pub skill: Generated,
-    /// What the skill covers.
+    /// The parts that the skill covers.
     pub covers: Checklist,
-    /// What the generated skill covers.
+    /// The parts that the generated skill covers.
     pub generated_covers: Checklist,
     /// How many statements have a quote that was found.
     pub statements: usize,
@@ -60,7 +60,7 @@ pub struct Written {
 ///
 /// # Errors
 ///
-/// What is wrong, each with the part that has it, for the model to correct.
+/// The problems of a draft, each with its part, for the model to correct.
 pub fn check(material: &Material, draft: &Draft) -> Result<Written, Vec<String>> {
     let mut checker = Checker {
         sources: Sources::new(material),

@@ -9,7 +9,7 @@
 //! | `builds` | a build reads no file of the service, reaches no machine, leaves no process and fills no disk |
 //! | `commands` | a hostile repository cannot harm the author who reads it: the commands read it in a sandbox |
 //! | `credentials` | only their owner can use credentials, no host can remove them, and records show nothing about the network |
-//! | `models` | what a language model writes is published only if it passes, costs no more than configured and holds nobody up |
+//! | `models` | the text of a language model is published only if it passes the checks; it costs no more than configured and delays no other update |
 //! | `neighbours` | no owner can keep the worker from building the sites of another owner |
 //! | `clients` | no client takes connections, processor time, memory or descriptors from another |
 //! | `files` | slow readers and large files cost little, no redirect leaves its host, a private host is not found |

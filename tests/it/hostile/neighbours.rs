@@ -311,7 +311,7 @@ fn a_host_that_sends_too_slowly_loses_its_fetch() {
     assert!(since.elapsed() < Duration::from_secs(20));
 }
 
-/// Documentation with this many pages, of which each takes long to build.
+/// Makes documentation with this many pages. Each page takes long to build.
 fn heavy(setup: &Setup, pages: usize) -> String {
     let heavy = Repository::new(setup, "heavy");
     let names: Vec<_> = (0..pages).map(|n| format!("\"p{n}\"")).collect();

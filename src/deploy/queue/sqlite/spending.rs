@@ -1,4 +1,4 @@
-//! What the updates of an owner have spent on a language model in a day.
+//! The spending of an owner on a language model, by day.
 //!
 //! An update reserves what it may spend before it begins, and gives back what it did not spend. If
 //! its process is killed in between, the reserved amount counts as spent: so no crash lets an owner

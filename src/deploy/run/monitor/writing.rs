@@ -1,5 +1,4 @@
-//! What the supervisor does for the writer of a skill: its slot, its budget, its process and its
-//! connections.
+//! Supervises the writer of a skill: its slot, its budget, its process and its connections.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -56,7 +55,7 @@ impl BuildMonitor<'_> {
         }
     }
 
-    /// Has the model write. What it may spend is reserved before, and settled after.
+    /// Runs the model. Its budget is reserved before the run and settled after it.
     async fn run_model(&mut self) -> Result<Option<BuildResult>, QueueError> {
         let config = self.stages.generate.model.clone();
         let stays = |why: &str| Ok(Some(BuildResult::SkillStays(why.to_owned())));

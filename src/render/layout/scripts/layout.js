@@ -49,8 +49,8 @@ parts.push(() => {
   }
 });
 
-// The list of headings has those of the tabs that are shown, and marks the one that the reader has
-// scrolled to.
+// The list of headings shows the headings of the visible tabs only. It marks the heading that the
+// reader has scrolled to.
 parts.push(() => {
   const links = [...document.querySelectorAll(".contents a")];
   const headings = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
