@@ -47,7 +47,7 @@ pub struct Config {
     pub specifications: remote::Config,
     /// How many updates are built at once.
     pub worker: worker::Config,
-    /// What one build may use.
+    /// The limits of one build.
     pub builds: run::Limits,
     /// How the processes of builds are isolated.
     pub isolation: run::Isolation,

@@ -21,7 +21,7 @@ pub struct Summary {
     version: u32,
     /// The site's title: the card's `name` and its provider's `organization`.
     pub title: Box<str>,
-    /// What the documentation is about: the card's `description`.
+    /// The subject of the documentation: the card's `description`.
     pub description: Box<str>,
     /// The version of the documentation that is shown by default: the card's `version`.
     pub documentation_version: Box<str>,

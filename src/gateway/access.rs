@@ -59,7 +59,7 @@ pub struct Client {
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// Who responded.
+    /// The part that responded.
     pub route: Route,
     /// The status of the response; 0 if there was none.
     pub status: u16,
@@ -76,7 +76,7 @@ pub struct Line<'r> {
     pub time: SystemTime,
     /// Where the request came from.
     pub client: Client,
-    /// What was requested.
+    /// The request.
     pub request: &'r RequestHeaders<'r>,
     /// Its outcome.
     pub outcome: Outcome,

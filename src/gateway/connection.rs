@@ -1,6 +1,6 @@
 //! A client's connection, plain or TLS.
 //!
-//! What pingora asks about a connection (addresses, TLS) is collected once, when the connection
+//! The properties that pingora asks for (addresses, TLS) are collected once, when the connection
 //! is accepted, so that no request needs a system call for it. A [`ClientConnection`] implements
 //! pingora's `IO`, so it can carry HTTP/2. For HTTP/1.1 a
 //! [`SingleRequestStream`](super::single_request::SingleRequestStream) gives it to the proxy path

@@ -14,7 +14,7 @@ use crate::response::{Problem, RequestHeaders, Response};
 use crate::site::{self, Origin, Upstream};
 use crate::telemetry::Route;
 
-/// Who responds.
+/// The part that responds.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// The gateway itself, with this response.

@@ -30,7 +30,7 @@ pub struct Server<'s> {
     pub name: &'s str,
     /// The title of the documentation.
     pub title: &'s str,
-    /// What the documentation is about; may be empty.
+    /// The subject of the documentation; may be empty.
     pub description: &'s str,
     /// The version of the documentation that is shown by default.
     pub version: &'s str,

@@ -42,7 +42,7 @@ pub enum InvalidHost {
     /// An IPv4 or IPv6 literal.
     #[error("host is an IP address")]
     Address,
-    /// What follows the colon is not a port.
+    /// The text after the colon is not a port.
     #[error("host is followed by something that is not a port")]
     Port,
 }

@@ -185,7 +185,7 @@ pub enum ReadError {
     Damaged {
         /// Which file.
         what: String,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
     /// A newer program wrote the file.

@@ -22,7 +22,7 @@ pub use super::repeats::Limit;
 pub struct Config {
     /// The format of a line.
     pub format: Format,
-    /// What is logged: a level, or directives such as `info,pingora=warn`.
+    /// The filter: a level, or directives such as `info,pingora=warn`.
     pub filter: String,
     /// How often the same warning or error is logged.
     pub repeats: Limit,

@@ -27,7 +27,7 @@ const DURATION_BUCKETS: [f64; 14] = [
     30.0,
 ];
 
-/// Who responded to a request.
+/// The part that responded to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// The fast path.

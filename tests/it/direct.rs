@@ -467,7 +467,7 @@ fn upstream(script: &Arc<Script>) -> Origin {
             return After::Keep;
         };
         script.received.lock().unwrap().push(request.clone());
-        // What follows an answer must arrive with it: later it would look like the next answer.
+        // The bytes after an answer must arrive with it: later they would look like the next answer.
         let piece = match is_exact(&case.answer.0) {
             true => case.piece,
             false => usize::MAX,

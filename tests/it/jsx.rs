@@ -47,7 +47,7 @@ console.log(JSON.stringify(all));
 /// Set in a process that only compares dates, in the time zone of its environment.
 const ZONE_SET: &str = "WAYPOST_TEST_ZONE";
 
-/// What a script of Node.js prints for a file, in UTC.
+/// Returns the output of a script of Node.js for a file, in UTC.
 fn node<T: serde::de::DeserializeOwned>(name: &str, script: &str, file: &Path) -> T {
     let folder = crate::clients::client("react", "react-dom@19.3.1");
     let path = folder.join(name);

@@ -39,7 +39,7 @@ struct Log {
     more: Condvar,
 }
 
-/// What happens to the connection after a response.
+/// The state of the connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     Keep,

@@ -45,7 +45,7 @@ pub enum KeyFileError {
     /// An operation of the file system failed.
     #[error("{act} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The operation that failed.
         act: &'static str,
         /// The file.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum KeyFileError {
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         #[source]
         source: serde_json::Error,
     },

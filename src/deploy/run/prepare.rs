@@ -126,7 +126,7 @@ fn task<'j>(job: &'j BuildJob, input: Input, built: &Built) -> Option<Task<'j>> 
     ))
 }
 
-/// Has the writer run, and prepares the release with its text; `None` if the text waits for
+/// Runs the writer, and prepares the release with its text; `None` if the text waits for
 /// approval.
 fn rebuild_with_skill(
     job: &BuildJob,
@@ -243,7 +243,7 @@ fn read(job: &BuildJob, parent: &mut Parent<'_>) -> Result<Input, Stopped> {
     Ok(input)
 }
 
-/// Has the OpenAPI specifications fetched that are named by URL, if the service allows it.
+/// Requests the OpenAPI specifications that are named by URL, if the service allows it.
 fn specifications(job: &BuildJob, urls: &[Box<str>], parent: &mut Parent<'_>) -> Option<Remote> {
     if !job.has_specifications {
         return None;

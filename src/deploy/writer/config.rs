@@ -33,7 +33,7 @@ pub struct Config {
     pub price_input: Price,
     /// The price of a million output tokens.
     pub price_output: Price,
-    /// What one update may spend.
+    /// The limit for one update.
     pub update: super::Budget,
     /// The limit for all updates of an owner in a day (UTC).
     pub owner_day: super::Budget,

@@ -31,7 +31,7 @@ const FINDING_CHARACTERS_MAX: usize = 240;
 pub struct Report {
     /// The draft, or why there is none.
     pub outcome: Outcome,
-    /// What it cost.
+    /// The tokens and the money that it cost.
     pub spent: Spent,
 }
 
@@ -47,7 +47,7 @@ struct Conversation<'a> {
     findings: Vec<String>,
 }
 
-/// Has the model write a skill.
+/// Runs a conversation in which the model writes a skill.
 #[must_use]
 pub fn converse(
     config: &Config,

@@ -60,14 +60,14 @@ const VERSION: u32 = 1;
 /// The longest draft that is read, in bytes.
 pub const OUTCOME_BYTES_MAX: u64 = 4 << 20;
 
-/// What one process writes.
+/// The order for one process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// The settings.
     pub config: Config,
     /// The key for the API.
     pub key: Key,
-    /// What may be spent.
+    /// The budget.
     pub budget: Budget,
     /// The file with the [`Material`], as JSON.
     pub material: PathBuf,

@@ -197,7 +197,7 @@ pub struct Page {
     pub noindex: bool,
     /// Whether search finds it, if everyone may read it and a sidebar lists it.
     pub searchable: bool,
-    /// The factor by which search raises it; 1 if no one wrote it.
+    /// The factor by which search raises it; 1 if the authors set none.
     pub boost: Option<f32>,
     /// Whether everyone may read it.
     pub public: bool,

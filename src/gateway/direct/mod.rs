@@ -17,7 +17,7 @@
 //! nginx's `proxy_pass` takes 12 µs. So pingora's session could not be fed in another way, as the
 //! session itself is what costs.
 //!
-//! What needs thought stays on the [proxy path](super::proxy), which is the reference: upgrades,
+//! All other requests stay on the [proxy path](super::proxy), which is the reference: upgrades,
 //! `Expect`, chunked and long bodies, fields with underscores, HTTP/2 on either side, HTTP/1.0
 //! clients. If the fast path is switched off, so is this one. `tests/it/direct.rs` compares
 //! both, with generated requests and answers.

@@ -29,7 +29,7 @@ pub(super) struct Head {
     pub(super) status: u16,
     /// The length of the head, in bytes.
     pub(super) length: usize,
-    /// What follows; of an interim response another head.
+    /// The content after the head. After an interim response comes another head.
     pub(super) content: Content,
     /// Whether the upstream keeps its connection open.
     pub(super) is_kept: bool,

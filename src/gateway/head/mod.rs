@@ -32,7 +32,7 @@ const ALLOW: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 /// A request head with exactly one meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'b> {
-    /// What a response depends on.
+    /// The header fields that a response depends on.
     pub headers: RequestHeaders<'b>,
     /// The form of the target.
     pub form: Form,
@@ -40,7 +40,7 @@ pub struct Head<'b> {
     pub is_http11: bool,
     /// The name in `Host`, if it was sent in normal form.
     pub host_name: Option<&'b str>,
-    /// What follows the head.
+    /// The framing of the body after the head.
     pub framing: Framing,
     /// Whether the client wants to keep the connection open.
     pub keep_alive: bool,
@@ -79,7 +79,7 @@ pub enum Framing {
 pub struct Rejection {
     /// The status of the response.
     pub status: u16,
-    /// What is wrong, for the client.
+    /// The error, for the client.
     pub detail: &'static str,
 }
 

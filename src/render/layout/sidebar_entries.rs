@@ -213,7 +213,7 @@ impl PageWriter<'_> {
             left = rest;
             let start = self.out.as_str().len();
             self.copy_range(entries, range, here);
-            // What follows an insertion of this page alone does not refer to it.
+            // The text after an insertion of this page alone does not refer to it.
             let is_current = here.iter().any(|(_, what)| *what == CURRENT);
             let is_same = here.is_empty() && (!follows || is_before_same);
             if entries.is_long {

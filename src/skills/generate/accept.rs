@@ -66,7 +66,7 @@ pub enum Rejected {
     /// Something that people do not see, or that instructs an agent against its user.
     #[error("line {line} has {what}")]
     Unsafe {
-        /// What it has.
+        /// The value in the file.
         what: &'static str,
         /// The line, counted from 1.
         line: usize,

@@ -58,7 +58,7 @@ pub struct Checklist {
     pub first_call: bool,
     /// Operations of an API, with method and path.
     pub entry_points: bool,
-    /// What does not work, or only so often.
+    /// Limits: things that do not work, or only so often.
     pub limits: bool,
 }
 

@@ -31,7 +31,7 @@ pub struct Draft {
     pub workflows: Vec<Item>,
     /// Tools and services that work with the product.
     pub integration: Vec<Item>,
-    /// What must be known of the product: limits, mistakes, and when not to use it.
+    /// Facts to know before use: limits, mistakes, and when not to use the product.
     pub context: Vec<Item>,
 }
 
@@ -51,7 +51,7 @@ pub struct Statement {
 /// A part of a section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// What it is.
+    /// The kind of part.
     pub kind: Kind,
     /// Its text, or the code.
     pub text: String,

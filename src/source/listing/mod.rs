@@ -37,7 +37,7 @@ pub enum Node {
 pub struct Found {
     /// The real path, after links.
     pub path: TreePath,
-    /// What kind of entry it is.
+    /// The kind of the entry.
     pub kind: Kind,
 }
 

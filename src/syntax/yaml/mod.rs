@@ -79,11 +79,11 @@ pub struct Duplicate {
 /// Why a text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What kind of problem it is.
+    /// The kind of problem.
     pub kind: ProblemKind,
     /// Where it is.
     pub span: Span,
-    /// What is wrong.
+    /// The description of the problem.
     pub message: String,
 }
 

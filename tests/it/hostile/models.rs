@@ -222,7 +222,7 @@ fn a_skill_that_quotes_its_pages_is_published_and_asked_for_once() {
         assert!(logs.contains("its last output is used"), "{logs}");
         assert_eq!(model.requests(), 3);
 
-        // What was said of other pages stays until there is something new.
+        // The text about other pages stays until there is a new one.
         let docs = Repository::of(&edge.setup, "docs");
         docs.push("Change", &[("index.mdx", NEXT)]);
         let logs = update(&edge, &key);

@@ -437,7 +437,7 @@ fn beside(hostility: &Hostility, rounds: usize) -> [Duration; 4] {
         wait_until("no hostile update runs", || {
             edge.metric("deploy_queue_updates{state=\"in_progress\"}") >= 2.0
         });
-        // Nobody knows at first who is heavy: each owner may take a place once until it is known.
+        // At first no owner counts as heavy: each may take a place once until it does.
         let first = (0..rounds.min(8)).map(|_| update()).max().unwrap();
         println!("the slowest of the first eight: {first:?}");
         let busy: Vec<_> = (0..rounds).map(|_| update()).collect();

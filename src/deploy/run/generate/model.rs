@@ -86,7 +86,7 @@ impl Link for Process<'_, '_> {
     }
 }
 
-/// Has the model write, in its process, and writes the outcome.
+/// Runs the model in its process, and writes the outcome.
 pub(in crate::deploy::run) fn run(job: &writer::Job, parent: &mut Parent<'_>) {
     let failed = |act: &str, error: &dyn std::fmt::Display| {
         log::error!(target: "writer", "{act}: {error}");
