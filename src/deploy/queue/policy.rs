@@ -63,6 +63,12 @@ impl Policy {
         now.after(self.retry_delay_max.saturating_mul(2))
     }
 
+    /// Returns the earliest moment that [`Policy::correct`] compares a time with: no earlier time
+    /// is wrong.
+    pub(super) fn wrong_from(&self, now: Timestamp) -> Timestamp {
+        now.after(self.lease).min(self.retry_at_max(now))
+    }
+
     /// Makes an update due now if its time was set by a clock that was ahead. Returns whether it
     /// was changed.
     pub(super) fn correct(&self, update: &mut Update, now: Timestamp) -> bool {

@@ -1,5 +1,7 @@
 //! Leases, take-overs, retries, and dead letters.
 
+use std::time::Duration;
+
 use super::super::super::update::State;
 use super::*;
 
@@ -327,5 +329,35 @@ fn a_trigger_that_is_more_than_a_lease_ahead_is_corrected() {
             enqueue(queue, "docs", ahead);
             assert_eq!(queue.correct_times(at(0)).unwrap(), corrected, "{ahead}");
         });
+    }
+}
+
+#[test]
+fn a_retry_that_is_more_than_twice_the_longest_delay_ahead_is_corrected() {
+    // The second lease is longer than twice the longest delay.
+    for (lease, delay_max) in [(30, 100), (100, 30)] {
+        let policy = Policy {
+            lease: Duration::from_secs(lease),
+            retry_delay: Duration::from_secs(delay_max),
+            retry_delay_max: Duration::from_secs(delay_max),
+            ..Policy::default()
+        };
+        for (ahead, corrected) in [(0, 0), (1, 1)] {
+            for (queue, _directory) in queues(&policy) {
+                enqueue(&queue, "docs", 0);
+                let claim = claim(&queue, 0);
+                queue.finish(&claim, &Outcome::Retry, "", at(0)).unwrap();
+                let State::Queued { ready_at } = record(&queue, claim.id()).update.state else {
+                    panic!("the update is tried again");
+                };
+                let limit = Duration::from_secs(2 * delay_max);
+                let now = ready_at.before(limit + Duration::from_millis(ahead));
+                assert_eq!(
+                    queue.correct_times(now).unwrap(),
+                    corrected,
+                    "{lease} {ahead}"
+                );
+            }
+        }
     }
 }

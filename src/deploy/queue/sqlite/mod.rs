@@ -243,7 +243,7 @@ impl Sqlite {
     ) -> Result<usize, QueueError> {
         // Most calls find nothing, and those must not write.
         const FUTURE: &str = "WHERE due_at > ?1";
-        let latest = row::stored(now.after(policy.lease).millis());
+        let latest = row::stored(policy.wrong_from(now).millis());
         let found = self.read(|connection| row::list(connection, FUTURE, [latest]))?;
         let is_wrong = |mut update: Update| policy.correct(&mut update, now);
         if !found.into_iter().any(is_wrong) {
