@@ -78,11 +78,11 @@ pub fn promote(args: &PromoteArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn list(store: &Store, project: &ProjectId) -> anyhow::Result<String> {
-    let kept = store.releases(project)?;
-    let lines = kept.iter().enumerate().map(|(nth, kept)| {
+    let promotions = store.releases(project)?;
+    let lines = promotions.iter().enumerate().map(|(nth, promotion)| {
         let mark = if nth == 0 { '*' } else { ' ' };
-        let promoted_at = UNIX_EPOCH + Duration::from_secs(kept.promoted_at);
-        let (release, fence) = (kept.release, kept.fence());
+        let promoted_at = UNIX_EPOCH + Duration::from_secs(promotion.promoted_at);
+        let (release, fence) = (promotion.release, promotion.fence());
         format!(
             "{mark} {release}  {fence:>8}  {}\n",
             httpdate::fmt_http_date(promoted_at)
@@ -99,10 +99,10 @@ fn find(store: &Store, project: &ProjectId, digits: &str) -> anyhow::Result<Rele
     if digits.len() < DIGITS_MIN {
         bail!("give at least {DIGITS_MIN} digits of the release's id");
     }
-    let kept = store.releases(project)?;
-    let mut found = kept
+    let promotions = store.releases(project)?;
+    let mut found = promotions
         .iter()
-        .map(|kept| kept.release)
+        .map(|promotion| promotion.release)
         .filter(|release| release.to_string().starts_with(digits));
     match (found.next(), found.next()) {
         (Some(release), None) => Ok(release),

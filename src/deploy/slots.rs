@@ -20,7 +20,7 @@
 //! most once, starts again as the work of a heavy owner, and ends.
 //!
 //! **Limits:** an owner whose work always takes a little less than [`Shares::light`] is not heavy,
-//! and others wait for their turn. With a single slot, all owners wait for each other.
+//! and the others wait for slots. With a single slot, all owners wait for each other.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

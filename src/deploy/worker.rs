@@ -40,9 +40,9 @@ const MEASURE_INTERVAL: Duration = Duration::from_millis(200);
 /// How many updates a worker claims at once. Those without a slot only wait.
 const CLAIMS_MAX: usize = 256;
 /// How often the queue is put in order.
-const CARE_INTERVAL: Duration = Duration::from_secs(1);
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// How much longer an owner may hold a place of an update than a place of a build before it counts
-/// as heavy: an update is fetched, and waits for its turn.
+/// as heavy: an update is fetched, and waits for a slot.
 const FETCH_FACTOR: u32 = 5;
 /// How often old records are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
@@ -211,7 +211,7 @@ impl Worker {
     pub async fn run(self, mut stop: watch::Receiver<Stop>) {
         let worker = Arc::new(self);
         let _present = worker.enter();
-        let caring = tokio::spawn(Arc::clone(&worker).care());
+        let maintenance = tokio::spawn(Arc::clone(&worker).maintain());
         let mut builds = JoinSet::new();
         let (cancel, cancelled) = watch::channel(false);
         let mut polls = ticks(POLL_INTERVAL);
@@ -234,7 +234,7 @@ impl Worker {
             }
         }
         worker.end(builds, stop, cancel).await;
-        caring.abort();
+        maintenance.abort();
     }
 
     /// Declares this worker alive. Without that, its leases end by themselves after a kill.
@@ -248,15 +248,15 @@ impl Worker {
     }
 
     /// Keeps the queue in order until it is aborted.
-    async fn care(self: Arc<Self>) {
+    async fn maintain(self: Arc<Self>) {
         let mut measures = ticks(MEASURE_INTERVAL);
-        let mut cares = ticks(CARE_INTERVAL);
+        let mut repairs = ticks(MAINTENANCE_INTERVAL);
         loop {
             tokio::select! {
-                _ = cares.tick() => {
+                _ = repairs.tick() => {
                     let (worker, now) = (Arc::clone(&self), self.now());
                     // The queue reports its own outages.
-                    let _ = blocking(move || worker.put_in_order(now)).await;
+                    let _ = blocking(move || worker.repair_queue(now)).await;
                 }
                 _ = measures.tick() => {
                     let queue = Arc::clone(&self.stages.queue);
@@ -268,7 +268,7 @@ impl Worker {
         }
     }
 
-    fn put_in_order(&self, now: Timestamp) -> Result<(), QueueError> {
+    fn repair_queue(&self, now: Timestamp) -> Result<(), QueueError> {
         match self.stages.store.look_for_space() {
             Ok(()) => self.storing.recover(),
             Err(error) => self.storing.fail(chain(&error)),

@@ -1,4 +1,4 @@
-//! The original index at `/.well-known/skills/index.json`.
+//! The legacy index at `/.well-known/skills/index.json`.
 //!
 //! Its clients request `{name}/SKILL.md`, whatever the case of the name in `files`. One invalid
 //! entry makes them drop the whole index, so every entry here is valid for them.
@@ -21,7 +21,7 @@ struct Entry<'i> {
     files: [&'static str; 1],
 }
 
-/// Writes the original index.
+/// Writes the legacy index.
 #[must_use]
 pub fn legacy(skills: &[Listed]) -> Vec<u8> {
     let entries = skills.iter().map(|skill| Entry {

@@ -20,7 +20,7 @@ const ENTRY: &str = "/skill.md";
 const CARD: &str = "/.well-known/agent-card.json";
 /// The manifest and the skill files (Agent Skills Discovery 0.2.0).
 const MANIFESTS: &str = "/.well-known/agent-skills";
-/// The original index and the skill files (Agent Skills Discovery 0.1).
+/// The legacy index and the skill files (Agent Skills Discovery 0.1).
 const LEGACY: &str = "/.well-known/skills";
 const INDEX: &str = "index.json";
 /// The end of the path of a manifest. A client that is given the address of a file or a page
@@ -76,7 +76,7 @@ pub enum Document<'p> {
     Entry,
     /// The 0.2.0 manifest.
     Manifest,
-    /// The original index.
+    /// The legacy index.
     Legacy,
     /// The file of the skill with this slug, in both versions of discovery.
     Skill(&'p str),

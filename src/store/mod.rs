@@ -256,10 +256,10 @@ impl Store {
     pub fn lock_owner(
         &self,
         owner: &str,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Option<OwnerLock>, FileError> {
         match self {
-            Self::Local(store) => store.lock_owner(owner, patience),
+            Self::Local(store) => store.lock_owner(owner, timeout),
         }
     }
 

@@ -27,13 +27,13 @@ pub(super) struct Watch {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    seen: Mutex<Option<Seen>>,
+    burst: Mutex<Option<Burst>>,
     changed: Condvar,
 }
 
 /// The times of the first and the last change that were not reported yet.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Burst {
     first: Instant,
     last: Instant,
 }
@@ -43,11 +43,11 @@ struct Seen {
 impl Watch {
     pub(super) fn start(directory: &Path) -> anyhow::Result<Self> {
         let waiting = Arc::new(Waiting::default());
-        let seen = Arc::clone(&waiting);
+        let changes = Arc::clone(&waiting);
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // An error may mean that events were lost.
             if event.map_or(true, |event| matters(&event)) {
-                seen.add();
+                changes.add();
             }
         })
         .context("start to watch")?;
@@ -67,23 +67,23 @@ impl Watch {
 
     /// Waits for changes, and then until there are no more.
     pub(super) fn wait(&self) {
-        let mut seen = self.waiting.lock();
+        let mut burst = self.waiting.lock();
         loop {
-            let until = match *seen {
+            let until = match *burst {
                 None => {
                     let changed = &self.waiting.changed;
-                    seen = changed.wait(seen).unwrap_or_else(PoisonError::into_inner);
+                    burst = changed.wait(burst).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                Some(Seen { first, last }) => (last + QUIET_TIME).min(first + WAIT_MAX),
+                Some(Burst { first, last }) => (last + QUIET_TIME).min(first + WAIT_MAX),
             };
             let now = Instant::now();
             if until <= now {
-                *seen = None;
+                *burst = None;
                 return;
             }
-            let waited = self.waiting.changed.wait_timeout(seen, until - now);
-            seen = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.waiting.changed.wait_timeout(burst, until - now);
+            burst = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -93,14 +93,14 @@ impl Watch {
 impl Waiting {
     fn add(&self) {
         let now = Instant::now();
-        let mut seen = self.lock();
-        let first = seen.map_or(now, |seen| seen.first);
-        *seen = Some(Seen { first, last: now });
+        let mut burst = self.lock();
+        let first = burst.map_or(now, |burst| burst.first);
+        *burst = Some(Burst { first, last: now });
         self.changed.notify_one();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Seen>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Burst>> {
+        self.burst.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -33,14 +33,14 @@ pub struct KeyCache {
     service_name: Box<str>,
     clock: Clock,
     keys: ArcSwap<HashMap<Digest, Arc<Key>>>,
-    seen: Mutex<Seen>,
+    last_refresh: Mutex<LastRefresh>,
     /// The uses of keys that are not recorded on disk yet.
     used: Mutex<HashMap<KeyId, Timestamp>>,
 }
 
 /// The state of the directory at the last refresh.
 #[derive(Debug, Default)]
-struct Seen {
+struct LastRefresh {
     changed_at: Option<SystemTime>,
     last_check: Option<SystemTime>,
     files: HashMap<PathBuf, (SystemTime, Digest)>,
@@ -71,7 +71,7 @@ impl KeyCache {
             service_name: service_name.into(),
             clock,
             keys: ArcSwap::default(),
-            seen: Mutex::default(),
+            last_refresh: Mutex::default(),
             used: Mutex::default(),
         };
         cache.refresh()?;
@@ -107,11 +107,14 @@ impl KeyCache {
     ///
     /// [`KeyFileError`] when the directory cannot be listed: the keys stay as they were.
     pub fn refresh(&self) -> Result<(), KeyFileError> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_refresh = self
+            .last_refresh
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let last_check = self.clock.now();
         let changed_at = self.directory.changed_at().ok();
-        if let (Some(changed), Some(before)) = (changed_at, seen.last_check)
-            && seen.changed_at == changed_at
+        if let (Some(changed), Some(before)) = (changed_at, last_refresh.last_check)
+            && last_refresh.changed_at == changed_at
             && before
                 .duration_since(changed)
                 .is_ok_and(|age| age > CLOCK_STEP)
@@ -123,7 +126,7 @@ impl KeyCache {
         let current = self.keys.load();
         for path in self.directory.files()? {
             let modified = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
-            let before = seen.files.get(&path);
+            let before = last_refresh.files.get(&path);
             let unchanged = match (&modified, before) {
                 (Ok(modified), Some((modified_before, digest)))
                     if modified == modified_before
@@ -149,7 +152,7 @@ impl KeyCache {
             }
         }
         self.keys.store(Arc::new(keys));
-        *seen = Seen {
+        *last_refresh = LastRefresh {
             changed_at,
             last_check: Some(last_check),
             files,

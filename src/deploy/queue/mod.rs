@@ -423,7 +423,7 @@ impl Queue {
         self.read(backend!(self, recent(project, limit)))
     }
 
-    /// Reserves what an update may spend on a language model: as much of `wanted` as `limit`
+    /// Reserves what an update may spend on a language model: as much of `requested` as `limit`
     /// leaves to the owner on this day (UTC). Returns `None` if nothing is left.
     ///
     /// # Errors
@@ -432,11 +432,14 @@ impl Queue {
     pub fn reserve_spending(
         &self,
         owner: &str,
-        wanted: Spending,
+        requested: Spending,
         limit: Spending,
         now: Timestamp,
     ) -> Result<Option<Spending>, QueueError> {
-        self.written(backend!(self, reserve_spending(owner, wanted, limit, now)))
+        self.written(backend!(
+            self,
+            reserve_spending(owner, requested, limit, now)
+        ))
     }
 
     /// Replaces what was reserved at `begun` by what was spent.

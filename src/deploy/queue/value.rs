@@ -139,20 +139,20 @@ pub struct Spending {
 // === impl Spending ===
 
 impl Spending {
-    /// Returns how much of `wanted` may be spent when `spent` was spent already; `None` if the limit
+    /// Returns how much of `requested` may be spent when `spent` was spent already; `None` if the limit
     /// is reached.
-    pub(super) fn granted(wanted: Self, limit: Self, spent: Self) -> Option<Self> {
-        let granted = |wanted: u64, limit: u64, spent: u64| match limit {
-            0 => Some(wanted),
-            limit => match (limit.saturating_sub(spent), wanted) {
+    pub(super) fn granted(requested: Self, limit: Self, spent: Self) -> Option<Self> {
+        let granted = |requested: u64, limit: u64, spent: u64| match limit {
+            0 => Some(requested),
+            limit => match (limit.saturating_sub(spent), requested) {
                 (0, _) => None,
                 (left, 0) => Some(left),
-                (left, wanted) => Some(wanted.min(left)),
+                (left, requested) => Some(requested.min(left)),
             },
         };
         Some(Self {
-            tokens: granted(wanted.tokens, limit.tokens, spent.tokens)?,
-            cost: granted(wanted.cost, limit.cost, spent.cost)?,
+            tokens: granted(requested.tokens, limit.tokens, spent.tokens)?,
+            cost: granted(requested.cost, limit.cost, spent.cost)?,
         })
     }
 }

@@ -359,7 +359,7 @@ impl Stages {
     }
 
     /// Waits until this update may build.
-    async fn build_turn(&self, claim: &Claim) -> Slot {
+    async fn build_slot(&self, claim: &Claim) -> Slot {
         self.builds.take(&claim.update.owner).await
     }
 

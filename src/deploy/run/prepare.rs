@@ -67,13 +67,13 @@ fn attempt<'j>(job: &'j BuildJob, parent: &mut Parent<'_>) -> Result<Made<'j>, S
     let writer = Writer::new(&job.workspace, Part::First, &known).map_err(not_written)?;
     let mut built = build(job, &input, previous.as_ref(), &writer, parent)?;
     let mut task = task(job, input, &built);
-    if let Some((kept, age)) = task.as_mut().and_then(Task::kept) {
+    if let Some((skill, age)) = task.as_mut().and_then(Task::last_accepted) {
         let why = match age {
             Age::Now => "the input of the writer has not changed; its last output is used",
             Age::Earlier => "the last output of the writer stays until it has written another one",
         };
         parent.report(Event::Line(format!("generate: {why}")));
-        built = built.with_skill(kept);
+        built = built.with_skill(skill);
         if age == Age::Now {
             task = None;
         }

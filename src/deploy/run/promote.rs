@@ -157,8 +157,8 @@ impl Stages {
         self.finish(claim, outcome, published.summary).await
     }
 
-    /// Builds the release when it is the turn of this update. A build that has lost its turn begins
-    /// anew at the next one.
+    /// Builds the release once it has a slot. A build that has lost its slot begins
+    /// anew with the next one.
     async fn build(
         &self,
         claim: &Claim,
@@ -167,8 +167,8 @@ impl Stages {
         monitor: &mut BuildMonitor<'_>,
     ) -> Result<Result<(Prepared, Arc<Prior>), BuildResult>, QueueError> {
         loop {
-            match monitor.wait(self.build_turn(claim)).await? {
-                Ok(turn) => monitor.set_turn(Some(turn)),
+            match monitor.wait(self.build_slot(claim)).await? {
+                Ok(slot) => monitor.set_slot(Some(slot)),
                 Err(end) => return Ok(Err(end)),
             }
             let prior = match self.prior(update).await {
@@ -180,7 +180,7 @@ impl Stages {
             match monitor.run(order, sandbox).await? {
                 BuildResult::Prepared(prepared) => return Ok(Ok((prepared, prior))),
                 BuildResult::TurnLost => {
-                    if let Err(stopped) = monitor.give_way().await {
+                    if let Err(stopped) = monitor.release_slot().await {
                         return Ok(Err(BuildResult::Stopped(stopped)));
                     }
                 }
@@ -276,7 +276,7 @@ impl Stages {
         }
         let (name, place) = match part {
             Part::First => (CACHE, &update.cache),
-            Part::Second => (SKILL, &update.skill_files.kept),
+            Part::Second => (SKILL, &update.skill_files.accepted),
         };
         keep(update, name, place);
         // Recorded before the promotion writes its own lines.

@@ -23,7 +23,7 @@ use crate::site::ProjectId;
 use crate::store::{FileError, OwnerLock, Promotion, ReadError, Store};
 
 /// How long another process may store a release of the same owner.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the projects of an owner.
 pub type ProjectsOf = Arc<dyn Fn(&str) -> Vec<ProjectId> + Send + Sync>;
@@ -119,11 +119,11 @@ impl Quota {
         let lock = match self.bytes_max {
             0 => None,
             _ => store
-                .lock_owner(owner, PATIENCE)
+                .lock_owner(owner, LOCK_TIMEOUT)
                 .map_err(QuotaError::Lock)?,
         };
         if lock.is_none() && self.bytes_max > 0 {
-            log::warn!(target: "deploy", owner; "another process has stored a release of {owner} for {} s, and is not waited for", PATIENCE.as_secs());
+            log::warn!(target: "deploy", owner; "another process has stored a release of {owner} for {} s, and is not waited for", LOCK_TIMEOUT.as_secs());
         }
         let fitted = self.fit(store, owner, project, Some(new))?;
         Ok(Room {
@@ -328,7 +328,7 @@ mod tests {
         store.promote(&project(name), release.id(), fence).unwrap();
     }
 
-    fn kept(store: &Store, name: &str) -> usize {
+    fn releases_of(store: &Store, name: &str) -> usize {
         store.releases(&project(name)).unwrap().len()
     }
 
@@ -351,13 +351,13 @@ mod tests {
         };
         assert_eq!(make_room(&release(&[("small", 500)])).unwrap(), 0);
         assert_eq!(make_room(&release(&[("large", 2500)])).unwrap(), 1);
-        assert_eq!((kept(&store, "a"), kept(&store, "b")), (1, 1));
+        assert_eq!((releases_of(&store, "a"), releases_of(&store, "b")), (1, 1));
         let rejected = make_room(&release(&[("huge", 6000)])).unwrap_err();
         let QuotaError::Exceeded { needed, allowed } = rejected else {
             panic!("{rejected}");
         };
         assert_eq!((needed, allowed), (11_000, 10_000));
-        assert_eq!((kept(&store, "a"), kept(&store, "b")), (1, 1));
+        assert_eq!((releases_of(&store, "a"), releases_of(&store, "b")), (1, 1));
         // The release that was served before has no room beside the new one.
         let large = release(&[("large", 4500)]);
         let room = quota.make_room(&store, "acme", &project("b"), large.inventory());
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(room.removed, 0);
         promote(&store, "b", 2, &large);
         assert_eq!(quota.trim(&store, "acme", &project("b"), room), 1);
-        assert_eq!(kept(&store, "b"), 1);
+        assert_eq!(releases_of(&store, "b"), 1);
     }
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
         promote(&store, "a", 2, &release(&[("now", 3000)]));
         let new = release(&[("new", 3000)]);
         let made = quota.make_room(&store, "acme", &project("a"), new.inventory());
-        assert_eq!((made.unwrap().removed, kept(&store, "a")), (0, 2));
+        assert_eq!((made.unwrap().removed, releases_of(&store, "a")), (0, 2));
     }
 
     #[test]

@@ -73,10 +73,10 @@ impl Credential {
 fn is_below(path: &str, directory: &str) -> bool {
     let mut path = path.split('/').filter(|segment| !segment.is_empty());
     let mut directory = directory.split('/').filter(|segment| !segment.is_empty());
-    directory.all(|wanted| {
+    directory.all(|expected| {
         path.next().is_some_and(|segment| {
             let plain = segment.strip_suffix(".git").unwrap_or(segment);
-            segment == wanted || plain == wanted
+            segment == expected || plain == expected
         })
     })
 }
@@ -179,7 +179,7 @@ fn login(file: &str, address: &Address) -> Option<(String, String)> {
         let fits = scheme == address.transport().as_str()
             && host.eq_ignore_ascii_case(address.host_and_port())
             && is_below(address.path(), &decoded(path))
-            && address.user().is_none_or(|wanted| wanted == user);
+            && address.user().is_none_or(|expected| expected == user);
         fits.then(|| (user, decoded(password)))
     })
 }

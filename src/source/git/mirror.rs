@@ -168,11 +168,11 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
 fn make_room(config: &Config, own: &Path) -> io::Result<u64> {
     let mut others = others(&config.mirrors, own)?;
     others.sort_by_key(|other| std::cmp::Reverse(other.used));
-    let wanted = config.mirror_bytes_max;
+    let requested = config.mirror_bytes_max;
     let mut sum: u64 = others.iter().map(|other| other.bytes).sum();
     let mut free = free_space(&config.mirrors)?;
     let is_enough = |sum: u64, free: u64| {
-        sum.saturating_add(wanted) <= config.mirrors_bytes_max && free > config.free_bytes_min
+        sum.saturating_add(requested) <= config.mirrors_bytes_max && free > config.free_bytes_min
     };
     // The one that was used least recently is last.
     while !is_enough(sum, free)
@@ -191,7 +191,7 @@ fn make_room(config: &Config, own: &Path) -> io::Result<u64> {
         0 => 0,
         space => space.saturating_add(own_bytes),
     };
-    Ok(wanted.min(room).min(space))
+    Ok(requested.min(room).min(space))
 }
 
 fn others(root: &Path, own: &Path) -> io::Result<Vec<Other>> {

@@ -228,7 +228,7 @@ impl Layout {
     pub(super) fn lock_owner(
         &self,
         owner: &str,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Option<Lock>, FileError> {
         let directory = self.root.join(OWNERS);
         make_directory(&directory)?;
@@ -245,7 +245,7 @@ impl Layout {
                 Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Interrupted => {
                     return Err(FileError::on("lock", &path)(error));
                 }
-                Err(_other) if since.elapsed() > patience => return Ok(None),
+                Err(_other) if since.elapsed() > timeout => return Ok(None),
                 Err(_other) => std::thread::sleep(LOCK_INTERVAL),
             }
         }

@@ -158,11 +158,11 @@ impl Local {
             .zip(release.inventory().iter())
             .map(|((_, file), (_, item))| (item.digest, &file.bytes))
             .collect();
-        let mut wanted = files
+        let mut entries = files
             .iter()
             .map(|(digest, bytes)| (self.layout.content(digest), &***bytes));
         // S1: every file first, and durably; then the inventory that names them.
-        self.keep(&mut wanted)?;
+        self.keep(&mut entries)?;
         let inventory = self.layout.inventory(release.id());
         self.keep(&mut std::iter::once((
             inventory,
@@ -174,9 +174,9 @@ impl Local {
     pub(super) fn lock_owner(
         &self,
         owner: &str,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Option<OwnerLock>, FileError> {
-        let lock = self.layout.lock_owner(owner, patience)?;
+        let lock = self.layout.lock_owner(owner, timeout)?;
         Ok(lock.map(|lock| OwnerLock { _lock: lock }))
     }
 
@@ -197,12 +197,12 @@ impl Local {
     }
 
     /// Makes every path durably hold its bytes, and refreshes the modification times.
-    fn keep(&self, wanted: &mut dyn Iterator<Item = (PathBuf, &[u8])>) -> Result<(), FileError> {
+    fn keep(&self, entries: &mut dyn Iterator<Item = (PathBuf, &[u8])>) -> Result<(), FileError> {
         // Directories of existing files are flushed too: the process that renamed a file into
         // one may have been killed before it flushed the directory.
         let mut directories = BTreeSet::new();
         let mut missing = Vec::with_capacity(BATCH_FILES);
-        for (path, bytes) in wanted {
+        for (path, bytes) in entries {
             directories.extend(path.parent().map(Path::to_owned));
             if !holds(&path, bytes)? || !touch(&path)? {
                 missing.push(Missing { path, bytes });

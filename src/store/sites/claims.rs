@@ -39,7 +39,7 @@ pub(super) struct Holder {
 
 /// A valid record that must be served.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct Claimant {
     pub(super) site: Arc<Site>,
     pub(super) holder: Holder,
     /// The places of its names; `None` once its rejection was reported.
@@ -49,7 +49,7 @@ pub(super) struct Wanted {
 /// A record that is not served as it is written.
 #[derive(Debug)]
 pub(super) struct Rejected {
-    pub(super) wanted: Wanted,
+    pub(super) claimant: Claimant,
     pub(super) conflict: Conflict,
 }
 
@@ -103,7 +103,7 @@ struct Claim {
 struct Candidate {
     slot: u32,
     old: Option<Arc<Site>>,
-    wanted: Wanted,
+    claimant: Claimant,
     rejected: bool,
 }
 
@@ -141,23 +141,23 @@ impl Claims {
         }
     }
 
-    /// Applies a change. `wanted` names each project at most once.
+    /// Applies a change. `claimants` names each project at most once.
     pub(super) fn resolve(
         &mut self,
-        no_longer_wanted: &[ProjectId],
-        wanted: Vec<Wanted>,
+        unclaimed: &[ProjectId],
+        claimants: Vec<Claimant>,
     ) -> Resolved {
         let mut resolved = Resolved::default();
-        for project in no_longer_wanted {
+        for project in unclaimed {
             if let Some(slot) = self.find_slot(project) {
                 self.release(slot);
                 self.remove(slot);
                 resolved.removed.push(project.clone());
             }
         }
-        let mut candidates: Vec<Candidate> = wanted
+        let mut candidates: Vec<Candidate> = claimants
             .into_iter()
-            .map(|wanted| self.candidate(wanted))
+            .map(|claimant| self.candidate(claimant))
             .collect();
         self.claim_in_order(&mut candidates);
         self.offer_again(&mut candidates);
@@ -168,20 +168,20 @@ impl Claims {
     }
 
     /// Step 1: releases the hosts of a changed site.
-    fn candidate(&mut self, wanted: Wanted) -> Candidate {
-        let found = self.find_slot(&wanted.site.project);
+    fn candidate(&mut self, claimant: Claimant) -> Candidate {
+        let found = self.find_slot(&claimant.site.project);
         let old = found.map(|slot| Arc::clone(&self.slot(slot).site));
         let slot = match found {
             Some(slot) => {
                 self.release(slot);
                 slot
             }
-            None => self.insert(&wanted),
+            None => self.insert(&claimant),
         };
         Candidate {
             slot,
             old,
-            wanted,
+            claimant,
             rejected: false,
         }
     }
@@ -193,12 +193,12 @@ impl Claims {
             .map(|(nth, candidate)| (candidate.slot, nth))
             .collect();
         for nth in 0..candidates.len() {
-            let Candidate { slot, wanted, .. } = &candidates[nth];
+            let Candidate { slot, claimant, .. } = &candidates[nth];
             if candidates[nth].rejected {
                 continue;
             }
-            if self.conflict(*slot, &wanted.site).is_none() {
-                self.claim(*slot, &Arc::clone(&wanted.site));
+            if self.conflict(*slot, &claimant.site).is_none() {
+                self.claim(*slot, &Arc::clone(&claimant.site));
                 continue;
             }
             let mut falling_back = vec![nth];
@@ -228,11 +228,11 @@ impl Claims {
             progress = false;
             for candidate in candidates.iter_mut().filter(|c| c.rejected) {
                 if self
-                    .conflict(candidate.slot, &candidate.wanted.site)
+                    .conflict(candidate.slot, &candidate.claimant.site)
                     .is_none()
                 {
                     self.release(candidate.slot);
-                    self.claim(candidate.slot, &candidate.wanted.site);
+                    self.claim(candidate.slot, &candidate.claimant.site);
                     candidate.rejected = false;
                     progress = true;
                 }
@@ -244,17 +244,17 @@ impl Claims {
         let Candidate {
             slot,
             old,
-            wanted,
+            claimant,
             rejected,
         } = candidate;
-        self.slot_mut(slot).holder = wanted.holder.clone();
+        self.slot_mut(slot).holder = claimant.holder.clone();
         if !rejected {
-            if old.as_ref() != Some(&wanted.site) {
-                resolved.upserted.push(wanted.site);
+            if old.as_ref() != Some(&claimant.site) {
+                resolved.upserted.push(claimant.site);
             }
             return;
         }
-        let conflict = self.conflict(slot, &wanted.site);
+        let conflict = self.conflict(slot, &claimant.site);
         if old.is_none() {
             self.remove(slot);
         }
@@ -262,11 +262,11 @@ impl Claims {
             let other = self.slot(other);
             let conflict = Conflict::Host {
                 which,
-                host: host_of(&wanted.site, which, &self.domain).into(),
+                host: host_of(&claimant.site, which, &self.domain).into(),
                 project: other.site.project.clone(),
                 holder: other.holder.clone(),
             };
-            resolved.rejected.push(Rejected { wanted, conflict });
+            resolved.rejected.push(Rejected { claimant, conflict });
         }
     }
 
@@ -294,10 +294,10 @@ impl Claims {
     }
 
     /// Adds a slot for a project, without hosts.
-    fn insert(&mut self, wanted: &Wanted) -> u32 {
+    fn insert(&mut self, claimant: &Claimant) -> u32 {
         let taken = Slot {
-            site: Arc::clone(&wanted.site),
-            holder: wanted.holder.clone(),
+            site: Arc::clone(&claimant.site),
+            holder: claimant.holder.clone(),
         };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -315,7 +315,7 @@ impl Claims {
             random,
             ..
         } = self;
-        let hash = random.hash_one(wanted.site.project.as_str());
+        let hash = random.hash_one(claimant.site.project.as_str());
         projects.insert_unique(hash, slot, |slot| {
             let site = slots[*slot as usize].as_ref().map(|slot| &slot.site);
             random.hash_one(site.map_or("", |site| site.project.as_str()))

@@ -38,7 +38,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::diagnostic::Diagnostic;
 use crate::site::{PrivateHosts, ProjectId, Service, Site};
-use claims::{Claims, Conflict, Rejected, Wanted};
+use claims::{Claimant, Claims, Conflict, Rejected};
 use plan::Plan;
 use record::RULE;
 use scan::{Place, Read, Stamp};
@@ -62,7 +62,7 @@ pub struct Sites {
     claims: Claims,
     /// Valid records that were rejected because another record has their project or host. They are
     /// tried again.
-    rejected: Vec<Wanted>,
+    rejected: Vec<Claimant>,
 }
 
 /// The difference that a scan has found.
@@ -229,18 +229,18 @@ impl Sites {
         for (project, line) in &plan.moved {
             self.claims.moved(project, *line);
         }
-        let resolved = self.claims.resolve(&plan.removed, plan.wanted);
+        let resolved = self.claims.resolve(&plan.removed, plan.claimants);
         let mut diagnostics = plan.diagnostics;
         self.rejected.clear();
         for Rejected {
-            mut wanted,
+            mut claimant,
             conflict,
         } in plan.rejected.into_iter().chain(resolved.rejected)
         {
-            if let Some(places) = wanted.places.take() {
-                diagnostics.push(conflict.diagnostic(&wanted, &places));
+            if let Some(places) = claimant.places.take() {
+                diagnostics.push(conflict.diagnostic(&claimant, &places));
             }
-            self.rejected.push(wanted);
+            self.rejected.push(claimant);
         }
         Changes {
             upserted: resolved.upserted,
@@ -270,12 +270,12 @@ impl Content {
 // === impl Conflict ===
 
 impl Conflict {
-    fn diagnostic(&self, wanted: &Wanted, places: &record::Places) -> Diagnostic {
+    fn diagnostic(&self, claimant: &Claimant, places: &record::Places) -> Diagnostic {
         let (message, (line, column)) = match self {
             Self::Project { holder } => (
                 format!(
                     "project {} is defined in {}:{} already",
-                    wanted.site.project, holder.file, holder.line
+                    claimant.site.project, holder.file, holder.line
                 ),
                 places.project,
             ),
@@ -295,7 +295,7 @@ impl Conflict {
                 },
             ),
         };
-        Diagnostic::error(RULE, &wanted.holder.file, message).at(line, column, 0)
+        Diagnostic::error(RULE, &claimant.holder.file, message).at(line, column, 0)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::claims::{Conflict, Holder, Rejected, Wanted};
+use super::claims::{Claimant, Conflict, Holder, Rejected};
 use super::record::{self, Document, Outcome, Places, RULE};
 use super::scan::{self, Read};
 use super::{Content, File, Sites, Written};
@@ -23,7 +23,7 @@ pub(super) struct Plan {
     /// Served projects that no record names any more.
     pub(super) removed: Vec<ProjectId>,
     /// Records that must be served.
-    pub(super) wanted: Vec<Wanted>,
+    pub(super) claimants: Vec<Claimant>,
     /// Records whose project belongs to another record.
     pub(super) rejected: Vec<Rejected>,
     /// Served records that are on another line now.
@@ -47,7 +47,7 @@ struct Candidate {
     /// Whether it may replace the served record of its own file. Only the first record of a
     /// project in a file may.
     is_successor: bool,
-    wanted: Wanted,
+    claimant: Claimant,
 }
 
 // === impl Plan ===
@@ -244,7 +244,7 @@ impl Planner<'_> {
         let places = self.places.remove(&Arc::as_ptr(site));
         self.candidates.push(Candidate {
             is_successor,
-            wanted: Wanted {
+            claimant: Claimant {
                 site: Arc::clone(site),
                 holder,
                 places,
@@ -255,21 +255,21 @@ impl Planner<'_> {
     /// Decides which candidate gets each project.
     fn choose(&mut self) {
         let mut candidates = std::mem::take(&mut self.candidates);
-        candidates.sort_by(|one, other| one.wanted.holder.cmp(&other.wanted.holder));
+        candidates.sort_by(|one, other| one.claimant.holder.cmp(&other.claimant.holder));
         let mut taken: HashMap<ProjectId, Holder> = HashMap::new();
         for candidate in candidates {
-            let Candidate { wanted, .. } = &candidate;
-            let project = wanted.site.project.clone();
+            let Candidate { claimant, .. } = &candidate;
+            let project = claimant.site.project.clone();
             match self.rival(&candidate).or_else(|| taken.get(&project)) {
                 Some(holder) => self.plan.rejected.push(Rejected {
                     conflict: Conflict::Project {
                         holder: holder.clone(),
                     },
-                    wanted: candidate.wanted,
+                    claimant: candidate.claimant,
                 }),
                 None => {
-                    taken.insert(project, wanted.holder.clone());
-                    self.plan.wanted.push(candidate.wanted);
+                    taken.insert(project, claimant.holder.clone());
+                    self.plan.claimants.push(candidate.claimant);
                 }
             }
         }
@@ -279,19 +279,19 @@ impl Planner<'_> {
     fn rival(&self, candidate: &Candidate) -> Option<&Holder> {
         let Candidate {
             is_successor,
-            wanted,
+            claimant,
         } = candidate;
-        let (_, holder) = self.sites.claims.get(&wanted.site.project)?;
+        let (_, holder) = self.sites.claims.get(&claimant.site.project)?;
         let now = self.named.get(&holder.file);
-        let still_there = now.is_none_or(|here| here.contains(&wanted.site.project));
-        let is_other = holder.file != wanted.holder.file || !is_successor;
+        let still_there = now.is_none_or(|here| here.contains(&claimant.site.project));
+        let is_other = holder.file != claimant.holder.file || !is_successor;
         (still_there && is_other).then_some(holder)
     }
 
     /// Finds served projects that no record names any more.
     fn find_removed(&mut self) {
-        let wanted = self.plan.wanted.iter().map(|w| &w.site.project);
-        let wanted: HashSet<&ProjectId> = wanted.collect();
+        let claimed = self.plan.claimants.iter().map(|one| &one.site.project);
+        let claimed: HashSet<&ProjectId> = claimed.collect();
         let mut removed = Vec::new();
         for (name, here) in &self.named {
             let before = self.sites.files.get(name).into_iter();
@@ -299,7 +299,7 @@ impl Planner<'_> {
             for project in before.filter_map(|written| written.content.project()) {
                 let served = self.sites.claims.get(project);
                 let held_by_file = served.is_some_and(|(_, holder)| holder.file == *name);
-                if held_by_file && !here.contains(project) && !wanted.contains(project) {
+                if held_by_file && !here.contains(project) && !claimed.contains(project) {
                     removed.push(project.clone());
                 }
             }

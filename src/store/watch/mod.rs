@@ -66,12 +66,12 @@ pub struct Watch {
 /// The changes that the caller has not received yet.
 #[derive(Debug, Default)]
 struct Waiting {
-    seen: Mutex<Seen>,
+    pending: Mutex<PendingChanges>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct PendingChanges {
     pointers: BTreeSet<ProjectId>,
     /// The times of the first and the last event about site records.
     sites: Option<(Instant, Instant)>,
@@ -107,7 +107,7 @@ impl Watch {
             .map(|directory| std::path::absolute(&directory).unwrap_or(directory))
             .collect();
         let waiting = Arc::new(Waiting::default());
-        waiting.seen().rescanned = Some(Instant::now());
+        waiting.pending().rescanned = Some(Instant::now());
         let sorter = Sorter {
             waiting: Arc::clone(&waiting),
             sites: sites.clone(),
@@ -159,13 +159,13 @@ impl Watch {
 
     /// Makes the next change a comparison of everything.
     pub fn rescan(&self) {
-        self.waiting.seen().rescan = true;
+        self.waiting.pending().rescan = true;
         self.waiting.changed.notify_all();
     }
 
     /// Ends the watch: [`Watch::next`] returns `None`.
     pub fn close(&self) {
-        self.waiting.seen().closed = true;
+        self.waiting.pending().closed = true;
         self.waiting.changed.notify_all();
     }
 
@@ -188,44 +188,44 @@ impl Watch {
 // === impl Waiting ===
 
 impl Waiting {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn pending(&self) -> MutexGuard<'_, PendingChanges> {
         // A panic cannot leave the value in an inconsistent state.
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until a change is due.
     ///
     /// Also returns whether the directory of site records may have been replaced.
     fn next(&self, rescan: Duration) -> Option<(Change, bool)> {
-        let mut seen = self.seen();
+        let mut pending = self.pending();
         loop {
             let now = Instant::now();
-            if seen.closed {
+            if pending.closed {
                 return None;
             }
-            let rescan_due = seen.rescanned.unwrap_or(now) + rescan;
-            if seen.rescan || now >= rescan_due {
-                *seen = Seen {
+            let rescan_due = pending.rescanned.unwrap_or(now) + rescan;
+            if pending.rescan || now >= rescan_due {
+                *pending = PendingChanges {
                     rescanned: Some(now),
-                    ..Seen::default()
+                    ..PendingChanges::default()
                 };
                 return Some((Change::Rescan, true));
             }
-            if let Some(project) = seen.pointers.pop_first() {
+            if let Some(project) = pending.pointers.pop_first() {
                 return Some((Change::Pointer(project), false));
             }
             let mut due = rescan_due;
-            if let Some((first, last)) = seen.sites {
+            if let Some((first, last)) = pending.sites {
                 let sites_due = (last + SITES_QUIET).min(first + SITES_WAIT_MAX);
                 if now >= sites_due {
-                    seen.sites = None;
-                    let is_replaced = std::mem::take(&mut seen.is_replaced);
+                    pending.sites = None;
+                    let is_replaced = std::mem::take(&mut pending.is_replaced);
                     return Some((Change::Sites, is_replaced));
                 }
                 due = due.min(sites_due);
             }
-            let woken = self.changed.wait_timeout(seen, due - now);
-            seen = woken.unwrap_or_else(PoisonError::into_inner).0;
+            let woken = self.changed.wait_timeout(pending, due - now);
+            pending = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -234,38 +234,38 @@ impl Waiting {
 
 impl Sorter {
     fn sort(&self, event: notify::Result<Event>) {
-        let mut seen = self.waiting.seen();
+        let mut pending = self.waiting.pending();
         match event {
-            Ok(event) if event.need_rescan() => seen.rescan = true,
+            Ok(event) if event.need_rescan() => pending.rescan = true,
             Ok(event) => {
                 if may_change(event.kind) {
                     for path in &event.paths {
-                        self.sort_path(path, &mut seen);
+                        self.sort_path(path, &mut pending);
                     }
                 }
             }
             Err(error) => {
                 log::warn!(target: "watch", "an event was lost: {error}");
-                seen.rescan = true;
+                pending.rescan = true;
             }
         }
-        drop(seen);
+        drop(pending);
         self.waiting.changed.notify_one();
     }
 
-    fn sort_path(&self, path: &Path, seen: &mut Seen) {
+    fn sort_path(&self, path: &Path, pending: &mut PendingChanges) {
         let parent = path.parent().unwrap_or(Path::new("/"));
         if self.pointers.contains(parent) {
-            seen.pointers.extend(local::project_of(path));
-            if seen.pointers.len() > POINTERS_MAX {
-                seen.pointers.clear();
-                seen.rescan = true;
+            pending.pointers.extend(local::project_of(path));
+            if pending.pointers.len() > POINTERS_MAX {
+                pending.pointers.clear();
+                pending.rescan = true;
             }
         } else if path == self.sites || parent == self.sites || self.replaces_link(path, parent) {
             let now = Instant::now();
-            let first = seen.sites.map_or(now, |(first, _)| first);
-            seen.sites = Some((first, now));
-            seen.is_replaced |= parent != self.sites;
+            let first = pending.sites.map_or(now, |(first, _)| first);
+            pending.sites = Some((first, now));
+            pending.is_replaced |= parent != self.sites;
         }
     }
 

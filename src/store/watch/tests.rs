@@ -33,7 +33,7 @@ fn watched_in(directory: tempfile::TempDir, sites: &str) -> Watched {
 }
 
 fn sorter(waiting: &Arc<Waiting>) -> Sorter {
-    waiting.seen().rescanned = Some(Instant::now());
+    waiting.pending().rescanned = Some(Instant::now());
     Sorter {
         waiting: Arc::clone(waiting),
         sites: "/sites".into(),
@@ -82,7 +82,7 @@ fn promotions_of_one_project_are_coalesced() {
     while !watched
         .watch
         .waiting
-        .seen()
+        .pending()
         .pointers
         .contains(&project("b"))
     {
@@ -91,7 +91,7 @@ fn promotions_of_one_project_are_coalesced() {
     let next = || watched.watch.next();
     assert_eq!(next(), Some(Change::Pointer(project("a"))));
     assert_eq!(next(), Some(Change::Pointer(project("b"))));
-    assert!(watched.watch.waiting.seen().pointers.is_empty());
+    assert!(watched.watch.waiting.pending().pointers.is_empty());
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn changes_of_records_are_coalesced() {
         sorter.sort(Ok(Event::new(EventKind::Any).add_path(path)));
     }
     assert_eq!(waiting.next(LONG), Some((Change::Sites, false)));
-    assert_eq!(waiting.seen().sites, None);
+    assert_eq!(waiting.pending().sites, None);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn reading_a_record_is_not_a_change() {
     watched.promote(&project("acme"));
     let change = watched.watch.next();
     assert_eq!(change, Some(Change::Pointer(project("acme"))));
-    assert_eq!(watched.watch.waiting.seen().sites, None);
+    assert_eq!(watched.watch.waiting.pending().sites, None);
 }
 
 #[test]
@@ -181,13 +181,13 @@ fn one_file_of_records_is_watched_by_its_name() {
 #[test]
 fn a_full_comparison_is_made_periodically_and_after_lost_events() {
     let waiting = Waiting::default();
-    waiting.seen().rescanned = Some(Instant::now());
-    waiting.seen().pointers.insert(project("acme"));
+    waiting.pending().rescanned = Some(Instant::now());
+    waiting.pending().pointers.insert(project("acme"));
     let next = waiting.next(Duration::ZERO);
     assert_eq!(next, Some((Change::Rescan, true)));
     // The rescan includes the waiting changes.
-    assert!(waiting.seen().pointers.is_empty());
-    waiting.seen().rescan = true;
+    assert!(waiting.pending().pointers.is_empty());
+    waiting.pending().rescan = true;
     assert_eq!(waiting.next(LONG), Some((Change::Rescan, true)));
 }
 

@@ -222,9 +222,9 @@ impl<'v, 't> Mapping<'v, 't> {
         let value = self.take(key)?;
         match read(value) {
             Ok(value) => Some(value),
-            Err(wanted) => {
+            Err(what) => {
                 let name = format!("{}{key}", self.prefix);
-                self.report.error(value, expected(&name, &wanted, value));
+                self.report.error(value, expected(&name, &what, value));
                 None
             }
         }
@@ -258,7 +258,7 @@ impl<'v, 't> Mapping<'v, 't> {
             return None;
         };
         let one = |item: &Value| {
-            let wrong = |wanted: Expected| self.report.error(item, expected(&name, &wanted, item));
+            let wrong = |what: Expected| self.report.error(item, expected(&name, &what, item));
             read(item).map_err(wrong).ok()
         };
         Some(items.iter().filter_map(one).collect())
@@ -288,14 +288,14 @@ impl<'v, 't> Mapping<'v, 't> {
     }
 }
 
-fn expected(name: &str, wanted: &str, value: &Value) -> String {
+fn expected(name: &str, what: &str, value: &Value) -> String {
     let found = match &value.data {
         Data::Text(text) => format!("{:?}", shortened(text)),
         Data::Number(number) => number.to_string(),
         Data::Flag(flag) => flag.to_string(),
         _ => value.yaml_kind().to_owned(),
     };
-    format!("`{name}` is {found}, expected {wanted}")
+    format!("`{name}` is {found}, expected {what}")
 }
 
 fn shortened(text: &str) -> &str {

@@ -342,13 +342,13 @@ impl Sqlite {
     pub(super) fn reserve_spending(
         &self,
         owner: &str,
-        wanted: Spending,
+        requested: Spending,
         limit: Spending,
         now: Timestamp,
     ) -> Result<Option<Spending>, QueueError> {
         let owner = owner.to_owned();
         self.write(move |connection| {
-            spending::reserve(connection, &owner, day_of(now), wanted, limit)
+            spending::reserve(connection, &owner, day_of(now), requested, limit)
         })
     }
 

@@ -29,16 +29,16 @@ pub(super) fn spent(
     Ok(found.map_err(QueueError::unavailable)?.unwrap_or_default())
 }
 
-/// Reserves as much of `wanted` as the limit of the day leaves; `None` if nothing is left.
+/// Reserves as much of `requested` as the limit of the day leaves; `None` if nothing is left.
 pub(super) fn reserve(
     connection: &Connection,
     owner: &str,
     day: u64,
-    wanted: Spending,
+    requested: Spending,
     limit: Spending,
 ) -> Result<Option<Spending>, QueueError> {
     let spent = spent(connection, owner, day)?;
-    let granted = Spending::granted(wanted, limit, spent);
+    let granted = Spending::granted(requested, limit, spent);
     if let Some(granted) = granted {
         save(
             connection,

@@ -96,13 +96,13 @@ pub(super) fn input(config: &Config, material: &Material) -> Vec<u8> {
 /// process that it has started.
 pub(in crate::deploy::run) fn run(job: &CommandJob, parent: &mut Parent<'_>) {
     let written = job.config.run(&job.home, &job.input);
-    let kept = written.and_then(|written| {
+    let stored = written.and_then(|written| {
         fs::write(&job.output, written).map_err(|source| WriteError::Process {
             act: "keep the output of",
             source,
         })
     });
-    parent.report(match kept {
+    parent.report(match stored {
         Ok(()) => Event::Done,
         Err(error) => Event::SkillStays(error.to_string()),
     });

@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Kept;
+use super::StoredSkill;
 use crate::digest::Digest;
 use crate::site::ProjectId;
 
@@ -24,7 +24,7 @@ const BYTES_MAX: u64 = 8 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SkillFiles {
     /// The last accepted text.
-    pub kept: PathBuf,
+    pub accepted: PathBuf,
     /// The text that waits for approval.
     pub waiting: PathBuf,
     /// Why the writer is not asked again.
@@ -49,7 +49,7 @@ impl SkillFiles {
         let mirrors = std::path::absolute(mirrors).unwrap_or_else(|_no_directory| mirrors.into());
         let file = |kind: &str| mirrors.join(format!("{}.{kind}", project.as_str()));
         Self {
-            kept: file("skill"),
+            accepted: file("skill"),
             waiting: file("skill-waiting"),
             refused: file("skill-refused"),
         }
@@ -58,14 +58,14 @@ impl SkillFiles {
     /// Returns all paths.
     pub(in crate::deploy::run) fn paths(&self) -> [PathBuf; 3] {
         [
-            self.kept.clone(),
+            self.accepted.clone(),
             self.waiting.clone(),
             self.refused.clone(),
         ]
     }
 
-    pub(super) fn kept_bytes(&self) -> Option<Vec<u8>> {
-        read(&self.kept)
+    pub(super) fn accepted_bytes(&self) -> Option<Vec<u8>> {
+        read(&self.accepted)
     }
 
     pub(super) fn waiting_bytes(&self) -> Option<Vec<u8>> {
@@ -84,13 +84,13 @@ impl SkillFiles {
     pub fn waiting(&self) -> Option<WaitingSkill> {
         let text = |bytes: &[u8]| {
             let (_, body) = without_head(bytes)?;
-            let kept: Kept = serde_json::from_slice(body).ok()?;
-            Some(kept.text)
+            let stored: StoredSkill = serde_json::from_slice(body).ok()?;
+            Some(stored.text)
         };
         let waiting = text(&self.waiting_bytes()?)?;
-        let kept = self.kept_bytes().and_then(|bytes| text(&bytes));
+        let accepted = self.accepted_bytes().and_then(|bytes| text(&bytes));
         let changes = super::diff::lines(
-            &kept.unwrap_or_default(),
+            &accepted.unwrap_or_default(),
             &waiting,
             crate::discovery::BASE_URL_PLACEHOLDER,
         );
@@ -109,7 +109,7 @@ impl SkillFiles {
         if self.waiting().is_none() {
             return Ok(false);
         }
-        fs::rename(&self.waiting, &self.kept)?;
+        fs::rename(&self.waiting, &self.accepted)?;
         Ok(true)
     }
 
@@ -159,11 +159,11 @@ mod tests {
     use super::*;
 
     fn waiting(files: &SkillFiles, text: &str) {
-        let kept = Kept {
+        let stored = StoredSkill {
             text: text.to_owned(),
             draft: None,
         };
-        let body = serde_json::to_vec(&kept).unwrap();
+        let body = serde_json::to_vec(&stored).unwrap();
         fs::write(
             &files.waiting,
             with_head(&Digest::of(b"docs").to_string(), &body),
@@ -179,7 +179,7 @@ mod tests {
         waiting(&files, "one\n");
         assert_eq!(files.waiting().unwrap().text, "one\n");
         assert!(files.approve().unwrap());
-        assert!(files.waiting().is_none() && files.kept_bytes().is_some());
+        assert!(files.waiting().is_none() && files.accepted_bytes().is_some());
 
         waiting(&files, "two\n");
         assert_eq!(

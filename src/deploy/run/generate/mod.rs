@@ -128,7 +128,7 @@ pub(super) enum WriteError {
 
 /// The stored form of a text.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct StoredSkill {
     /// The file.
     text: String,
     /// The draft of a model, whose quotes can be checked again.
@@ -253,14 +253,14 @@ impl<'c> Task<'c> {
             &accepted.skill.text,
             BASE_URL_PLACEHOLDER,
         ));
-        let kept = Kept {
+        let stored = StoredSkill {
             text: accepted.skill.text.clone(),
             draft,
         };
-        let body = serde_json::to_vec(&kept).map_err(io::Error::other);
+        let body = serde_json::to_vec(&stored).map_err(io::Error::other);
         let body = body.map_err(failed("keep the output of"))?;
         if let Err(error) = fs::write(keep, files::with_head(&self.digest.to_string(), &body)) {
-            // Without the kept text, the next update runs the writer again.
+            // Without the stored text, the next update runs the writer again.
             log::warn!(target: "deploy", "keep the output of the writer: {error}");
         }
         Ok(accepted)
@@ -305,12 +305,12 @@ impl<'c> Task<'c> {
     /// until there is a new one.
     ///
     /// The rules are applied again, because they may have changed.
-    pub(super) fn kept(&mut self) -> Option<(Generated, Age)> {
+    pub(super) fn last_accepted(&mut self) -> Option<(Generated, Age)> {
         let files = self.files.as_ref()?;
         let candidates = [
             // Without approval, what waits for it may be published.
             (!self.config.approve).then(|| files.waiting_bytes()),
-            Some(files.kept_bytes()),
+            Some(files.accepted_bytes()),
         ];
         let mut earlier = None;
         for bytes in candidates.into_iter().flatten().flatten() {
@@ -330,14 +330,14 @@ impl<'c> Task<'c> {
 
     fn accepted_before(&self, bytes: &[u8]) -> Option<(Generated, Age)> {
         let (input, body) = files::without_head(bytes)?;
-        let kept: Kept = serde_json::from_slice(body).ok()?;
+        let stored: StoredSkill = serde_json::from_slice(body).ok()?;
         if input != self.digest.to_string() {
-            let skill = skills::accept(&self.material, kept.text.as_bytes(), Age::Earlier);
+            let skill = skills::accept(&self.material, stored.text.as_bytes(), Age::Earlier);
             return Some((skill.ok()?, Age::Earlier));
         }
-        let skill = match &kept.draft {
+        let skill = match &stored.draft {
             Some(draft) => written::check(&self.material, draft).ok()?.skill,
-            None => skills::accept(&self.material, kept.text.as_bytes(), Age::Now).ok()?,
+            None => skills::accept(&self.material, stored.text.as_bytes(), Age::Now).ok()?,
         };
         Some((skill, Age::Now))
     }

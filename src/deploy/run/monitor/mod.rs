@@ -37,8 +37,8 @@ pub(super) struct BuildMonitor<'s> {
     /// The place of the update among those of the worker, until only the writer of a skill runs.
     place: Option<Slot>,
     /// The slot of the build, while there is one.
-    turn: Option<Slot>,
-    turn_since: Instant,
+    slot: Option<Slot>,
+    slot_since: Instant,
     /// Whether the running process has the priority of a heavy owner.
     is_lowered: bool,
     /// Whether only the writer of a skill runs.
@@ -72,7 +72,7 @@ pub(super) enum BuildResult {
     Stopped(Stopped),
     /// The process ran out of time or was killed, as this sentence says.
     Killed(String),
-    /// The build has lost its turn: its owner is heavy, and another owner waits.
+    /// The build has lost its slot: its owner is heavy, and another owner waits.
     TurnLost,
     /// Another worker holds the update.
     LeaseLost,
@@ -97,8 +97,8 @@ impl<'s> BuildMonitor<'s> {
             stop,
             running: None,
             place: Some(place),
-            turn: None,
-            turn_since: Instant::now(),
+            slot: None,
+            slot_since: Instant::now(),
             is_lowered: false,
             writing: None,
             model: None,
@@ -180,18 +180,18 @@ impl<'s> BuildMonitor<'s> {
 
     /// Holds a slot while the build runs, or gives it back. The update ends when the slot is
     /// revoked.
-    pub(super) fn set_turn(&mut self, turn: Option<Slot>) {
-        self.turn = turn;
-        self.turn_since = Instant::now();
+    pub(super) fn set_slot(&mut self, slot: Option<Slot>) {
+        self.slot = slot;
+        self.slot_since = Instant::now();
     }
 
-    /// Stops the build that has lost its turn, so that it can begin anew. Its time does not count.
-    pub(super) async fn give_way(&mut self) -> Result<(), Stopped> {
+    /// Stops the build that has lost its slot, so that it can begin anew. Its time does not count.
+    pub(super) async fn release_slot(&mut self) -> Result<(), Stopped> {
         if let Some(mut running) = self.running.take() {
             running.kill().await;
         }
-        self.began += self.turn_since.elapsed();
-        self.set_turn(None);
+        self.began += self.slot_since.elapsed();
+        self.set_slot(None);
         self.lines.push(
             "build: stopped, because builds of this owner take long and another owner waits; \
              it begins anew when a place is free"
@@ -216,7 +216,7 @@ impl<'s> BuildMonitor<'s> {
     /// Gives all slots back: the update is visible, and only the writer of a skill runs. Returns
     /// `false` if too many writers run or wait already.
     pub(super) fn begin_writing(&mut self) -> bool {
-        self.turn = None;
+        self.slot = None;
         self.place = None;
         self.writing = Writing::begin(self.stages);
         self.writing.is_some()
@@ -284,7 +284,7 @@ impl<'s> BuildMonitor<'s> {
                     }
                 },
                 () = until_set(&mut self.stop) => return Ok(BuildResult::ShuttingDown),
-                why = revoked(self.turn.as_ref()) => return Ok(match why {
+                why = revoked(self.slot.as_ref()) => return Ok(match why {
                     Revoked::Heavy => BuildResult::TurnLost,
                     Revoked::Several => BuildResult::ShuttingDown,
                 }),

@@ -75,9 +75,9 @@ impl BuildMonitor<'_> {
             Arc::clone(&self.stages.queue),
             self.claim.update.owner.clone(),
         );
-        let (wanted, limit) = (spending(config.update), spending(config.owner_day));
+        let (requested, limit) = (spending(config.update), spending(config.owner_day));
         let begun = self.stages.now();
-        let reserve = move || queue.reserve_spending(&owner, wanted, limit, begun);
+        let reserve = move || queue.reserve_spending(&owner, requested, limit, begun);
         let Some(reserved) = blocking(reserve).await? else {
             return stays("the owner has spent the budget of this day for the model");
         };

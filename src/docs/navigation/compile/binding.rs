@@ -34,7 +34,7 @@ pub(super) struct Bound {
 
 /// The endpoint or schema that a page names.
 #[derive(Clone, Copy)]
-enum Wanted<'t> {
+enum Reference<'t> {
     Endpoint(Method, &'t str),
     Schema(&'t str),
 }
@@ -76,9 +76,9 @@ impl Bound {
     }
 }
 
-// === impl Wanted ===
+// === impl Reference ===
 
-impl Wanted<'_> {
+impl Reference<'_> {
     fn is_in(self, specification: &Specification) -> bool {
         match self {
             Self::Endpoint(method, path) => specification.find(method, path).is_some(),
@@ -123,7 +123,7 @@ impl Wanted<'_> {
     }
 }
 
-impl std::fmt::Display for Wanted<'_> {
+impl std::fmt::Display for Reference<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Endpoint(method, path) => write!(f, "endpoint `{method} {path}`"),
@@ -135,13 +135,13 @@ impl std::fmt::Display for Wanted<'_> {
 // === impl Unbound ===
 
 impl Unbound {
-    fn diagnostic(self, wanted: Wanted<'_>, page: &TreePath) -> Option<Diagnostic> {
+    fn diagnostic(self, reference: Reference<'_>, page: &TreePath) -> Option<Diagnostic> {
         let page = page.as_str();
         Some(match self {
             Self::Absent((message, help)) => {
-                let diagnostic = match wanted {
-                    Wanted::Endpoint(..) => Diagnostic::error("N6", page, message),
-                    Wanted::Schema(_) => Diagnostic::warning("N6", page, message),
+                let diagnostic = match reference {
+                    Reference::Endpoint(..) => Diagnostic::error("N6", page, message),
+                    Reference::Schema(_) => Diagnostic::warning("N6", page, message),
                 };
                 match help {
                     Some(help) => diagnostic.help(help),
@@ -149,11 +149,11 @@ impl Unbound {
                 }
             }
             Self::NotFetched(NotFetched::NotAllowed { message, help }) => {
-                let message = match wanted {
-                    Wanted::Endpoint(method, path) => {
+                let message = match reference {
+                    Reference::Endpoint(method, path) => {
                         format!("the page shows only `{method} {path}`: {message}")
                     }
-                    Wanted::Schema(name) => {
+                    Reference::Schema(name) => {
                         format!("the page does not show schema `{name}`: {message}")
                     }
                 };
@@ -200,13 +200,13 @@ impl Compiler<'_> {
                     self.report(diagnostic.help(help), *location);
                     continue;
                 };
-                self.bind_page(file, page, of, Wanted::Endpoint(method, path), *location);
+                self.bind_page(file, page, of, Reference::Endpoint(method, path), *location);
             } else if let Some((text, location)) = &file.meta.openapi_schema {
                 let (of, name) = match text.split_once(char::is_whitespace) {
                     Some((of, name)) => (Some(of), name.trim_start()),
                     None => (None, &**text),
                 };
-                self.bind_page(file, page, of, Wanted::Schema(name), *location);
+                self.bind_page(file, page, of, Reference::Schema(name), *location);
             }
         }
     }
@@ -222,24 +222,24 @@ impl Compiler<'_> {
         file: &Page,
         page: PageId,
         of: Option<&str>,
-        wanted: Wanted<'_>,
+        reference: Reference<'_>,
         location: Location,
     ) {
         let found = match of {
-            Some(name) => self.find_in_named(name, file, wanted),
-            None => self.find_in_any(file, page, wanted, location),
+            Some(name) => self.find_in_named(name, file, reference),
+            None => self.find_in_any(file, page, reference, location),
         };
         let found = found.and_then(|number| {
             let specification = &self.specifications.all()[number];
-            wanted.subject(number, specification)
+            reference.subject(number, specification)
         });
         match found {
             Ok(subject) => self.set_subject(file, page, subject),
             Err(unbound) => {
                 if let Unbound::NotFetched(_) = unbound {
-                    self.table.pages_mut()[page.0].subject = wanted.unread();
+                    self.table.pages_mut()[page.0].subject = reference.unread();
                 }
-                if let Some(diagnostic) = unbound.diagnostic(wanted, &file.path) {
+                if let Some(diagnostic) = unbound.diagnostic(reference, &file.path) {
                     self.report(diagnostic, location);
                 }
             }
@@ -306,7 +306,7 @@ impl Compiler<'_> {
         &mut self,
         name: &str,
         page: &Page,
-        wanted: Wanted<'_>,
+        reference: Reference<'_>,
     ) -> Result<usize, Unbound> {
         let tree = self.input.tree;
         let read = if is_url(name) {
@@ -314,7 +314,7 @@ impl Compiler<'_> {
         } else {
             let directory = page.path.parent().unwrap_or_default();
             let Some(path) = find(tree, &directory, name) else {
-                let message = format!("there is no specification `{name}` with {wanted}");
+                let message = format!("there is no specification `{name}` with {reference}");
                 return Err(Unbound::Absent((message, None)));
             };
             let loaded = self.specifications.load(tree, &path, self.diagnostics);
@@ -332,7 +332,7 @@ impl Compiler<'_> {
         &mut self,
         page: &Page,
         id: PageId,
-        wanted: Wanted<'_>,
+        reference: Reference<'_>,
         location: Location,
     ) -> Result<usize, Unbound> {
         let applied = self.table.applied(id);
@@ -350,8 +350,9 @@ impl Compiler<'_> {
         if candidates.is_empty() && not_fetched.is_none() {
             not_fetched = self.specifications.not_fetched().cloned();
         }
-        let has =
-            |compiler: &Self, number: &usize| wanted.is_in(&compiler.specifications.all()[*number]);
+        let has = |compiler: &Self, number: &usize| {
+            reference.is_in(&compiler.specifications.all()[*number])
+        };
         if let Some(first) = candidates.iter().find(|number| has(self, number)) {
             return Ok(*first);
         }
@@ -368,11 +369,11 @@ impl Compiler<'_> {
         match (&found[..], not_fetched) {
             ([only], _) => Ok(*only),
             (_, Some(not_fetched)) => Err(not_fetched.into()),
-            ([], None) => match (wanted, &candidates[..]) {
+            ([], None) => match (reference, &candidates[..]) {
                 // Only one specification applies: it reports that the name is missing.
                 (_, [only]) => Ok(*only),
                 _ => {
-                    let message = format!("no specification has the {wanted}");
+                    let message = format!("no specification has the {reference}");
                     let help = "name the specification before it, or set `api.openapi`";
                     Err(Unbound::Absent((message, Some(help.to_owned()))))
                 }
@@ -388,7 +389,7 @@ impl Compiler<'_> {
                 });
                 let nearest = nearest.expect("there are several");
                 let message = format!(
-                    "several specifications have the {wanted}: {}; `{}` is used",
+                    "several specifications have the {reference}: {}; `{}` is used",
                     names.join(", "),
                     self.path(nearest)
                 );

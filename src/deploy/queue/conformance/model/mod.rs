@@ -266,12 +266,12 @@ impl Model {
         Ok(self.latest(|update| update.project == *project, limit))
     }
 
-    fn latest(&self, wanted: impl Fn(&Update) -> bool, limit: u32) -> Vec<Update> {
+    fn latest(&self, requested: impl Fn(&Update) -> bool, limit: u32) -> Vec<Update> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let tables = self.tables();
         let updates = tables.updates.values().rev().map(|entry| &entry.update);
         updates
-            .filter(|update| wanted(update))
+            .filter(|update| requested(update))
             .take(limit)
             .cloned()
             .collect()
