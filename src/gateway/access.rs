@@ -7,6 +7,9 @@
 //!
 //! A TLS failure or a rejected HTTP/2 stream has no request head: it is counted and not logged.
 //! Query strings, cookies and credentials are never logged.
+//!
+//! The line of a response of the fast path is made when the response is ready: `ended` is
+//! `complete` before the client has it. If the client does not take it, the metric counts that.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -19,6 +22,7 @@ use std::time::{Duration, SystemTime};
 
 use prometheus::IntCounter;
 
+use super::ending::{End, Waits};
 use crate::response::RequestHeaders;
 use crate::telemetry::{Route, logging, panics};
 
@@ -67,6 +71,10 @@ pub struct Outcome {
     pub bytes: u64,
     /// The time from the end of the request head to the end of the response.
     pub took: Duration,
+    /// How the request ended.
+    pub end: End,
+    /// The parts of the time in which it waited for an upstream.
+    pub waits: Waits,
 }
 
 /// One request, to be logged. Method, host and path are empty if the head could not be read.
@@ -288,6 +296,8 @@ impl Line<'_> {
             status,
             bytes,
             took,
+            end,
+            waits,
         } = self.outcome;
         out.extend_from_slice(b",\"status\":");
         write_number(out, status.into());
@@ -296,8 +306,20 @@ impl Line<'_> {
         out.extend_from_slice(b",\"route\":\"");
         out.extend_from_slice(route.as_str().as_bytes());
         out.extend_from_slice(b"\",\"took_us\":");
-        write_number(out, u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
-        out.extend_from_slice(b"}\n");
+        write_microseconds(out, took);
+        for (key, wait) in [
+            (&b",\"connect_us\":"[..], waits.connect),
+            (b",\"first_byte_us\":", waits.first_byte),
+            (b",\"body_us\":", waits.body),
+        ] {
+            // Only requests to an upstream have them.
+            let Some(wait) = wait else { break };
+            out.extend_from_slice(key);
+            write_microseconds(out, wait);
+        }
+        out.extend_from_slice(b",\"ended\":\"");
+        out.extend_from_slice(end.as_str().as_bytes());
+        out.extend_from_slice(b"\"}\n");
     }
 }
 
@@ -314,6 +336,10 @@ pub(super) fn write_address(out: &mut Vec<u8>, address: IpAddr) {
         }
         IpAddr::V6(address) => write!(out, "{address}").expect("a Vec takes every byte"),
     }
+}
+
+fn write_microseconds(out: &mut Vec<u8>, time: Duration) {
+    write_number(out, u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
 }
 
 /// Writes a number in decimal.
@@ -371,6 +397,12 @@ mod tests {
                 status: 200,
                 bytes: 12,
                 took: Duration::from_micros(17),
+                end: End::ReadTimeout,
+                waits: Waits {
+                    connect: Some(Duration::from_micros(2)),
+                    first_byte: Some(Duration::from_micros(3)),
+                    body: None,
+                },
             },
         }
     }
@@ -397,6 +429,10 @@ mod tests {
         assert_eq!(lines[0]["path"], "/a\"b");
         assert_eq!(lines[0]["route"], "fast_path");
         assert_eq!(lines[0]["took_us"], 17);
+        assert_eq!(lines[0]["connect_us"], 2);
+        assert_eq!(lines[0]["first_byte_us"], 3);
+        assert!(lines[0].get("body_us").is_none());
+        assert_eq!(lines[0]["ended"], "upstream_read_timeout");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use h2::Reason;
 
 use super::access::{Client, Outcome};
 use super::connection::ClientConnection;
+use super::ending::{End, Waits};
 use super::fast_path;
 use super::http2_stream::Http2Stream;
 use super::pace::Pace;
@@ -129,17 +130,18 @@ impl FileResponse {
             let piece = match content.next(reads).await {
                 Ok(piece) if piece.is_empty() => break Ok(()),
                 Ok(piece) => piece,
-                Err(error) => break Err(error),
+                Err(_unread) => break Err(End::Failed),
             };
             let mut slices = [IoSlice::new(&head), IoSlice::new(&piece)];
             if let Err(error) = connection.write_all_vectored(&mut slices).await {
-                break Err(error);
+                break Err(End::of_client(&error));
             }
             head = Vec::new();
             sent += piece.len();
         };
-        self.log(gateway, status, sent);
-        result
+        let end = result.as_ref().err();
+        self.log(gateway, status, sent, end.copied().unwrap_or_default());
+        result.map_err(|_end| io::ErrorKind::ConnectionAborted.into())
     }
 
     /// Sends it over HTTP/2. If that fails, the stream is reset.
@@ -154,29 +156,32 @@ impl FileResponse {
             mut content,
         } = self.open(reads).await;
         let header = Box::new(http2::header_of(gateway, &response));
-        let mut sent = 0;
+        let (mut sent, mut end) = (0, End::ClientClosed);
         if stream.write_response_header(header, false).is_ok()
             && let Some(mut writer) = stream.take_response_body_writer()
         {
             let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
             loop {
                 let Ok(piece) = content.next(reads).await else {
+                    end = End::Failed;
                     writer.send_reset(Reason::INTERNAL_ERROR);
                     break;
                 };
                 let length = piece.len();
                 let is_last = content.is_done();
                 let written = http2::send(&mut writer, piece, is_last, &mut pace).await;
-                if written.is_err() {
+                if let Err(error) = written {
+                    end = End::of_client(&error);
                     break;
                 }
                 sent += length;
                 if is_last {
+                    end = End::Complete;
                     break;
                 }
             }
         }
-        self.log(gateway, response.status, sent);
+        self.log(gateway, response.status, sent, end);
     }
 
     async fn open(&self, reads: &Reads) -> Opened {
@@ -207,7 +212,7 @@ impl FileResponse {
         }
     }
 
-    fn log(&self, gateway: &Gateway, status: u16, bytes: usize) {
+    fn log(&self, gateway: &Gateway, status: u16, bytes: usize, end: End) {
         let took: Duration = self.since.elapsed();
         gateway.metrics.answered(self.route, status, took);
         let outcome = Outcome {
@@ -215,6 +220,8 @@ impl FileResponse {
             status,
             bytes: bytes as u64,
             took,
+            end,
+            waits: Waits::default(),
         };
         gateway.log(self.client, &self.request.headers(), outcome);
     }

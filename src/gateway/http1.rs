@@ -16,6 +16,7 @@ use pingora::protocols::http::ServerSession;
 use super::access::{Client, Outcome};
 use super::connection::ClientConnection;
 use super::direct::{Ended, Exchange, Plan};
+use super::ending::{End, Stopwatch, Waits};
 use super::fast_path::{self, Batch};
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
@@ -184,7 +185,7 @@ impl Http1 {
                         None => return,
                     },
                     // The client sees that the response is not complete.
-                    Ended::Cut | Ended::Last | Ended::Failed(..) => {
+                    Ended::Cut(_) | Ended::Last | Ended::Failed(_) => {
                         return self.connection.close_lingering().await;
                     }
                 },
@@ -318,11 +319,12 @@ impl Http1 {
             ..
         } = self;
         if !batch.is_empty()
-            && batch
+            && let Err(error) = batch
                 .write(connection, &handler.gateway, Route::FastPath, since)
                 .await
-                .is_err()
         {
+            let end = End::of_client(&error);
+            handler.gateway.metrics.ended(end.as_str());
             return Next::Closed;
         }
         next
@@ -417,6 +419,8 @@ impl Http1 {
                 status: response.response().status,
                 bytes: response.response().body_bytes(content) as u64,
                 took: since.elapsed(),
+                end: End::Complete,
+                waits: Waits::default(),
             };
             gateway.log(client, &head.headers, outcome);
             at = end;
@@ -438,6 +442,7 @@ impl Http1 {
     /// Passes the request at the front of the inbox on, without pingora.
     async fn direct(&mut self, request: Request, plan: &Plan, since: Instant) -> Ended {
         let (mut status, mut is_answered) = (0, false);
+        let mut stopwatch = Stopwatch::start(since);
         let gateway = &self.handler.gateway;
         let exchange = Exchange {
             gateway,
@@ -451,15 +456,18 @@ impl Http1 {
             status: &mut status,
             is_answered: &mut is_answered,
             sent: 0,
+            stopwatch: &mut stopwatch,
         };
         let ended = match panics::caught(exchange.run(since)).await {
             Ok(ended) => ended,
-            Err(_panic) if is_answered => Ended::Cut,
-            Err(_panic) => Ended::Failed(500, GATEWAY_FAILED),
+            Err(_panic) if is_answered => Ended::Cut(End::Failed),
+            Err(_panic) => Ended::Failed(End::Failed),
         };
         match ended {
             Ended::Whole => self.inbox.advance(request.length()),
-            Ended::Failed(status, detail) => {
+            Ended::Failed(end) => {
+                let failed = Instant::now();
+                let (status, detail) = end.answer();
                 let ready = MaybeCached::Built(Problem::new(status, detail).response());
                 let content = plan.answers();
                 let now = gateway.clock.now();
@@ -474,10 +482,12 @@ impl Http1 {
                     status,
                     bytes: ready.response().body_bytes(content) as u64,
                     took: since.elapsed(),
+                    end,
+                    waits: stopwatch.stop(failed),
                 };
                 plan.log(gateway, &self.inbox, outcome);
             }
-            Ended::Last | Ended::Cut | Ended::Proxy => {}
+            Ended::Last | Ended::Cut(_) | Ended::Proxy => {}
         }
         ended
     }
@@ -604,6 +614,8 @@ impl Http1 {
             status: 429,
             bytes: ready.response().body_bytes(content) as u64,
             took: since.elapsed(),
+            end: End::RateLimit,
+            waits: Waits::default(),
         };
         gateway.log(client, &request, outcome);
         let written = self
@@ -638,6 +650,8 @@ impl Http1 {
             status: rejection.status,
             bytes: ready.response().body_bytes(content) as u64,
             took: since.elapsed(),
+            end: End::of_rejection(&rejection),
+            waits: Waits::default(),
         };
         gateway.log(self.connection.info().client(), &request, outcome);
         if written.is_ok() {

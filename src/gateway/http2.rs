@@ -41,6 +41,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::access::Outcome;
 use super::connection::{ClientConnection, ConnectionInfo, Cork};
+use super::ending::{End, Waits};
 use super::fast_path;
 use super::handler::ConnectionHandler;
 use super::head;
@@ -336,6 +337,11 @@ impl Http2 {
             status: response.status,
             bytes: length as u64,
             took,
+            end: match route {
+                Route::Rejected => End::of_status(response.status),
+                _ => End::Complete,
+            },
+            waits: Waits::default(),
         };
         let client = self.client(&session);
         gateway.log(client, &logged(session.req_header()), outcome);
@@ -415,6 +421,8 @@ async fn fail(gateway: &Gateway, mut stream: Http2Stream, client: access::Client
         status: 500,
         bytes: length as u64,
         took,
+        end: End::Failed,
+        waits: Waits::default(),
     };
     gateway.log(client, &logged(stream.req_header()), outcome);
     stream.discard_body(gateway).await;

@@ -22,6 +22,7 @@
 //! | responses without pingora | `fast_path` |
 //! | simple requests to a site's own HTTP/1.1 server, without pingora's proxy | `direct` |
 //! | connections to upstreams | `upstream` |
+//! | how a request ended, and how long it waited for an upstream | [`ending`] |
 //! | the timer of an HTTP/1.1 connection | `timers` |
 //! | one HTTP/1.1 request as a stream for pingora | `single_request` |
 //! | one HTTP/2 request as a session for pingora | `http2_stream` |
@@ -61,6 +62,7 @@ pub mod chunked;
 pub mod clients;
 mod direct;
 pub mod drain;
+pub mod ending;
 mod fast_path;
 mod file_response;
 pub mod forward;
@@ -107,6 +109,7 @@ use crate::telemetry::Metrics;
 use access::{Access, Client, Line, Outcome};
 use clients::Clients;
 use drain::Drain;
+use ending::{End, Waits};
 use forward::TrustedPeers;
 use memory::Pressure;
 use open::OpenConnections;
@@ -150,10 +153,19 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Counts the response to a request for its client, and writes the access line, if there is
-    /// an access log.
+    /// Counts how a request ended and what its client has got, and writes the access line, if
+    /// there is an access log.
     fn log(&self, client: Client, request: &RequestHeaders<'_>, outcome: Outcome) {
         self.clients.response(client.counted, &outcome);
+        if outcome.end != End::Complete {
+            self.metrics.ended(outcome.end.as_str());
+        }
+        if let Some(connect) = outcome.waits.connect {
+            let Waits {
+                first_byte, body, ..
+            } = outcome.waits;
+            self.metrics.waited([Some(connect), first_byte, body]);
+        }
         if self.access.is_on() {
             self.access.log(&Line {
                 time: self.clock.now(),

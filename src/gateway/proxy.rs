@@ -30,10 +30,12 @@ use async_trait::async_trait;
 use http::{Version, header};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::prelude::{Error, HttpPeer, Result};
+use pingora::protocols::Digest;
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
 use pingora::{ErrorSource, ErrorType, OrErr as _};
 
 use super::access::{self, Outcome};
+use super::ending::{self, End, Stopwatch};
 use super::file_response::{FileResponse, Logged};
 use super::forward::{self, Client};
 use super::http2_stream::is_event_stream;
@@ -43,8 +45,8 @@ use super::respond;
 use super::route::{self, Target};
 use super::silence::SILENT;
 use super::single_request::SingleRequestStream;
-use super::upstream::{PRIVATE_UPSTREAM, TOO_LATE};
-use super::{GATEWAY_FAILED, Gateway, admin, mcp, upstream};
+use super::upstream::PRIVATE_UPSTREAM;
+use super::{Gateway, admin, mcp, upstream};
 use crate::index::Served;
 use crate::origin::{self, UnresolvedUpstream};
 use crate::response::{Problem, Response};
@@ -75,6 +77,10 @@ pub(super) struct RequestCtx {
     retries: usize,
     /// Whether the response is sent after pingora has finished, and logged then.
     is_handed_over: bool,
+    /// Runs since the upstream was first chosen.
+    stopwatch: Option<Stopwatch>,
+    /// How the request ended, if not with a complete response.
+    end: Option<End>,
 }
 
 // === impl Proxy ===
@@ -122,10 +128,6 @@ impl Proxy {
         });
         made.await
             .unwrap_or_else(|| Problem::new(500, "this page cannot be made").response())
-    }
-
-    fn count_failure(&self, error: &Error) {
-        upstream::count_failure(&self.gateway.metrics, error);
     }
 
     async fn respond(&self, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
@@ -386,6 +388,8 @@ impl ProxyHttp for Proxy {
             served: None,
             retries: 0,
             is_handed_over: false,
+            stopwatch: None,
+            end: None,
         }
     }
 
@@ -404,6 +408,8 @@ impl ProxyHttp for Proxy {
         _session: &mut Session,
         ctx: &mut RequestCtx,
     ) -> Result<Box<HttpPeer>> {
+        ctx.stopwatch
+            .get_or_insert_with(|| Stopwatch::start(Instant::now()));
         guarded(self.choose_peer(ctx)).await
     }
 
@@ -420,9 +426,29 @@ impl ProxyHttp for Proxy {
         &self,
         session: &mut Session,
         response: &mut ResponseHeader,
-        _ctx: &mut RequestCtx,
+        ctx: &mut RequestCtx,
     ) -> Result<()> {
+        let is_final = !response.status.is_informational()
+            || response.status == http::StatusCode::SWITCHING_PROTOCOLS;
+        if let Some(stopwatch) = ctx.stopwatch.as_mut().filter(|_| is_final) {
+            stopwatch.answered();
+        }
         guarded(self.write_response(session, response)).await
+    }
+
+    async fn connected_to_upstream(
+        &self,
+        _session: &mut Session,
+        _is_reused: bool,
+        _peer: &HttpPeer,
+        _fd: std::os::unix::io::RawFd,
+        _digest: Option<&Digest>,
+        ctx: &mut RequestCtx,
+    ) -> Result<()> {
+        if let Some(stopwatch) = &mut ctx.stopwatch {
+            stopwatch.connected();
+        }
+        Ok(())
     }
 
     fn fail_to_connect(
@@ -432,7 +458,7 @@ impl ProxyHttp for Proxy {
         ctx: &mut RequestCtx,
         mut error: Box<Error>,
     ) -> Box<Error> {
-        self.count_failure(&error);
+        upstream::count(&self.gateway.metrics, End::of_upstream_error(&error, false));
         ctx.retries += 1;
         let may_pass = upstream::may_pass(&error);
         error.set_retry(may_pass && ctx.retries <= self.gateway.upstream.retries_max);
@@ -443,39 +469,45 @@ impl ProxyHttp for Proxy {
         &self,
         session: &mut Session,
         error: &Error,
-        _ctx: &mut RequestCtx,
+        ctx: &mut RequestCtx,
     ) -> FailToProxy {
+        let is_answered = ctx.stopwatch.is_some_and(|it| it.is_answered());
         let fault = single_request_of(session).and_then(SingleRequestStream::fault);
-        let (status, detail) = match (fault, error.etype(), error.esource()) {
+        let end = match (fault, error.etype(), error.esource()) {
             (Some(408), ..) | (None, ErrorType::ReadTimedout, ErrorSource::Downstream) => {
-                (408, "the request body arrived too slowly")
+                End::BodyTimeout
             }
-            (Some(504), ..) => (504, TOO_LATE),
-            (None, kind, _) if *kind == SILENT => (504, TOO_LATE),
-            (Some(status), ..) => (status, "the request body is malformed"),
-            (None, ErrorType::HTTPStatus(status), _) => {
-                (*status, "the request cannot be forwarded")
-            }
-            // The client has closed the connection.
+            (Some(504), ..) => End::silent(is_answered),
+            (None, kind, _) if *kind == SILENT => End::silent(is_answered),
+            (Some(_), ..) | (None, ErrorType::HTTPStatus(_), _) => End::RequestInvalid,
+            // The client has closed the connection, or is too slow.
             (
                 None,
-                ErrorType::WriteError | ErrorType::ReadError | ErrorType::ConnectionClosed,
+                ErrorType::WriteError
+                | ErrorType::WriteTimedout
+                | ErrorType::ReadError
+                | ErrorType::ConnectionClosed,
                 ErrorSource::Downstream,
-            ) => (0, ""),
-            (None, _, ErrorSource::Downstream) => (400, "the request cannot be read"),
-            (None, _, ErrorSource::Upstream) if upstream::is_timeout(error) => (504, TOO_LATE),
-            (None, _, ErrorSource::Upstream) => (502, upstream::FAILED),
-            (None, ..) => (500, GATEWAY_FAILED),
+            ) => End::of_client_error(error),
+            (None, _, ErrorSource::Downstream) => End::RequestInvalid,
+            (None, _, ErrorSource::Upstream) => End::of_upstream_error(error, is_answered),
+            (None, ..) => End::Failed,
         };
-        let is_silent = fault == Some(504) || *error.etype() == SILENT;
-        if is_silent || error.esource() == &ErrorSource::Upstream && fault.is_none() {
-            match is_silent {
-                true => upstream::count(&self.gateway.metrics, "timeout"),
-                false => self.count_failure(error),
+        ctx.end = Some(end);
+        let (mut status, mut detail) = end.answer();
+        match (fault, error.etype()) {
+            (Some(400..=499), _) => {}
+            (None, ErrorType::HTTPStatus(sent)) => {
+                (status, detail) = (*sent, "the request cannot be forwarded");
             }
+            _ if end == End::RequestInvalid => detail = "the request cannot be read",
+            _ => {}
+        }
+        if end.upstream_failure().is_some() {
+            upstream::count(&self.gateway.metrics, end);
             log::debug!(target: "origin", "{error}");
         }
-        if status == 500 {
+        if end == End::Failed {
             log::error!(target: "gateway", "{error}");
         }
         // A final response may follow an interim one.
@@ -506,7 +538,7 @@ impl ProxyHttp for Proxy {
         true
     }
 
-    async fn logging(&self, session: &mut Session, _error: Option<&Error>, ctx: &mut RequestCtx) {
+    async fn logging(&self, session: &mut Session, error: Option<&Error>, ctx: &mut RequestCtx) {
         #[cfg(test)]
         panic_in(session, "logging");
         if ctx.is_handed_over {
@@ -516,13 +548,24 @@ impl ProxyHttp for Proxy {
         let status = session
             .response_written()
             .map_or(0, |response| response.status.as_u16());
-        let took: Duration = ctx.since.elapsed();
+        let now = Instant::now();
+        let took: Duration = now - ctx.since;
         gateway.metrics.answered(ctx.route, status, took);
+        // An error that no phase was told of is the client's: its connection has ended.
+        let end = match (ctx.end, error) {
+            (Some(end), _) => end,
+            (None, Some(error)) if ending::is_of_client(error) => End::of_client_error(error),
+            (None, Some(_)) => End::Failed,
+            (None, None) => End::Complete,
+        };
+        let stopwatch = ctx.stopwatch.map(|stopwatch| stopwatch.stop(now));
         let outcome = Outcome {
             route: ctx.route,
             status,
             bytes: session.body_bytes_sent() as u64,
             took,
+            end,
+            waits: stopwatch.unwrap_or_default(),
         };
         let client = self.client_of(session);
         gateway.log(client, &logged(session.req_header()), outcome);

@@ -6,6 +6,7 @@ use pingora::protocols::{ALPN, TcpKeepalive};
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType};
 
+use super::ending::End;
 use super::limits::UpstreamLimits;
 use crate::site::{Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::Metrics;
@@ -59,32 +60,9 @@ pub(super) fn may_pass(error: &Error) -> bool {
     )
 }
 
-/// Returns whether an error is a timeout.
-pub(super) fn is_timeout(error: &Error) -> bool {
-    matches!(
-        error.etype(),
-        ErrorType::ConnectTimedout
-            | ErrorType::ReadTimedout
-            | ErrorType::WriteTimedout
-            | ErrorType::TLSHandshakeTimedout
-    )
-}
-
-/// Counts a failure of an upstream.
-pub(super) fn count_failure(metrics: &Metrics, error: &Error) {
-    let kind = match error.etype() {
-        _ if is_timeout(error) => "timeout",
-        ErrorType::ConnectError | ErrorType::ConnectRefused | ErrorType::ConnectNoRoute => {
-            "connect"
-        }
-        ErrorType::TLSHandshakeFailure | ErrorType::InvalidCert => "tls",
-        kind if *kind == PRIVATE_UPSTREAM => "private",
-        _ => "protocol",
-    };
-    count(metrics, kind);
-}
-
-/// Counts a failure of a kind.
-pub(super) fn count(metrics: &Metrics, kind: &str) {
-    metrics.upstream_failures.with_label_values(&[kind]).inc();
+/// Counts a failure of an upstream, if the request has ended because of one.
+pub(super) fn count(metrics: &Metrics, end: End) {
+    if let Some(kind) = end.upstream_failure() {
+        metrics.upstream_failures.with_label_values(&[kind]).inc();
+    }
 }

@@ -27,6 +27,9 @@ const DURATION_BUCKETS: [f64; 14] = [
     30.0,
 ];
 
+/// What a request to an upstream waits for, one after the other.
+const WAITS: [&str; 3] = ["connect", "first_byte", "body"];
+
 /// The part that responded to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
@@ -70,6 +73,8 @@ pub struct Metrics {
     families: Families,
     requests: [[IntCounter; STATUSES.len() + 1]; Route::ALL.len()],
     durations: [Histogram; Route::ALL.len()],
+    waits: [Histogram; WAITS.len()],
+    ends: IntCounterVec,
     /// Client connections that are open.
     pub connections_open: IntGauge,
     /// Client connections accepted.
@@ -165,6 +170,12 @@ impl Metrics {
         )
         .buckets(DURATION_BUCKETS.to_vec());
         let durations = r.register(HistogramVec::new(options, &["route"]));
+        let options = HistogramOpts::new(
+            "gateway_upstream_wait_seconds",
+            "Time that a request to the server of a site waited, by what it waited for: connect (a connection), first_byte (the head of the response), body (the rest of it, until the client had it).",
+        )
+        .buckets(DURATION_BUCKETS.to_vec());
+        let waits = r.register(HistogramVec::new(options, &["for"]));
         let counter = |name, help| r.register(IntCounter::new(name, help));
         let gauge = |name, help| r.register(IntGauge::new(name, help));
         let time = |name, help| r.register(Gauge::new(name, help));
@@ -177,6 +188,12 @@ impl Metrics {
                 })
             }),
             durations: Route::ALL.map(|route| durations.with_label_values(&[route.as_str()])),
+            waits: WAITS.map(|wait| waits.with_label_values(&[wait])),
+            ends: by(
+                "gateway_requests_ended_total",
+                "Requests that ended otherwise than with a complete response of the site, by the word that `ended` has in the access log.",
+                "reason",
+            ),
             connections_open: gauge(
                 "gateway_connections_open",
                 "Client connections that are open.",
@@ -271,6 +288,21 @@ impl Metrics {
         let at = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
         self.requests[route as usize][at].inc();
         self.durations[route as usize].observe(took.as_secs_f64());
+    }
+
+    /// Counts a request that did not end with a complete response.
+    pub fn ended(&self, reason: &str) {
+        self.ends.with_label_values(&[reason]).inc();
+    }
+
+    /// Counts how long a request has waited for its upstream: for a connection, for the first
+    /// byte, for the rest. A wait that was not reached has no value.
+    pub fn waited(&self, waits: [Option<Duration>; 3]) {
+        for (histogram, wait) in self.waits.iter().zip(waits) {
+            if let Some(wait) = wait {
+                histogram.observe(wait.as_secs_f64());
+            }
+        }
     }
 
     /// Returns every family, in the order of their names.

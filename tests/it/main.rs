@@ -13,6 +13,7 @@
 //! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
 //! | `drain` | a gateway that stops finishes every request that it has begun |
 //! | `durability` | an acknowledged update survives a kill at any moment |
+//! | `endings` | each access line says how its request ended and what it waited for |
 //! | `full` | an acknowledged update survives a full disk |
 //! | `generated` | the generated skill of a site whose authors wrote none |
 //! | `git` | repositories over every transport, and rejected repositories |
@@ -71,6 +72,7 @@ mod direct;
 mod discovery;
 mod drain;
 mod durability;
+mod endings;
 mod full;
 mod generated;
 mod git;

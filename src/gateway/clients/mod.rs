@@ -449,6 +449,7 @@ impl Address {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gateway::ending::{End, Waits};
 
     fn clients(limits: ClientLimits) -> Arc<Clients> {
         let trusted = TrustedPeers::new(vec!["10.0.0.0/8".parse().unwrap()]);
@@ -461,6 +462,8 @@ mod tests {
 
     fn outcome(route: Route, status: u16, bytes: u64) -> Outcome {
         Outcome {
+            end: End::Complete,
+            waits: Waits::default(),
             route,
             status,
             bytes,

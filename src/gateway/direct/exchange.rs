@@ -23,10 +23,10 @@ use super::{Direct, Plan};
 use crate::gateway::access::Outcome;
 use crate::gateway::body_rate::BodyRate;
 use crate::gateway::connection::ClientConnection;
+use crate::gateway::ending::{End, Stopwatch};
 use crate::gateway::single_request::{INBOX_BYTES_MAX, READ_BYTES, poll_read_into};
 use crate::gateway::timers::Timers;
 use crate::gateway::{Gateway, fast_path, upstream};
-use crate::origin::UnresolvedUpstream;
 use crate::response::Connection;
 use crate::telemetry::Route;
 
@@ -36,10 +36,6 @@ const FIRST_READ_BYTES: usize = 16 << 10;
 const PIECE_BYTES: usize = 32 << 10;
 /// A head up to this length is parsed each time when more of it has arrived.
 const SHORT_HEAD_BYTES: usize = 8 << 10;
-/// The error detail for a client that sends less content than it announced.
-const INCOMPLETE: &str = "the request body is malformed";
-/// The error detail for a client that sends its content too slowly.
-const TOO_SLOW: &str = "the request body arrived too slowly";
 
 /// The parts of a connection that an exchange works with.
 pub(in crate::gateway) struct Exchange<'c> {
@@ -59,6 +55,7 @@ pub(in crate::gateway) struct Exchange<'c> {
     pub(in crate::gateway) is_answered: &'c mut bool,
     /// How many bytes of content the client has got.
     pub(in crate::gateway) sent: u64,
+    pub(in crate::gateway) stopwatch: &'c mut Stopwatch,
 }
 
 /// How an exchange ended.
@@ -68,10 +65,10 @@ pub(in crate::gateway) enum Ended {
     Whole,
     /// The response is the last of the client's connection.
     Last,
-    /// Nothing was sent to the client: it gets this status and the reason.
-    Failed(u16, &'static str),
+    /// Nothing was sent to the client: it gets [`End::answer`].
+    Failed(End),
     /// The client has gone, or sees that the response is cut.
-    Cut,
+    Cut(End),
     /// Nothing was sent to anybody: the proxy path has to forward the request.
     Proxy,
 }
@@ -98,22 +95,29 @@ impl Exchange<'_> {
     /// Runs the exchange, counts it and logs it.
     pub(in crate::gateway) async fn run(mut self, since: Instant) -> Ended {
         let ended = self.exchange().await;
-        if !matches!(ended, Ended::Failed(..) | Ended::Proxy) {
-            self.log(*self.status, self.sent, since);
+        match ended {
+            Ended::Whole | Ended::Last => self.log(End::Complete, since),
+            Ended::Cut(end) => self.log(end, since),
+            // The caller responds, and logs its response.
+            Ended::Failed(_) | Ended::Proxy => {}
         }
         ended
     }
 
     /// Counts the response and writes its access line.
-    fn log(&self, status: u16, bytes: u64, since: Instant) {
-        let took = since.elapsed();
+    fn log(&self, end: End, since: Instant) {
+        let now = Instant::now();
+        let took = now - since;
         let outcome = Outcome {
             route: Route::Origin,
-            status,
-            bytes,
+            status: *self.status,
+            bytes: self.sent,
             took,
+            end,
+            waits: self.stopwatch.stop(now),
         };
-        self.gateway.metrics.answered(Route::Origin, status, took);
+        let metrics = &self.gateway.metrics;
+        metrics.answered(Route::Origin, *self.status, took);
         self.plan.log(self.gateway, self.inbox, outcome);
     }
 
@@ -124,6 +128,7 @@ impl Exchange<'_> {
             }
             let content = self.inbox.get(self.plan.content.clone());
             self.request.extend_from_slice(content.unwrap_or_default());
+            *self.stopwatch = Stopwatch::start(Instant::now());
         }
         let mut may_reuse = true;
         let (mut link, address, head) = loop {
@@ -140,7 +145,7 @@ impl Exchange<'_> {
                 {
                     may_reuse = false;
                 }
-                Err(Unanswered::Stale { .. }) => return self.failed("protocol", None),
+                Err(Unanswered::Stale { .. }) => return self.failed(End::UpstreamClosed, None),
             }
         };
         let ended = self.forward(&mut link, &head).await;
@@ -167,11 +172,15 @@ impl Exchange<'_> {
         std::future::poll_fn(|cx| {
             while inbox.len() < end {
                 match poll_read_into(connection, inbox, READ_BYTES, cx) {
-                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(Ended::Failed(400, INCOMPLETE))),
+                    Poll::Ready(Ok(0)) => {
+                        return Poll::Ready(Err(Ended::Failed(End::RequestInvalid)));
+                    }
                     Poll::Ready(Ok(read)) => rate.add(read),
-                    Poll::Ready(Err(_broken)) => return Poll::Ready(Err(Ended::Cut)),
+                    Poll::Ready(Err(_broken)) => {
+                        return Poll::Ready(Err(Ended::Cut(End::ClientClosed)));
+                    }
                     Poll::Pending if rate.poll_too_slow(cx) => {
-                        return Poll::Ready(Err(Ended::Failed(408, TOO_SLOW)));
+                        return Poll::Ready(Err(Ended::Failed(End::BodyTimeout)));
                     }
                     Poll::Pending => return Poll::Pending,
                 }
@@ -193,19 +202,15 @@ impl Exchange<'_> {
                 .resolver
                 .resolve(&upstream.host, upstream.port)
                 .await;
-            let address = resolved.map_err(|error| {
-                let kind = match error {
-                    UnresolvedUpstream::Private(..) => "private",
-                    _ => "connect",
-                };
-                self.failed(kind, Some(&error))
-            })?;
+            let address =
+                resolved.map_err(|error| self.failed(End::of_unresolved(&error), Some(&error)))?;
             let site = &self.plan.served.site;
             if may_reuse
                 && failures == 0
                 && let Some(link) = direct.pool.take(site, address)
             {
                 direct.reused.inc();
+                self.stopwatch.connected();
                 return Ok((link, address, true));
             }
             let peer = upstream::peer(upstream, address, &gateway.upstream);
@@ -216,18 +221,15 @@ impl Exchange<'_> {
                 }
                 Ok(stream) => {
                     direct.opened.inc();
+                    self.stopwatch.connected();
                     return Ok((Link::new(stream), address, false));
                 }
                 Err(error) => error,
             };
-            upstream::count_failure(&gateway.metrics, &error);
-            log::debug!(target: "origin", "{error}");
             failures += 1;
+            let failed = self.failed(End::of_upstream_error(&error, false), Some(&error));
             if !upstream::may_pass(&error) || failures > gateway.upstream.retries_max {
-                return Err(match upstream::is_timeout(&error) {
-                    true => Ended::Failed(504, upstream::TOO_LATE),
-                    false => Ended::Failed(502, upstream::FAILED),
-                });
+                return Err(failed);
             }
         }
     }
@@ -253,11 +255,16 @@ impl Exchange<'_> {
                         parsed = 0;
                         continue;
                     }
-                    Ok(Some(head)) => return Ok(head),
+                    Ok(Some(head)) => {
+                        self.stopwatch.answered();
+                        return Ok(head);
+                    }
                     Ok(None) => {}
                     Err(_malformed) => {
                         let why = "the head of the response is malformed";
-                        return Err(Unanswered::Ended(self.failed("protocol", Some(&why))));
+                        return Err(Unanswered::Ended(
+                            self.failed(End::UpstreamInvalid, Some(&why)),
+                        ));
                     }
                 }
             }
@@ -271,10 +278,17 @@ impl Exchange<'_> {
                 }
                 Waited::Upstream(ended) => {
                     let why = format_args!("{ended:?}");
-                    return Err(Unanswered::Ended(self.failed("protocol", Some(&why))));
+                    return Err(Unanswered::Ended(
+                        self.failed(End::UpstreamClosed, Some(&why)),
+                    ));
                 }
-                Waited::Late => return Err(Unanswered::Ended(self.late())),
-                Waited::Gone => return Err(Unanswered::Ended(Ended::Cut)),
+                Waited::Late => {
+                    let late = self.failed(End::FirstByteTimeout, None);
+                    return Err(Unanswered::Ended(late));
+                }
+                Waited::Gone => {
+                    return Err(Unanswered::Ended(Ended::Cut(End::ClientClosed)));
+                }
             }
         }
     }
@@ -317,15 +331,15 @@ impl Exchange<'_> {
         match waited {
             Waited::Upstream(Ok(_)) => Ok(()),
             Waited::Upstream(Err(_broken)) => Err(Unanswered::Stale { is_sent }),
-            Waited::Late => Err(Unanswered::Ended(self.late())),
-            Waited::Gone => Err(Unanswered::Ended(Ended::Cut)),
+            Waited::Late => Err(Unanswered::Ended(self.failed(End::SendTimeout, None))),
+            Waited::Gone => Err(Unanswered::Ended(Ended::Cut(End::ClientClosed))),
         }
     }
 
     /// Forwards an interim response, and removes it from what was read.
     async fn interim(&mut self, link: &mut Link, head: &response::Head) -> Result<(), Unanswered> {
         let written = self.write(&mut [IoSlice::new(&link.head)]).await;
-        written.map_err(|_gone| Unanswered::Ended(Ended::Cut))?;
+        written.map_err(|gone| Unanswered::Ended(Ended::Cut(End::of_client(&gone))))?;
         link.head.clear();
         link.read.advance(head.length);
         Ok(())
@@ -345,14 +359,14 @@ impl Exchange<'_> {
                 // The client sees that the response is cut, however its bytes have arrived.
                 let _gone = self.write_piece(link, 0, false, false).await;
                 *self.status = head.status;
-                return self.cut("protocol");
+                return self.cut(End::UpstreamInvalid);
             };
             let is_done = content.is_done() || has_ended;
-            if let Err(_gone) = self
+            if let Err(gone) = self
                 .write_piece(link, taken, content.is_chunked(), is_done)
                 .await
             {
-                return Ended::Cut;
+                return Ended::Cut(End::of_client(&gone));
             }
             *self.status = head.status;
             self.sent += taken as u64;
@@ -362,10 +376,10 @@ impl Exchange<'_> {
             }
             match self.read(link, PIECE_BYTES, limit).await {
                 Waited::Upstream(Ok(0)) if content.may_end() => has_ended = true,
-                Waited::Upstream(Ok(0) | Err(_)) => return self.cut("protocol"),
+                Waited::Upstream(Ok(0) | Err(_)) => return self.cut(End::UpstreamClosed),
                 Waited::Upstream(Ok(_)) => {}
-                Waited::Late => return self.cut("timeout"),
-                Waited::Gone => return Ended::Cut,
+                Waited::Late => return self.cut(End::ReadTimeout),
+                Waited::Gone => return Ended::Cut(End::ClientClosed),
             }
         }
         match self.plan.after {
@@ -413,7 +427,8 @@ impl Exchange<'_> {
 
     /// Reads from the upstream.
     async fn read(&mut self, link: &mut Link, bytes: usize, limit: Duration) -> Waited {
-        let deadline = Instant::now() + limit;
+        // Content that has arrived already needs no clock.
+        let mut deadline = None;
         if link.read.is_empty() {
             link.read.clear();
         }
@@ -422,7 +437,10 @@ impl Exchange<'_> {
             let stream = Pin::new(&mut link.stream);
             match poll_read_buf(stream, cx, &mut link.read) {
                 Poll::Ready(read) => Poll::Ready(Waited::Upstream(read)),
-                Poll::Pending => self.poll_meanwhile(deadline, cx),
+                Poll::Pending => {
+                    let deadline = *deadline.get_or_insert_with(|| Instant::now() + limit);
+                    self.poll_meanwhile(deadline, cx)
+                }
             }
         })
         .await
@@ -463,24 +481,17 @@ impl Exchange<'_> {
     }
 
     /// Counts a failure before the final response.
-    fn failed(&self, kind: &str, why: Option<&dyn fmt::Display>) -> Ended {
-        upstream::count(&self.gateway.metrics, kind);
+    fn failed(&self, end: End, why: Option<&dyn fmt::Display>) -> Ended {
+        upstream::count(&self.gateway.metrics, end);
         if let Some(why) = why {
             log::debug!(target: "origin", "{why}");
         }
-        match kind {
-            "timeout" => Ended::Failed(504, upstream::TOO_LATE),
-            _ => Ended::Failed(502, upstream::FAILED),
-        }
-    }
-
-    fn late(&self) -> Ended {
-        self.failed("timeout", None)
+        Ended::Failed(end)
     }
 
     /// Counts a failure within the response.
-    fn cut(&self, kind: &str) -> Ended {
-        upstream::count(&self.gateway.metrics, kind);
-        Ended::Cut
+    fn cut(&self, end: End) -> Ended {
+        upstream::count(&self.gateway.metrics, end);
+        Ended::Cut(end)
     }
 }
