@@ -1,7 +1,7 @@
 //! HTTP/2: the fast path and the proxy path for each stream.
 //!
-//! We accept the streams ourselves, so the loop can respond to a discovery request at once:
-//! without a task, an await or pingora. A cork holds back the responses to streams that arrived
+//! We accept the streams ourselves, so the loop can respond to a discovery request, or to a message
+//! to an MCP server that has wholly arrived, at once: without a task, an await or pingora. A cork holds back the responses to streams that arrived
 //! together, so that they leave in one write. Every other stream becomes a task on the proxy
 //! path. The loop limits
 //!
@@ -21,6 +21,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +33,7 @@ use h2::server::{Builder, Connection};
 use h2::{Reason, SendStream};
 use http::{Version, header};
 use pingora::apps::HttpServerApp as _;
-use pingora::http::ResponseHeader;
+use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::Digest;
 use pingora::protocols::http::ServerSession;
 use tokio::time::Instant;
@@ -46,6 +47,7 @@ use super::fast_path;
 use super::handler::ConnectionHandler;
 use super::head;
 use super::http2_stream::Http2Stream;
+use super::mcp;
 use super::open::{Activity, Busy};
 use super::pace::Pace;
 use super::request::{logged, with_headers};
@@ -58,8 +60,7 @@ use crate::telemetry::{Route, panics};
 /// Fields that only the proxy path reads, as over HTTP/1.1.
 ///
 /// `Host` is one of them, because a request may have it beside `:authority`.
-const PROXY_PATH_FIELDS: [header::HeaderName; 6] = [
-    header::CONTENT_LENGTH,
+const PROXY_PATH_FIELDS: [header::HeaderName; 5] = [
     header::TE,
     header::TRAILER,
     header::EXPECT,
@@ -268,6 +269,11 @@ impl Http2 {
         if let Some(found) = find(gateway, &stream) {
             return self.respond(stream, found.response(), Route::FastPath);
         }
+        let client = self.client(&stream);
+        if let Some(found) = find_answer(gateway, &mut stream, client.counted) {
+            stream.drop_early_body();
+            return self.respond(stream, found.response(), Route::FastPath);
+        }
         let held = HeldHead::new(&self.heads, stream.head_bytes());
         if held.is_over(limits.stream_heads_bytes_max) {
             gateway.metrics.stream_faults.inc();
@@ -275,7 +281,6 @@ impl Http2 {
             return;
         }
         let held = (held, self.open.token(), self.activity.begin());
-        let client = self.client(&stream);
         proxy(&self.handler, stream, client, held);
     }
 
@@ -472,18 +477,44 @@ impl Drop for HeldHead {
 /// Finds the response if the fast path can handle the request.
 fn find(gateway: &Gateway, session: &Http2Stream) -> Option<MaybeCached> {
     let request = session.req_header();
-    let needs_proxy_path = || {
-        PROXY_PATH_FIELDS
-            .iter()
-            .any(|name| request.headers.contains_key(name))
-    };
-    if !gateway.fast_path || !session.is_body_done() || needs_proxy_path() {
+    let has_length = request.headers.contains_key(header::CONTENT_LENGTH);
+    if !session.is_body_done() || has_length {
         return None;
     }
-    let Ok(Cow::Borrowed(host)) = site::normalise(request.uri.authority()?.as_str()) else {
-        return None;
-    };
+    let host = fast_path_host(gateway, request)?;
     with_headers(request, |headers| fast_path::find(gateway, headers, host))
+}
+
+/// Finds the answer to a message to an MCP server, if the fast path can give it and the whole
+/// message has arrived.
+fn find_answer(gateway: &Gateway, stream: &mut Http2Stream, client: IpAddr) -> Option<MaybeCached> {
+    let request = stream.req_header();
+    let length = request.headers.get(header::CONTENT_LENGTH)?;
+    let length: u64 = length.to_str().ok()?.trim().parse().ok()?;
+    let host = fast_path_host(gateway, request)?;
+    let is_message = (1..=mcp::FAST_BODY_BYTES_MAX).contains(&length)
+        && with_headers(request, |headers| mcp::is_message(gateway, headers, host));
+    if !is_message {
+        return None;
+    }
+    let body = stream.whole_body(usize::try_from(length).ok()?)?;
+    let request = stream.req_header();
+    let host = fast_path_host(gateway, request)?;
+    with_headers(request, |headers| {
+        mcp::find(gateway, headers, host, &body, client)
+    })
+}
+
+/// Returns the host of a request that the fast path may handle, in its normal form.
+fn fast_path_host<'r>(gateway: &Gateway, request: &'r RequestHeader) -> Option<&'r str> {
+    let mut needing_proxy_path = PROXY_PATH_FIELDS.iter();
+    if !gateway.fast_path || needing_proxy_path.any(|name| request.headers.contains_key(name)) {
+        return None;
+    }
+    match site::normalise(request.uri.authority()?.as_str()) {
+        Ok(Cow::Borrowed(host)) => Some(host),
+        _ => None,
+    }
 }
 
 /// Sends a body, or a piece of it, as the client's window opens, and resets the stream of a client

@@ -13,11 +13,11 @@
 //! §8.2.2 (fields that HTTP/2 does not have); RFC 9110 §15.2 (interim responses).
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::header::{self, HeaderName};
@@ -63,6 +63,8 @@ type Messages = Box<dyn futures_core::Stream<Item = Result<Bytes>> + Unpin + Sen
 pub(super) struct Http2Stream {
     header: RequestHeader,
     body: RecvStream,
+    /// The part of the body that was read before the path was chosen.
+    early: Option<Bytes>,
     respond: SendResponse<Bytes>,
     /// Set once the response header is sent.
     writer: Option<SendStream<Bytes>>,
@@ -98,6 +100,7 @@ impl Http2Stream {
         Self {
             header: header.into(),
             body,
+            early: None,
             respond,
             writer: None,
             is_ended: false,
@@ -120,7 +123,40 @@ impl Http2Stream {
 
     /// Returns whether the request body has ended.
     pub(super) fn is_body_done(&self) -> bool {
-        self.body.is_end_stream()
+        self.early.is_none() && self.body.is_end_stream()
+    }
+
+    /// Reads what has arrived of the body, without waiting. Returns the body if that is all of it,
+    /// and has this length. It stays there until [`Self::drop_early_body`] drops it.
+    ///
+    /// The connection has read its socket until there was nothing more before it gave this stream,
+    /// so a body that came with its head is here.
+    pub(super) fn whole_body(&mut self, length: usize) -> Option<Bytes> {
+        // Another task waits for the rest, with a waker of its own.
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut read = BytesMut::new();
+        while let Poll::Ready(Some(Ok(data))) = self.body.poll_data(&mut cx) {
+            read.extend_from_slice(&data);
+        }
+        if read.is_empty() {
+            return None;
+        }
+        let read = read.freeze();
+        self.early = Some(read.clone());
+        (self.body.is_end_stream() && read.len() == length).then_some(read)
+    }
+
+    /// Drops the body that [`Self::whole_body`] has read, after it was used.
+    pub(super) fn drop_early_body(&mut self) {
+        if let Some(read) = self.early.take() {
+            self.release(read.len());
+        }
+    }
+
+    /// Lets the client send as many bytes again.
+    fn release(&mut self, length: usize) {
+        // Fails if the stream was reset; the next read says so.
+        let _reset = self.body.flow_control().release_capacity(length);
     }
 
     pub(super) fn write_response_header(
@@ -220,7 +256,11 @@ fn without_connection_fields(header: &mut ResponseHeader) -> Response<()> {
 
 impl StreamSession {
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>>> {
-        let data = match self.stream.body.poll_data(cx) {
+        let arrived = match self.stream.early.take() {
+            Some(early) => Poll::Ready(Some(Ok(early))),
+            None => self.stream.body.poll_data(cx),
+        };
+        let data = match arrived {
             Poll::Pending if self.rate.poll_too_slow(cx) => {
                 let why = "the request body came too slowly";
                 let error = Error::explain(ErrorType::ReadTimedout, why);
@@ -239,8 +279,7 @@ impl StreamSession {
         if let Some(retry) = &mut self.retry {
             retry.write_to_buffer(&data);
         }
-        // Fails if the stream was reset; the next read says so.
-        let _reset = self.stream.body.flow_control().release_capacity(data.len());
+        self.stream.release(data.len());
         Poll::Ready(Ok(Some(data)))
     }
 

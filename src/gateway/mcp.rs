@@ -26,6 +26,15 @@ use crate::response::{Cors, MaybeCached, RequestHeaders, Response};
 /// The longest message that the fast path answers, in bytes.
 pub(super) const FAST_BODY_BYTES_MAX: u64 = 16 << 10;
 
+/// Returns whether [`find`] may have an answer to a request, before its content is read. `host` is
+/// the normal form of the host.
+pub(super) fn is_message(gateway: &Gateway, headers: &RequestHeaders<'_>, host: &str) -> bool {
+    let is_server = |served: &Arc<Served>| {
+        origin::find_mcp(&served.site, headers.path) == Some(McpPath::Server)
+    };
+    headers.method == "POST" && gateway.index.with(host, is_server) == Some(true)
+}
+
 /// Finds the answer to a message whose content was read with its head; `None` if the proxy path
 /// has to respond. `host` is the normal form of the host.
 ///
