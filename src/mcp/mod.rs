@@ -50,10 +50,8 @@ use crate::response::McpFields;
 use crate::search::{Found, Question};
 
 use message::{Id, Message};
-use version::Era;
-
 pub use server::{Server, Skill, SkillTexts};
-pub use version::{LATEST, REVISIONS};
+pub use version::{Era, LATEST, REVISIONS, negotiated};
 
 /// The longest message, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 << 10;
@@ -121,29 +119,66 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+/// The methods of a server: [`respond`] does everything else that the protocol wants.
+///
+/// A site has the methods that [`answer`] uses. The tests have a server with the tools that the
+/// official conformance suite calls.
+pub trait Methods {
+    /// Returns the `Implementation` of the server, as JSON.
+    fn information(&self) -> String;
+
+    /// Returns the result of a request.
+    ///
+    /// # Errors
+    ///
+    /// The [`Rejection`] to answer with.
+    fn result(&self, request: &Request<'_>) -> Result<Outcome, Rejection>;
+}
+
+/// A request that keeps the rules of its era.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'r> {
+    /// How the client and the server agree on a revision.
+    pub era: Era,
+    /// The method.
+    pub method: &'r str,
+    /// The parameters; empty if there are none.
+    pub params: &'r Map<String, Value>,
+}
+
 /// Why a request has no result.
 #[derive(Clone, Debug, PartialEq)]
-enum Rejection {
+pub enum Rejection {
     /// See [`ReadError::NotReady`].
     NotReady,
     /// A JSON-RPC error.
     Error {
+        /// The status of the HTTP response.
         status: u16,
+        /// The code of the error.
         code: i32,
+        /// A sentence for people.
         message: String,
+        /// More about it; its form depends on the code.
         data: Option<Value>,
     },
 }
 
 /// A result of a method, before it is an answer.
 #[derive(Clone, Debug, PartialEq)]
-enum Outcome {
+pub enum Outcome {
     /// The members of an object as JSON, without its braces. A client may cache it.
     Kept(String),
     /// The same, as a [`Library`] kept them.
     Stored(Bytes),
     /// The same as [`Outcome::Kept`], but a client must request it each time.
     Once(String),
+}
+
+/// The methods of a site.
+struct Site<'s> {
+    server: &'s Server<'s>,
+    library: &'s dyn Library,
 }
 
 /// The parts of a request that all methods need.
@@ -165,6 +200,19 @@ pub fn answer(
     fields: &McpFields<'_>,
     body: &[u8],
 ) -> Result<Answer, ReadError> {
+    respond(&Site { server, library }, fields, body)
+}
+
+/// Answers a message to a server with these methods.
+///
+/// # Errors
+///
+/// [`ReadError::NotReady`] if the answer needs a thread that may block.
+pub fn respond(
+    methods: &impl Methods,
+    fields: &McpFields<'_>,
+    body: &[u8],
+) -> Result<Answer, ReadError> {
     let (id, method, params) = match Message::parse(body) {
         Ok(Message::Request { id, method, params }) => (id, method, params),
         // Nothing is subscribed, and no request runs longer than its response.
@@ -175,16 +223,33 @@ pub fn answer(
         Ok(era) => era,
         Err(rejection) => return Ok(Answer::error(Some(&id), rejection)),
     };
-    let call = Call {
-        server,
-        library,
+    let request = Request {
         era,
+        method: &method,
         params: &params,
     };
-    match call.result(&method) {
-        Ok(result) => Ok(Answer::result(&id, era, server, result)),
+    match methods.result(&request) {
+        Ok(result) => Ok(Answer::result(&id, era, methods, result)),
         Err(Rejection::NotReady) => Err(ReadError::NotReady),
         Err(rejection) => Ok(Answer::error(Some(&id), rejection)),
+    }
+}
+
+// === impl Site ===
+
+impl Methods for Site<'_> {
+    fn information(&self) -> String {
+        self.server.information()
+    }
+
+    fn result(&self, request: &Request<'_>) -> Result<Outcome, Rejection> {
+        let call = Call {
+            server: self.server,
+            library: self.library,
+            era: request.era,
+            params: request.params,
+        };
+        call.result(request.method)
     }
 }
 
@@ -205,13 +270,7 @@ impl Call<'_> {
             "resources/directory/read" => self.directory(),
             "skills/list" => self.skills(),
             "skills/get" => self.skill(),
-            _ => Err(Rejection::Error {
-                // 2026-07-28, `basic/transports/streamable-http`, "Protocol Version Header".
-                status: if is_stateless { 404 } else { 200 },
-                code: message::METHOD_NOT_FOUND,
-                message: format!("Method not found: {}", shortened(method)),
-                data: None,
-            }),
+            _ => Err(Rejection::unknown_method(self.era, method)),
         }
     }
 
@@ -241,7 +300,7 @@ impl Answer {
         }
     }
 
-    fn result(id: &Id, era: Era, server: &Server<'_>, result: Outcome) -> Self {
+    fn result(id: &Id, era: Era, methods: &impl Methods, result: Outcome) -> Self {
         let (members, is_kept) = match &result {
             Outcome::Kept(members) => (members.as_bytes(), true),
             Outcome::Stored(members) => (&members[..], true),
@@ -264,7 +323,7 @@ impl Answer {
                 body.extend_from_slice(hints.as_bytes());
             }
             body.extend_from_slice(br#""_meta":{"io.modelcontextprotocol/serverInfo":"#);
-            body.extend_from_slice(server.information().as_bytes());
+            body.extend_from_slice(methods.information().as_bytes());
             body.push(b'}');
         }
         body.extend_from_slice(b"}}");
@@ -297,8 +356,20 @@ impl Answer {
 // === impl Rejection ===
 
 impl Rejection {
+    /// A method that the server does not have.
+    #[must_use]
+    pub fn unknown_method(era: Era, method: &str) -> Self {
+        Self::Error {
+            // 2026-07-28, `basic/transports/streamable-http`, "Protocol Version Header".
+            status: if era == Era::Stateless { 404 } else { 200 },
+            code: message::METHOD_NOT_FOUND,
+            message: format!("Method not found: {}", shortened(method)),
+            data: None,
+        }
+    }
+
     /// Parameters that are wrong.
-    fn invalid(message: impl Into<String>) -> Self {
+    pub fn invalid(message: impl Into<String>) -> Self {
         Self::Error {
             status: 200,
             code: message::INVALID_PARAMS,

@@ -27,7 +27,7 @@ const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// How a client and the server agree on a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Era {
+pub enum Era {
     /// Once, by `initialize`: up to 2025-11-25.
     Handshake,
     /// Each request names it: 2026-07-28.
@@ -85,7 +85,8 @@ impl Era {
 
 /// Returns the revision that `initialize` agrees on: the one that the client wants, or the newest
 /// (2025-11-25, `basic/lifecycle`, "Version Negotiation").
-pub(super) fn negotiated(wanted: &str) -> &'static str {
+#[must_use]
+pub fn negotiated(wanted: &str) -> &'static str {
     let known = REVISIONS[1..].iter().find(|known| **known == wanted);
     known.copied().unwrap_or(LATEST_HANDSHAKE)
 }
