@@ -8,6 +8,7 @@
 //! | `mcp` 2.3.0 | `PyPI` | 2026-07-28, and 2025-11-25 if forced |
 //! | `fastmcp` 4.1.2 | `PyPI` | 2026-07-28, with the extension for skills |
 //! | `@modelcontextprotocol/inspector` 2.12.0 | npm | its command line |
+//! | `rmcp` 3.11.0 | crates.io | 2025-11-25 and 2026-07-28; see [`super::rust`] |
 //!
 //! Each of them lists everything, reads a skill and a page, and calls every tool; the SDKs check
 //! results against the schemas that the tools declare.
@@ -76,13 +77,13 @@ async def ask(client, revision, server, read, Error):
 "#;
 
 /// Returns the address of the server, for a client.
-fn address(edge: &Edge) -> String {
+pub(super) fn address(edge: &Edge) -> String {
     format!("http://{DOMAIN}:{}/mcp", edge.http.port())
 }
 
 /// Asserts the output of a client.
 #[track_caller]
-fn asked(output: &Output, revision: &str) {
+pub(super) fn asked(output: &Output, revision: &str) {
     assert!(output.status.success(), "{output:?}");
     let said: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(said["server"], "Acme Docs");

@@ -5,13 +5,18 @@
 //! | `protocol` | both eras at one address, with the statuses and codes of the specification |
 //! | `tools` | the answer of each tool, and the error for a wrong call |
 //! | `announced` | where clients find the server, and how many messages they may send |
+//! | `http2` | messages over HTTP/2, on both paths |
 //! | `clients` | published SDKs and tools list, read and call |
-//! | `conformance` | the official suite passes |
+//! | `conformance` | the official suite passes; with the tools of `fixture` where it needs its own |
+//! | `rust` | the types and the client of the SDK for Rust read what the server writes |
 
 mod announced;
 mod clients;
 mod conformance;
+mod fixture;
+mod http2;
 mod protocol;
+mod rust;
 mod tools;
 
 use serde_json::{Value, json};
