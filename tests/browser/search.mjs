@@ -111,14 +111,74 @@ reads("another version can be chosen", async (open) => {
   assert.ok(labels.length > 1, `${labels}`);
   const before = await found(page);
   assert.ok(before.every((path) => path.startsWith(`${base}/next`)), `${before}`);
+  const other = labels.find((label) => label !== "next" && label !== labels[0]) ?? labels.at(-1);
+  const value = await versions.locator("option", { hasText: other }).getAttribute("value");
+  await versions.selectOption(value);
+  await find(page, "waypost");
+  const after = await found(page);
+  assert.ok(after.length > 0 && after.every((path) => !path.startsWith(`${base}/next`)), `${after}`);
+});
+
+reads("keys are shown below the results", async (open) => {
+  const page = await open("/");
+  await begin(page);
+  assert.ok(await page.locator(".finder .keys").isVisible());
+  assert.deepEqual(await page.locator(".finder .keys kbd").allInnerTexts(), ["↑", "↓", "↵", "esc"]);
+});
+
+reads("results are grouped by page, with the sections below it", async (open) => {
+  const page = await open("/");
+  await begin(page);
+  await find(page, "idempotency");
+  const groups = await page.locator("#found [role=group]").evaluateAll((all) => all.map((group) => {
+    const [first, ...sections] = [...group.querySelectorAll("a")].map((link) => link.getAttribute("href"));
+    return { first, sections };
+  }));
+  assert.ok(groups.some(({ sections }) => sections.length > 0), JSON.stringify(groups));
+  for (const { first, sections } of groups) {
+    assert.ok(!first.includes("#"), first);
+    assert.ok(sections.every((section) => section.startsWith(`${first}#`)), `${first}: ${sections}`);
+  }
+  assert.equal(new Set(groups.map(({ first }) => first)).size, groups.length);
+});
+
+reads("a search without results tells what may help", async (open) => {
+  const page = await open("/");
+  await begin(page);
+  await find(page, "zzzz");
+  const help = await page.evaluate(() => document.body.dataset.messages.split("|")[5]);
+  assert.ok(help.length > 10);
+  assert.ok((await page.locator(".finder .said").innerText()).includes(help));
+});
+
+// The answer of the server takes a few milliseconds more; `benches/peers/search` measures it.
+reads("a question is asked 30 ms after the last key", async (open) => {
+  const page = await open("/");
+  await begin(page);
+  await find(page, "key");
+  await page.clock.install();
+  await page.clock.pauseAt(Date.now() + 60_000);
+  const asked = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).searchParams.get("q")));
+  const input = page.locator("dialog.finder input");
+  for (const typed of ["qui", "quic", "quick"]) {
+    await input.fill(typed);
+    await page.clock.runFor(29);
+  }
+  assert.deepEqual(asked, []);
+  const answered = page.waitForResponse(/_waypost\/search/);
+  await page.clock.runFor(1);
+  await answered;
+  await page.locator("#found a", { hasText: "Quickstart" }).first().waitFor();
+  assert.deepEqual(asked, ["quick"]);
 });
 
 reads("on a phone the search fills the screen and has a button that closes it", async (open) => {
   const page = await open("/", { width: PHONE });
   await page.locator("a.search").click();
   const box = await page.locator("dialog.finder[open]").boundingBox();
-  assert.equal(box.x, 0);
-  assert.equal(box.width, PHONE);
+  assert.deepEqual([box.x, box.y, box.width], [0, 0, PHONE]);
+  assert.equal(box.height, await page.evaluate(() => window.innerHeight));
   await page.locator(".finder .leave").click();
   assert.equal(await page.locator("dialog[open]").count(), 0);
 });
