@@ -204,6 +204,8 @@ fn read_model(section: Section<'_, '_, '_>, model: &mut writer::Config, report: 
         provider,
         url,
         model: name,
+        evaluation_model,
+        stream,
         key_file,
         proxy,
         limits,
@@ -225,6 +227,8 @@ fn read_model(section: Section<'_, '_, '_>, model: &mut writer::Config, report: 
     section.set("provider", provider, one_of(&writer::Provider::NAMES));
     section.set("url", url, |value| server(value).map(Some));
     section.set("model", name, strict::text);
+    section.set("evaluation_model", evaluation_model, strict::text);
+    section.set("stream", stream, boolean);
     section.set("key_file", key_file, |value| path(value).map(Some));
     section.set("proxy", proxy, |value| server(value).map(Some));
     section.set("steps_max", steps, number(1..=1000));

@@ -19,14 +19,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts};
+use prometheus::{
+    Counter, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts,
+};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::presence::{Presence, Present};
 use super::queue::{Claim, Depth, Held, Outcome, Owners, Progress, QueueError};
-use super::run::{Ended, Stages, Step, blocking};
+use super::run::{Ended, Stages, Work, blocking};
 use super::slots::{Shares, Slot, Slots};
 use super::update::WorkerId;
 use super::{FindSite, Timestamp};
@@ -97,6 +99,12 @@ pub struct Metrics {
     queue: IntGaugeVec,
     /// How long each step took.
     steps: HistogramVec,
+    /// Requests to language models that were answered.
+    model_requests: IntCounter,
+    /// Tokens of language models, by direction.
+    model_tokens: IntCounterVec,
+    /// What language models cost.
+    model_cost: Counter,
 }
 
 // === impl Config ===
@@ -131,7 +139,22 @@ impl Metrics {
         .buckets(vec![
             0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0,
         ]);
+        let requests = IntCounter::new(
+            "deploy_model_requests_total",
+            "Requests to the language model that writes skills that were answered.",
+        );
+        let tokens = Opts::new(
+            "deploy_model_tokens_total",
+            "Tokens of the language model that writes skills, by direction: input, output.",
+        );
+        let cost = Counter::new(
+            "deploy_model_cost_total",
+            "Cost of the language model that writes skills, in the currency of generate.model.price_input and price_output.",
+        );
         Self {
+            model_requests: metrics.register(requests),
+            model_tokens: metrics.register(IntCounterVec::new(tokens, &["direction"])),
+            model_cost: metrics.register(cost),
             updates: metrics.register(IntCounterVec::new(updates, &["outcome"])),
             queue: metrics.register(IntGaugeVec::new(queue, &["state"])),
             steps: metrics.register(HistogramVec::new(steps, &["step"])),
@@ -161,8 +184,16 @@ impl Metrics {
         }
     }
 
-    fn took(&self, steps: &[(Step, Duration)]) {
-        for (step, took) in steps {
+    fn worked(&self, work: &Work) {
+        let spent = work.spent;
+        self.model_requests.inc_by(spent.requests);
+        for (direction, tokens) in [("input", spent.input), ("output", spent.output)] {
+            self.model_tokens
+                .with_label_values(&[direction])
+                .inc_by(tokens);
+        }
+        self.model_cost.inc_by(spent.cost.amount());
+        for (step, took) in &work.steps {
             self.steps
                 .with_label_values(&[step.as_str()])
                 .observe(took.as_secs_f64());
@@ -340,13 +371,13 @@ impl Worker {
     async fn build(self: Arc<Self>, claim: Claim, mut cancelled: watch::Receiver<bool>) {
         let (project, update) = (claim.project().clone(), claim.id().clone());
         let owner = claim.update.owner.clone();
-        let mut steps = Vec::new();
+        let mut work = Work::default();
         let ended = match self.slot(&claim, &mut cancelled).await {
             Ok(Ok(slot)) => {
                 let site = (self.find_site)(&project);
                 let (stop, stopped) = watch::channel(false);
                 let revoked = slot.revoked();
-                let mut attempt = pin!(self.stages.run(claim, site, slot, stopped, &mut steps));
+                let mut attempt = pin!(self.stages.run(claim, site, slot, stopped, &mut work));
                 tokio::select! {
                     ended = &mut attempt => ended,
                     () = either(async { let _why = revoked.await; }, is_set(&mut cancelled)) => {
@@ -359,7 +390,7 @@ impl Worker {
             Ok(Err(ended)) => Ok(ended),
             Err(error) => Err(error),
         };
-        self.metrics.took(&steps);
+        self.metrics.worked(&work);
         match ended {
             Ok(ended) => {
                 if ended == Ended::With(Outcome::RetryOnce) {

@@ -58,6 +58,7 @@ use tokio::task::JoinError;
 use super::Timestamp;
 use super::queue::{Claim, Held, Outcome, Progress, Queue, QueueError};
 use super::slots::{Slot, Slots};
+use super::writer::Spent;
 use crate::build::NAVIGATION_PATH;
 use crate::clock::Clock;
 use crate::isolation::Sandbox;
@@ -121,6 +122,15 @@ pub enum Ended {
     With(Outcome),
     /// Another worker holds the update.
     Lost,
+}
+
+/// The work of an attempt, for the metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// The steps that have ended, and how long they took.
+    pub steps: Vec<(Step, Duration)>,
+    /// The tokens and the money that a language model cost.
+    pub spent: Spent,
 }
 
 impl fmt::Debug for Stages {
@@ -201,7 +211,7 @@ impl Stages {
         site: Option<Arc<Site>>,
         place: Slot,
         stop: watch::Receiver<bool>,
-        steps: &mut Vec<(Step, Duration)>,
+        work: &mut Work,
     ) -> Result<Ended, QueueError> {
         let Some(site) = site else {
             let summary = SITE_REMOVED.to_owned();
@@ -219,7 +229,7 @@ impl Stages {
         let workspace = Arc::clone(&update.workspace);
         let mut monitor = BuildMonitor::new(self, &workspace, claim.clone(), place, stop);
         let ended = self.publish(claim, &site, &update, &mut monitor).await;
-        steps.append(&mut monitor.end().await);
+        *work = monitor.end().await;
         // Removing a workspace takes time.
         drop(workspace);
         blocking(move || drop(update)).await;

@@ -55,6 +55,14 @@ impl Spent {
     pub fn tokens(self) -> u64 {
         self.input.saturating_add(self.output)
     }
+
+    /// Adds what another conversation spent.
+    pub fn add(&mut self, other: Self) {
+        self.requests = self.requests.saturating_add(other.requests);
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cost = Price(self.cost.0.saturating_add(other.cost.0));
+    }
 }
 
 impl std::fmt::Display for Spent {

@@ -2,7 +2,7 @@
 //!
 //! | failure | what follows |
 //! |---|---|
-//! | 408, 409, 429, 5xx (529: overloaded), no connection, a cut or malformed answer | the request is repeated, after the time that `Retry-After` names, else after 1, 2, 4, … s |
+//! | 408, 409, 429, 5xx (529: overloaded), no connection, a cut, broken or malformed answer | the request is repeated, after the time that `Retry-After` names, else after 1, 2, 4, … s |
 //! | other 4xx | the conversation ends; the model is asked again by a later update |
 //! | an answer that is too long, or a request that takes too long | the conversation ends |
 //!
@@ -20,7 +20,7 @@ use ureq::{Agent, Proxy};
 
 use super::budget::{Ledger, Spent};
 use super::connection::{Given, NoNames, Seat};
-use super::wire::{Format, Malformed, Reply, error_kind, error_message};
+use super::wire::{Format, Malformed, Reply, StreamError, error_kind, error_message};
 use super::{Config, Failed, Key};
 use crate::clock::Clock;
 use crate::source::remote::client_settings;
@@ -72,6 +72,8 @@ enum RequestError {
     TooLong(u64),
     #[error("{0}")]
     Malformed(#[from] Malformed),
+    #[error("{0}")]
+    Stream(#[from] StreamError),
 }
 
 fn in_brackets(kind: &str) -> String {
@@ -88,7 +90,7 @@ impl RequestError {
     fn may_end(&self) -> bool {
         match self {
             Self::Status { status, .. } => *status >= 500 || matches!(status, 408 | 409 | 429),
-            Self::Network(_) | Self::Malformed(_) => true,
+            Self::Network(_) | Self::Malformed(_) | Self::Stream(_) => true,
             Self::Late(_) | Self::TooLong(_) => false,
         }
     }
@@ -98,6 +100,7 @@ impl RequestError {
         match self {
             Self::Status { message, .. } => message,
             Self::Network(why) => why,
+            Self::Stream(StreamError::Broken { message, .. }) => message,
             _ => "",
         }
     }
@@ -197,6 +200,17 @@ impl<'c> Client<'c> {
         let response = request.send(body).map_err(failed)?;
         let (status, fields) = (response.status().as_u16(), response.headers().clone());
         let bytes = self.read(response, limit)?;
+        if status == 200 && is_stream(&fields) {
+            let joined = format.joined(&String::from_utf8_lossy(&bytes));
+            // A server that breaks off may bill what it has said.
+            let length = joined
+                .as_ref()
+                .map_or(bytes.len(), |joined| joined.to_string().len());
+            let reply = joined
+                .map_err(RequestError::from)
+                .and_then(|joined| Ok(format.reply(&joined)?));
+            return Self::add(reply, (body.len(), length), ledger, link);
+        }
         let value: Option<Value> = serde_json::from_slice(&bytes).ok();
         if status != 200 {
             let value = value.unwrap_or_default();
@@ -211,11 +225,26 @@ impl<'c> Client<'c> {
             Some(value) => format.reply(value),
             None => Err(Malformed("is not JSON")),
         };
-        // A server may bill what it has said in a wrong format.
+        Self::add(
+            reply.map_err(RequestError::from),
+            (body.len(), bytes.len()),
+            ledger,
+            link,
+        )
+    }
+
+    /// Adds what an answer cost. A server may bill what it has said in a wrong format. `lengths` are
+    /// those of the request and of the answer, in bytes.
+    fn add(
+        reply: Result<Reply, RequestError>,
+        lengths: (usize, usize),
+        ledger: &mut Ledger<'_>,
+        link: &mut dyn Link,
+    ) -> Result<Reply, RequestError> {
         let usage = reply.as_ref().map(|reply| reply.usage);
-        ledger.add(usage.unwrap_or_default(), body.len(), bytes.len());
+        ledger.add(usage.unwrap_or_default(), lengths.0, lengths.1);
         link.spent(ledger.spent());
-        Ok(reply?)
+        reply
     }
 
     fn read(
@@ -241,6 +270,15 @@ impl<'c> Client<'c> {
             false => Ok(bytes),
         }
     }
+}
+
+/// Returns whether an answer is a stream of events. A server may ignore that we want one.
+fn is_stream(fields: &HeaderMap) -> bool {
+    let media_type = fields
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let media_type = media_type.and_then(|value| value.split(';').next());
+    media_type.is_some_and(|value| value.trim().eq_ignore_ascii_case("text/event-stream"))
 }
 
 /// Returns how long a server wants us to wait: milliseconds, seconds or a date.

@@ -23,6 +23,10 @@ pub struct Config {
     pub url: Option<ServerAddress>,
     /// The name of the model.
     pub model: Box<str>,
+    /// The name of the model that judges a written skill; empty: none does.
+    pub evaluation_model: Box<str>,
+    /// Whether answers come as streams of events.
+    pub stream: bool,
     /// The file with the key; `None` for a server that needs none.
     pub key_file: Option<PathBuf>,
     /// The proxy through which the API is reached, with CONNECT.
@@ -110,6 +114,8 @@ impl Default for Config {
             provider: Provider::default(),
             url: None,
             model: "".into(),
+            evaluation_model: "".into(),
+            stream: false,
             key_file: None,
             proxy: None,
             limits: StepLimits::default(),
@@ -143,6 +149,15 @@ impl Default for StepLimits {
 }
 
 // === impl Price ===
+
+impl Price {
+    /// Returns the amount in the currency of the configuration, rounded.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn amount(self) -> f64 {
+        self.0 as f64 / MILLIONTHS as f64
+    }
+}
 
 impl FromStr for Price {
     type Err = &'static str;

@@ -13,7 +13,7 @@ use super::budget::{Budget, Ledger, Spent};
 use super::client::{Client, Link};
 use super::tool::{self, Library, SUBMIT_DRAFT, SUBMIT_PLAN};
 use super::wire::{Call, End, Format, Reply, Request, ToolResult, Turn};
-use super::{Config, Failed, Key, Outcome, prompt};
+use super::{Config, Failed, Key, Outcome, evaluation, prompt};
 use crate::skills::Material;
 use crate::skills::written::{self, Draft};
 
@@ -40,7 +40,10 @@ struct Conversation<'a> {
     config: &'a Config,
     library: Library<'a>,
     turns: Vec<Turn>,
-    is_planned: bool,
+    /// The tasks of the plan; empty until there is one.
+    tasks: Vec<String>,
+    /// The file of the draft that has passed.
+    file: String,
     drafts: u32,
     useless: u32,
     /// The problems of the last draft.
@@ -63,7 +66,8 @@ pub fn converse(
         config,
         library: Library::new(material, index, config.limits.read_bytes),
         turns: vec![Turn::User(prompt::task(material))],
-        is_planned: false,
+        tasks: Vec::new(),
+        file: String::new(),
         drafts: 0,
         useless: 0,
         findings: Vec::new(),
@@ -74,6 +78,10 @@ pub fn converse(
         "generate: the model read {} parts of pages and {} operations, and searched {} times",
         uses.pages, uses.operations, uses.searches
     ));
+    if written.is_ok() {
+        let judged = (conversation.file.as_str(), conversation.tasks.as_slice());
+        evaluation::evaluate(config, key, judged, &mut ledger, link);
+    }
     let outcome = match written {
         Ok(draft) => Outcome::Draft(Box::new(draft)),
         Err(failed) => Outcome::Failed(failed),
@@ -210,7 +218,7 @@ impl Conversation<'_> {
         };
         Ok(match call.name.as_str() {
             SUBMIT_PLAN => tool::plan(self.material, input).map(|plan| {
-                self.is_planned = true;
+                self.tasks.clone_from(&plan.tasks);
                 link.line(format!(
                     "generate: the model plans {} tasks from {} pages",
                     plan.tasks.len(),
@@ -218,7 +226,7 @@ impl Conversation<'_> {
                 ));
                 Answer::Text("The plan is noted. Write the draft.".to_owned())
             }),
-            SUBMIT_DRAFT if !self.is_planned => {
+            SUBMIT_DRAFT if self.tasks.is_empty() => {
                 Err("submit the plan first, with `submit_plan`".to_owned())
             }
             SUBMIT_DRAFT => match tool::draft(input) {
@@ -237,7 +245,10 @@ impl Conversation<'_> {
     ) -> Result<Result<Answer, String>, Failed> {
         self.drafts += 1;
         let findings = match written::check(self.material, &draft) {
-            Ok(_written) => return Ok(Ok(Answer::Draft(Box::new(draft)))),
+            Ok(written) => {
+                self.file = written.skill.text;
+                return Ok(Ok(Answer::Draft(Box::new(draft))));
+            }
             Err(findings) => findings,
         };
         link.line(format!(

@@ -15,6 +15,7 @@
 //! | `prompt` | the texts for the model |
 //! | `budget` | steps, tokens, time and money |
 //! | `conversation` | the loop |
+//! | `evaluation` | the judgement of a model about a written skill |
 //!
 //! It runs in a process of its own ([`run`](super::run)) that can open no socket: it asks its
 //! parent for each connection, and the parent connects only to the host of the configuration. The
@@ -35,6 +36,7 @@ mod client;
 mod config;
 mod connection;
 mod conversation;
+mod evaluation;
 mod prompt;
 mod tool;
 mod wire;

@@ -51,6 +51,7 @@ fn draft(fact: &str) -> Value {
 const FACT: &str = "At most 100 calls in a minute.";
 
 /// Answers of a server, one for each request: the head fields after the status, and the body.
+#[derive(Clone)]
 struct Answer {
     status: &'static str,
     fields: &'static str,
@@ -505,4 +506,186 @@ fn the_key_is_shown_nowhere() {
     );
     let shown = format!("{report:?} {lines:?}");
     assert!(!shown.contains("sk-secret-1"), "{shown}");
+}
+
+/// The same answer as a stream of events, as the provider sends it.
+fn streamed(provider: Provider, name: &str, input: &Value) -> Answer {
+    let input = input.to_string();
+    let (start, end) = input.split_at(input.len() / 2);
+    let mut events: Vec<Value> = match provider {
+        Provider::Anthropic => {
+            let piece = |part: &str| json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "input_json_delta", "partial_json": part } });
+            let block = json!({ "type": "tool_use", "id": "toolu_1", "name": name, "input": {} });
+            vec![
+                json!({ "type": "message_start", "message": { "role": "assistant", "content": [], "usage": { "input_tokens": 5000, "output_tokens": 1 } } }),
+                json!({ "type": "content_block_start", "index": 0, "content_block": block }),
+                piece(start),
+                piece(end),
+                json!({ "type": "content_block_stop", "index": 0 }),
+                json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" }, "usage": { "output_tokens": 100 } }),
+                json!({ "type": "message_stop" }),
+            ]
+        }
+        Provider::OpenAi => {
+            let chunk = |call: Value| json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [call] }, "finish_reason": null }] });
+            vec![
+                chunk(
+                    json!({ "index": 0, "id": "call_1", "type": "function", "function": { "name": name, "arguments": "" } }),
+                ),
+                chunk(json!({ "index": 0, "function": { "arguments": start } })),
+                chunk(json!({ "index": 0, "function": { "arguments": end } })),
+                json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }),
+                json!({ "choices": [], "usage": { "prompt_tokens": 5000, "completion_tokens": 100 } }),
+            ]
+        }
+    };
+    let mut body = String::new();
+    for event in events.drain(..) {
+        let kind = event["type"].as_str().unwrap_or("message");
+        body.push_str(&format!("event: {kind}\ndata: {event}\n\n"));
+    }
+    if provider == Provider::OpenAi {
+        body.push_str("data: [DONE]\n\n");
+    }
+    Answer {
+        status: "200 OK",
+        fields: "content-type: text/event-stream; charset=utf-8\r\n",
+        body: body.into_bytes(),
+    }
+}
+
+#[test]
+fn answers_may_come_as_streams_in_both_formats() {
+    for provider in [Provider::Anthropic, Provider::OpenAi] {
+        let plan = json!({ "tasks": ["charge a card"], "pages": ["/"] });
+        let mut config = config(provider);
+        config.stream = true;
+        config.limits.retries = 1;
+        // The second stream is cut before its last event, so it is asked for again.
+        let mut cut = streamed(provider, "submit_draft", &draft(FACT));
+        let length = cut.body.len();
+        cut.body.truncate(length - 20);
+        cut.fields = "retry-after: 0\r\ncontent-type: text/event-stream\r\n";
+        let answers = vec![
+            streamed(provider, "submit_plan", &plan),
+            cut,
+            streamed(provider, "submit_draft", &draft(FACT)),
+        ];
+        let (report, lines, got) = talk(&config, answers);
+        assert!(
+            matches!(report.outcome, Outcome::Draft(_)),
+            "{report:?} {lines:?}"
+        );
+        assert_eq!(got[0].body["stream"], true);
+        let options = &got[0].body["stream_options"];
+        assert_eq!(options.is_object(), provider == Provider::OpenAi);
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.contains("ends before its last event")),
+            "{lines:?}"
+        );
+        // The cut stream counts too.
+        assert_eq!(report.spent.requests, 3);
+        assert!(report.spent.input >= 10_000 && report.spent.output >= 200);
+    }
+    // A server that knows no streams answers at once.
+    let provider = Provider::OpenAi;
+    let mut config = config(provider);
+    config.stream = true;
+    let answers = vec![
+        plan(provider),
+        calls(provider, "submit_draft", &draft(FACT)),
+    ];
+    let (report, _, _) = talk(&config, answers);
+    assert!(matches!(report.outcome, Outcome::Draft(_)), "{report:?}");
+}
+
+#[test]
+fn a_stream_that_reports_an_error_is_asked_for_again_and_an_endless_one_is_dropped() {
+    let provider = Provider::Anthropic;
+    let mut config = config(provider);
+    config.stream = true;
+    config.limits.retries = 0;
+    let with = |body: String| Answer {
+        status: "200 OK",
+        fields: "content-type: text/event-stream\r\n",
+        body: body.into_bytes(),
+    };
+    let broken = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"sk-secret-1\"}}\n\n";
+    let (report, lines, _) = talk(&config, vec![with(broken.to_owned())]);
+    let why = failed(&report);
+    assert!(
+        !why.is_final && why.why.contains("broke off its answer (overloaded_error)"),
+        "{why}"
+    );
+    assert!(!format!("{report:?} {lines:?}").contains("sk-secret-1"));
+    let endless = "event: ping\ndata: {\"type\":\"ping\"}\n\n".repeat(40_000);
+    let (report, _, _) = talk(&config, vec![with(endless)]);
+    let why = failed(&report);
+    assert!(
+        why.why.contains("answered more than 1048576 bytes"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_judgement_is_shown_and_decides_nothing() {
+    for provider in [Provider::Anthropic, Provider::OpenAi] {
+        let mut config = config(provider);
+        config.evaluation_model = "judge".into();
+        let written = || {
+            vec![
+                plan(provider),
+                calls(provider, "submit_draft", &draft(FACT)),
+            ]
+        };
+        let judged = |score: u8| {
+            let judgement =
+                json!({ "score": score, "tasks": [{ "is_enough": false, "missing": "refunds" }] });
+            calls(provider, "submit_evaluation", &judgement)
+        };
+        for (answer, expected) in [
+            (
+                judged(2),
+                "evaluation by judge: 2 of 10; the file is enough for 0 of 1 tasks; missing: refunds",
+            ),
+            (
+                judged(200),
+                "evaluation by judge: there is none: the model submitted a wrong one",
+            ),
+            (
+                calls(provider, "submit_draft", &json!({})),
+                "there is none: the model submitted none",
+            ),
+            (
+                error("400 No", "", "invalid_request_error"),
+                "there is none: the server of the model answered 400",
+            ),
+        ] {
+            let (report, lines, got) = talk(&config, [written(), vec![answer]].concat());
+            assert!(matches!(report.outcome, Outcome::Draft(_)), "{report:?}");
+            assert!(
+                lines.iter().any(|line| line.contains(expected)),
+                "{lines:?}"
+            );
+            assert_eq!(got[2].body["model"], "judge");
+            let said = got[2].body.to_string();
+            assert!(
+                said.contains("charge a card") && said.contains("npm install acme"),
+                "{said}"
+            );
+        }
+        // Without budget nothing is asked.
+        config.limits.steps = 2;
+        let (report, lines, got) = talk(&config, written());
+        assert!(matches!(report.outcome, Outcome::Draft(_)), "{report:?}");
+        assert!(
+            got.len() == 2
+                && lines
+                    .iter()
+                    .any(|line| line.contains("there is none: the model needed more")),
+            "{lines:?}"
+        );
+    }
 }

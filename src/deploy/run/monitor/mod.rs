@@ -15,11 +15,12 @@ use tokio::sync::watch;
 use super::child::Running;
 use super::job::{Event, Order, Prepared, SpecificationsJob, Step, Stopped};
 use super::workspace::{SPECIFICATIONS, Workspace};
-use super::{Stages, Writing, blocking, generate, sandbox, until_set};
+use super::{Stages, Work, Writing, blocking, generate, sandbox, until_set};
 use crate::deploy::NICENESS_OF_HEAVY;
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
 use crate::deploy::record::{Commit, printable};
 use crate::deploy::slots::{Revoked, Slot};
+use crate::deploy::writer::Spent;
 use crate::isolation::Sandbox;
 
 /// How often new lines are written to the record.
@@ -45,6 +46,8 @@ pub(super) struct BuildMonitor<'s> {
     writing: Option<Writing>,
     /// The model that writes a skill, while it runs.
     model: Option<generate::Running>,
+    /// The tokens and the money that models have cost.
+    spent: Spent,
     began: Instant,
     lines: Vec<String>,
     commit: Option<Commit>,
@@ -102,6 +105,7 @@ impl<'s> BuildMonitor<'s> {
             is_lowered: false,
             writing: None,
             model: None,
+            spent: Spent::default(),
             began: Instant::now(),
             lines: Vec::new(),
             commit: None,
@@ -292,12 +296,15 @@ impl<'s> BuildMonitor<'s> {
         }
     }
 
-    /// Kills the process and everything it has started, and returns how long each step took.
-    pub(super) async fn end(&mut self) -> Vec<(Step, Duration)> {
+    /// Kills the process and everything it has started, and returns what the attempt needed.
+    pub(super) async fn end(&mut self) -> Work {
         if let Some(mut running) = self.running.take() {
             running.kill().await;
         }
-        std::mem::take(&mut self.steps)
+        Work {
+            steps: std::mem::take(&mut self.steps),
+            spent: self.spent,
+        }
     }
 
     /// Fetches the specifications that the process of the build needs, and lets it go on. Returns a

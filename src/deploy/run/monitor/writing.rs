@@ -97,6 +97,7 @@ impl BuildMonitor<'_> {
         let result = self.help(Order::Model(Box::new(job)), sandbox).await;
         let spent = self.model.take().map(|model| model.spent);
         let spent = spent.unwrap_or_default();
+        self.spent.add(spent);
         let used = Spending {
             tokens: spent.tokens(),
             cost: spent.cost.0,

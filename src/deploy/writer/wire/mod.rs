@@ -6,11 +6,13 @@
 
 mod anthropic;
 mod openai;
+mod stream;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Key;
 use super::config::{Config, Provider};
+pub(super) use stream::StreamError;
 
 /// A tool that the model may call.
 #[derive(Clone, Debug)]
@@ -137,14 +139,26 @@ impl<'c> Format<'c> {
 
     /// Writes the body of a request.
     pub(super) fn body(&self, request: Request<'_>) -> Vec<u8> {
-        let body = match self.config.provider {
+        let mut body = match self.config.provider {
             Provider::Anthropic => anthropic::body(&self.config.model, request),
             Provider::OpenAi => {
                 let host = self.config.url.as_ref().map_or("", |url| url.host());
                 openai::body(&self.config.model, host, request)
             }
         };
+        if self.config.stream {
+            body["stream"] = true.into();
+            if self.config.provider == Provider::OpenAi {
+                // Without it the tokens are not reported.
+                body["stream_options"] = json!({ "include_usage": true });
+            }
+        }
         serde_json::to_vec(&body).expect("values are written as JSON")
+    }
+
+    /// Joins the events of an answer with status 200 that comes as a stream.
+    pub(super) fn joined(&self, text: &str) -> Result<Value, StreamError> {
+        stream::joined(self.config.provider, text)
     }
 
     /// Reads an answer with status 200.
