@@ -23,6 +23,7 @@
 //! | `links` | a link that the check accepts works in the HTML, and a link that it warns about does not |
 //! | `navigation` | the navigation and the diagnostics of `docs.json`, case by case |
 //! | `mcp` | agents list, read and call the MCP server of a site |
+//! | `models` | models that write skills are asked over TLS, through proxies and in streams |
 //! | `operator` | health, metrics, a log line for every request |
 //! | `pages` | the pages of a site, over HTTP |
 //! | `proxy_protocol` | a load balancer names its clients, and nobody else does |
@@ -84,6 +85,7 @@ mod https_only;
 mod jsx;
 mod links;
 mod mcp;
+mod models;
 mod navigation;
 mod operator;
 mod pages;

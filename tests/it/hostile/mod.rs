@@ -28,7 +28,7 @@ mod commands;
 mod credentials;
 mod clients;
 mod files;
-mod models;
+pub(crate) mod models;
 mod requests;
 mod start;
 mod upstreams;

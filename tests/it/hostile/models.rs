@@ -14,26 +14,27 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::wait_until;
-use crate::clients::client;
 use crate::edge::{Edge, Setup};
 use crate::presets::DOMAIN;
 use crate::repository::{Repository, ends_for_a_newer_update, follow, key, setup, trigger};
 
-const KEY: &str = "sk-secret-of-the-operator";
+pub(crate) const KEY: &str = "sk-secret-of-the-operator";
 const HOME: &str = "# Acme\n\nAcme charges cards from any program.\n\n```sh\nnpm install acme\n```\n\nA key may make at most 100 calls in a minute.\n";
 const NEXT: &str = "# Acme\n\nAcme charges cards from any program.\n\n```sh\nnpm install acme\n```\n\nA key may make at most 200 calls in a minute.\n";
 const CONFIG: &str = r#"{ "name": "Acme", "navigation": { "pages": ["index"] } }"#;
 
 /// A server that speaks the format of a provider.
-struct Model {
-    address: SocketAddr,
-    got: Arc<Mutex<Vec<(String, Value)>>>,
+pub(crate) struct Model {
+    pub(crate) address: SocketAddr,
+    pub(crate) got: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl Model {
     /// Starts a server. `reply` gets a request and the number of answers in its conversation; without
     /// an answer the connection stays open.
-    fn start(reply: impl Fn(usize, &Value) -> Option<Value> + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(
+        reply: impl Fn(usize, &Value) -> Option<Value> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let got = Arc::new(Mutex::new(Vec::new()));
@@ -47,7 +48,7 @@ impl Model {
         Self { address, got }
     }
 
-    fn requests(&self) -> usize {
+    pub(crate) fn requests(&self) -> usize {
         self.got.lock().unwrap().len()
     }
 }
@@ -77,12 +78,16 @@ fn serve(
         .iter()
         .filter(|message| message["role"] == "assistant");
     let answer = reply(answered.count(), &body);
+    let is_stream = body["stream"] == true;
     requests.lock().unwrap().push((head, body));
     match answer {
         Some(answer) => {
-            let answer = answer.to_string();
+            let (answer, media_type) = match is_stream {
+                true => (streamed(&answer), "text/event-stream"),
+                false => (answer.to_string(), "application/json"),
+            };
             let head = format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                "HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\ncontent-length: {}\r\n\r\n",
                 answer.len()
             );
             let _sent = socket.write_all((head + &answer).as_bytes());
@@ -92,28 +97,102 @@ fn serve(
     }
 }
 
+/// Writes an answer with one call as the events of its provider.
+fn streamed(answer: &Value) -> String {
+    let mut out = String::new();
+    let mut event = |event: Value| {
+        if let Some(kind) = event["type"].as_str() {
+            out.push_str(&format!("event: {kind}\n"));
+        }
+        out.push_str(&format!("data: {event}\n\n"));
+    };
+    let Some(choice) = answer["choices"].get(0) else {
+        let mut message = answer.clone();
+        let block = message["content"][0].take();
+        message["content"] = json!([]);
+        message["stop_reason"] = Value::Null;
+        let input = block["input"].to_string();
+        let mut begun = block.clone();
+        begun["input"] = json!({});
+        event(json!({ "type": "message_start", "message": message }));
+        event(json!({ "type": "content_block_start", "index": 0, "content_block": begun }));
+        for part in input.as_bytes().chunks(50) {
+            let delta = json!({ "type": "input_json_delta", "partial_json": str::from_utf8(part).unwrap() });
+            event(json!({ "type": "content_block_delta", "index": 0, "delta": delta }));
+        }
+        event(json!({ "type": "content_block_stop", "index": 0 }));
+        event(json!({
+            "type": "message_delta",
+            "delta": { "stop_reason": answer["stop_reason"], "stop_sequence": null },
+            "usage": { "output_tokens": answer["usage"]["output_tokens"] },
+        }));
+        event(json!({ "type": "message_stop" }));
+        return out;
+    };
+    let chunk = |choices: Value, usage: &Value| {
+        json!({
+            "id": answer["id"], "object": "chat.completion.chunk", "created": answer["created"],
+            "model": answer["model"], "choices": choices, "usage": usage,
+        })
+    };
+    let delta = |delta: Value, reason: &Value| {
+        let choices =
+            json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": reason }]);
+        chunk(choices, &Value::Null)
+    };
+    let call = &choice["message"]["tool_calls"][0];
+    event(delta(
+        json!({ "role": "assistant", "content": null, "refusal": null }),
+        &Value::Null,
+    ));
+    event(delta(
+        json!({ "tool_calls": [{
+            "index": 0, "id": call["id"], "type": "function",
+            "function": { "name": call["function"]["name"], "arguments": "" },
+        }] }),
+        &Value::Null,
+    ));
+    for part in call["function"]["arguments"]
+        .as_str()
+        .unwrap()
+        .as_bytes()
+        .chunks(50)
+    {
+        let arguments = str::from_utf8(part).unwrap();
+        let call = json!({ "index": 0, "function": { "arguments": arguments } });
+        event(delta(json!({ "tool_calls": [call] }), &Value::Null));
+    }
+    event(delta(json!({}), &choice["finish_reason"]));
+    event(chunk(json!([]), &answer["usage"]));
+    out + "data: [DONE]\n\n"
+}
+
 /// An answer with one call, in the format of the request.
-fn call(request: &Value, name: &str, input: &Value) -> Option<Value> {
+pub(crate) fn call(request: &Value, name: &str, input: &Value) -> Option<Value> {
     Some(match request.get("system") {
         Some(_anthropic) => json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "test",
+            "stop_sequence": null,
             "content": [{ "type": "tool_use", "id": "toolu_1", "name": name, "input": input }],
             "stop_reason": "tool_use",
             "usage": { "input_tokens": 2000, "output_tokens": 300 },
         }),
         None => json!({
+            "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "test",
             "choices": [{
+                "index": 0, "logprobs": null,
                 "message": { "role": "assistant", "content": null, "tool_calls": [
                     { "id": "call_1", "type": "function", "function": { "name": name, "arguments": input.to_string() } }
                 ] },
                 "finish_reason": "tool_calls",
             }],
-            "usage": { "prompt_tokens": 2000, "completion_tokens": 300 },
+            "usage": { "prompt_tokens": 2000, "completion_tokens": 300, "total_tokens": 2300 },
         }),
     })
 }
 
 /// A draft that passes for [`HOME`], with this statement about limits.
-fn draft(text: &str, quote: &str) -> Value {
+pub(crate) fn draft(text: &str, quote: &str) -> Value {
     let said = |text: &str| {
         let quote = "charges cards from any program";
         json!({ "kind": "bullet", "text": text, "page": "/", "quote": quote })
@@ -130,7 +209,7 @@ fn draft(text: &str, quote: &str) -> Value {
 }
 
 /// A model that plans, and then submits the same draft as often as it is asked.
-fn writing(text: &'static str, quote: &'static str) -> Model {
+pub(crate) fn writing(text: &'static str, quote: &'static str) -> Model {
     Model::start(move |answered, request| match answered {
         0 => call(request, "list_pages", &json!({})),
         1 => call(
@@ -142,11 +221,17 @@ fn writing(text: &'static str, quote: &'static str) -> Model {
     })
 }
 
-const FACT: &str = "A key makes at most 100 calls in a minute.";
-const QUOTE: &str = "A key may make at most 100 calls in a minute";
+pub(crate) const FACT: &str = "A key makes at most 100 calls in a minute.";
+pub(crate) const QUOTE: &str = "A key may make at most 100 calls in a minute";
 
 /// Starts a gateway that asks a model; returns it with an admin key.
-fn asking(model: &Model, provider: &str, conf: &str, more: &str, worker: &str) -> (Edge, String) {
+pub(crate) fn asking(
+    model: &Model,
+    provider: &str,
+    conf: &str,
+    more: &str,
+    worker: &str,
+) -> (Edge, String) {
     asking_at(
         &format!("http://{}", model.address),
         provider,
@@ -156,8 +241,25 @@ fn asking(model: &Model, provider: &str, conf: &str, more: &str, worker: &str) -
     )
 }
 
-fn asking_at(url: &str, provider: &str, conf: &str, more: &str, worker: &str) -> (Edge, String) {
-    let setup = setup();
+pub(crate) fn asking_at(
+    url: &str,
+    provider: &str,
+    conf: &str,
+    more: &str,
+    worker: &str,
+) -> (Edge, String) {
+    let setup = setup().conf("worker", worker);
+    asking_with(setup, url, provider, conf, more)
+}
+
+/// The same with a gateway that is set up already.
+pub(crate) fn asking_with(
+    setup: Setup,
+    url: &str,
+    provider: &str,
+    conf: &str,
+    more: &str,
+) -> (Edge, String) {
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("docs.json", CONFIG), ("index.mdx", HOME)]);
     let file = setup.path("model.key");
@@ -170,17 +272,17 @@ fn asking_at(url: &str, provider: &str, conf: &str, more: &str, worker: &str) ->
     );
     let key = key(&setup, "acme");
     let record = docs.record();
-    let setup = setup.conf("generate", &generate).conf("worker", worker);
+    let setup = setup.conf("generate", &generate);
     (setup.acme(&record).start(), key)
 }
 
-fn skill(edge: &Edge) -> String {
+pub(crate) fn skill(edge: &Edge) -> String {
     let list = edge.get(DOMAIN, "/.well-known/agent-skills/index.json");
     assert_eq!(list.json()["skills"][0]["name"], "acme");
     edge.get(DOMAIN, "/skill.md").text().to_owned()
 }
 
-fn update(edge: &Edge, key: &str) -> String {
+pub(crate) fn update(edge: &Edge, key: &str) -> String {
     let record = follow(&edge.setup, &trigger(edge, key, "acme"));
     assert_eq!(record["status"], "success", "{record:#}");
     record["logs"].to_string()
@@ -246,50 +348,6 @@ fn a_skill_that_quotes_its_pages_is_published_and_asked_for_once() {
         );
         assert!(!logs.contains(KEY));
         assert!(!json!(edge.stop()).to_string().contains(KEY));
-    }
-}
-
-/// The formats of both providers, as people who know them have written them down.
-#[test]
-fn an_independent_mock_of_the_providers_is_understood() {
-    const SCRIPT: &str = "import { pathToFileURL } from 'node:url';
-const [file, calls] = process.argv.slice(2);
-const { LLMock } = await import(pathToFileURL(file));
-const mock = new LLMock({ port: 0 });
-JSON.parse(calls).forEach(([name, input], turnIndex) => mock.addFixture({
-  match: { turnIndex },
-  response: { toolCalls: [{ name, arguments: JSON.stringify(input) }] },
-}));
-await mock.start();
-console.log(mock.url);
-";
-    let client = client("aimock", "@copilotkit/aimock@1.43.0");
-    let directory = tempfile::tempdir().unwrap();
-    let script = directory.path().join("mock.mjs");
-    fs::write(&script, SCRIPT).unwrap();
-    let calls = json!([
-        ["search", { "query": "charge cards" }],
-        ["submit_plan", { "tasks": ["charge"], "pages": ["/"] }],
-        ["submit_draft", draft(FACT, QUOTE)],
-    ]);
-    for (provider, below) in [("anthropic", ""), ("openai", "/v1")] {
-        let mut mock = std::process::Command::new(client.join("node_modules/.bin/node"))
-            .arg(&script)
-            .arg(client.join("node_modules/@copilotkit/aimock/dist/index.js"))
-            .arg(calls.to_string())
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut url = String::new();
-        let output = mock.stdout.take().unwrap();
-        BufReader::new(output).read_line(&mut url).unwrap();
-        let url = format!("{}{below}", url.trim());
-        let (edge, key) = asking_at(&url, provider, "", "", "{}");
-        let logs = update(&edge, &key);
-        assert!(logs.contains("and searched 1 times"), "{logs}");
-        assert!(skill(&edge).contains(FACT), "{logs}");
-        mock.kill().unwrap();
-        mock.wait().unwrap();
     }
 }
 
