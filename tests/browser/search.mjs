@@ -171,6 +171,8 @@ reads("a question is asked 30 ms after the last key", async (open) => {
   await answered;
   await page.locator("#found a", { hasText: "Quickstart" }).first().waitFor();
   assert.deepEqual(asked, ["quick"]);
+  // Another test may use this page.
+  await page.clock.resume();
 });
 
 reads("on a phone the search fills the screen and has a button that closes it", async (open) => {

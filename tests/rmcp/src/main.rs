@@ -10,7 +10,7 @@ use std::error::Error;
 use std::io;
 
 use rmcp::model::{
-    CallToolRequestParams, ClientInfo, GetSkillRequestParams, JsonObject, ProtocolVersion,
+    CallToolRequestParams, ClientConfig, GetSkillRequestParams, JsonObject, ProtocolVersion,
     ReadResourceRequestParams, ServerJsonRpcMessage,
 };
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, ServiceError};
@@ -58,14 +58,16 @@ async fn ask(mode: &str, url: &str, host: &str) -> Result<Value> {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         },
     };
-    let client = ClientInfo::default()
+    let client = ClientConfig::default()
         .serve_with_lifecycle(transport, mode)
         .await?;
     let texts = |value: Value, member: &str| -> Vec<Value> {
         let items = value.as_array().into_iter().flatten();
         items.map(|item| item[member].clone()).collect()
     };
-    let info = client.peer_info().ok_or("no information about the server")?;
+    let info = client
+        .peer_info()
+        .ok_or("no information about the server")?;
     let info = to_value(&*info)?;
     let resources = texts(to_value(client.list_all_resources().await?)?, "uri");
     let last = resources.last().and_then(Value::as_str).unwrap_or_default();
@@ -90,9 +92,11 @@ async fn ask(mode: &str, url: &str, host: &str) -> Result<Value> {
     let fetched: Value =
         serde_json::from_str(fetched["content"][0]["text"].as_str().unwrap_or_default())?;
     let found = call("grep", json!({"pattern": "E1042"})).await?;
-    let found = found["structuredContent"]["matches"].as_array().map(Vec::len);
+    let found = found["structuredContent"]["matches"]
+        .as_array()
+        .map(Vec::len);
     let skill = client
-        .get_skill(GetSkillRequestParams::new("skill://pay-refund/SKILL.md"))
+        .get_skill(GetSkillRequestParams::new("skill://sdk/SKILL.md"))
         .await;
     let asked = json!({
         "server": info["serverInfo"]["title"],
