@@ -49,6 +49,7 @@ bench:
 	@.ci/install bench
 	cargo build --release --locked
 	benches/peers/run
+	benches/peers/search
 	cargo bench --locked --bench million
 	cargo bench --locked --bench platform
 	cargo bench --locked --bench triggers
