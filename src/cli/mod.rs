@@ -5,9 +5,11 @@
 
 pub mod build;
 pub mod check;
+pub mod completions;
 mod deploying;
 mod documentation;
 pub mod key;
+pub mod man;
 pub mod preview;
 pub mod publish;
 pub mod releases;
@@ -21,6 +23,7 @@ pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod update;
+pub mod upgrade;
 mod sandboxed;
 pub mod worker;
 
@@ -72,7 +75,10 @@ enum Command {
     Promote(releases::PromoteArgs),
     Store(store::Args),
     Reload(reload::Args),
+    Upgrade(upgrade::Args),
     Schema(schema::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 // === impl Cli ===
@@ -105,7 +111,10 @@ impl Cli {
             Command::Promote(args) => releases::promote(args),
             Command::Store(args) => store::run(args),
             Command::Reload(args) => reload::run(args),
+            Command::Upgrade(args) => upgrade::run(args),
             Command::Schema(args) => schema::run(args),
+            Command::Completions(args) => completions::run(args),
+            Command::Man(args) => man::run(args),
         }
     }
 }
@@ -133,7 +142,10 @@ impl Command {
             | Self::Preview(_)
             | Self::PreviewChild
             | Self::Reload(_)
-            | Self::Schema(_) => false,
+            | Self::Upgrade(_)
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
         }
     }
 }

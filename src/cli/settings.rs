@@ -65,6 +65,18 @@ pub(super) fn operator_token(config: &Config) -> PathBuf {
     configured.unwrap_or_else(|| store_path(config).join(OPERATOR_TOKEN))
 }
 
+/// The socket for `waypost upgrade`, below the directory of the store.
+const UPGRADE_SOCKET: &str = "upgrade.sock";
+
+/// Returns the path of the socket for `waypost upgrade`; `None` if there is none.
+pub(super) fn upgrade_socket(config: &Config) -> Option<PathBuf> {
+    match &config.listen.upgrade_socket {
+        config::UpgradeSocket::InStore => Some(store_path(config).join(UPGRADE_SOCKET)),
+        config::UpgradeSocket::At(path) => Some(path.clone()),
+        config::UpgradeSocket::Off => None,
+    }
+}
+
 /// Opens the store of a configuration.
 ///
 /// # Errors

@@ -109,6 +109,7 @@ pub(super) fn read_worker(
     isolation: &mut run::Isolation,
 ) {
     let worker::Config {
+        embedded,
         fetches_max,
         builds_max,
         light,
@@ -131,6 +132,7 @@ pub(super) fn read_worker(
         user,
         directory,
     } = isolation;
+    section.set("embedded", embedded, boolean);
     section.set("fetches_max", fetches_max, number(1..=1024));
     section.set("builds_max", builds_max, number(1..=1024));
     section.set("light_seconds", light, seconds(1..=3600));

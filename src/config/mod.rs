@@ -91,6 +91,20 @@ pub struct Listen {
     pub operator_token: Option<PathBuf>,
     /// Host names by which such requests may reach the operator's listener.
     pub operator_hosts: Vec<String>,
+    /// The unix socket on which `waypost upgrade` asks for a new process.
+    pub upgrade_socket: UpgradeSocket,
+}
+
+/// Where the unix socket for `waypost upgrade` is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum UpgradeSocket {
+    /// In the directory of the store: `upgrade.sock`.
+    #[default]
+    InStore,
+    /// At this path.
+    At(PathBuf),
+    /// Nowhere: the process cannot be upgraded.
+    Off,
 }
 
 /// The store of releases.
@@ -160,6 +174,7 @@ impl Default for Listen {
             operator: Some(SocketAddr::from(([127, 0, 0, 1], 9080))),
             operator_token: None,
             operator_hosts: Vec::new(),
+            upgrade_socket: UpgradeSocket::InStore,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{Config, Connections, Listen, Sites, Store, deploying};
+use super::{Config, Connections, Listen, Sites, Store, UpgradeSocket, deploying};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::clients::{ClientLimits, LimitKind};
 use crate::gateway::{Limits, UpstreamLimits, access, memory, server, tls};
@@ -137,6 +137,7 @@ fn read_listen(section: Section<'_, '_, '_>, listen: &mut Listen) {
         operator,
         operator_token,
         operator_hosts,
+        upgrade_socket,
     } = listen;
     let address = parsed(str::parse);
     if let Some(addresses) = section.list("http", &address) {
@@ -152,6 +153,12 @@ fn read_listen(section: Section<'_, '_, '_>, listen: &mut Listen) {
     if let Some(hosts) = section.list("operator_hosts", parsed(Host::parse)) {
         *operator_hosts = hosts.iter().map(ToString::to_string).collect();
     }
+    section.set("upgrade_socket", upgrade_socket, |value| {
+        match value.flag() {
+            Some(false) => Ok(UpgradeSocket::Off),
+            _ => path(value).map(UpgradeSocket::At),
+        }
+    });
 }
 
 /// Reads the address of the operator's listener; `false` turns the listener off.
@@ -246,6 +253,8 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
         stream_faults_max,
         drain,
         drain_delay,
+        drain_idle,
+        upgrade,
     } = limits;
     let wait = || seconds(1..=DAY_SECONDS);
     section.set("fast_path", fast_path, boolean);
@@ -286,6 +295,8 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
     );
     section.set("drain_seconds", drain, wait());
     section.set("drain_delay_seconds", drain_delay, seconds(0..=3600));
+    section.set("drain_idle_seconds", drain_idle, seconds(0..=3600));
+    section.set("upgrade_seconds", upgrade, wait());
 }
 
 fn read_clients(section: Section<'_, '_, '_>, clients: &mut ClientLimits) {

@@ -52,6 +52,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 /// The settings of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
+    /// Whether `waypost serve` has a worker; else only `waypost worker` builds.
+    pub embedded: bool,
     /// How many updates are fetched, wait for a build or are built at once.
     pub fetches_max: usize,
     /// How many updates are built at once.
@@ -112,6 +114,7 @@ pub struct Metrics {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            embedded: true,
             fetches_max: 8,
             builds_max: 2,
             light: Duration::from_secs(2),

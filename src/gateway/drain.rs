@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! Serving ──▶ Unready ──▶ Draining ──▶ (last connection closed, or the deadline) ──▶ exit
-//!             readiness    listeners close, idle connections close,
+//!             readiness    listeners close, idle connections close one after the other,
 //!             is 503       responses have `Connection: close`, HTTP/2 sends GOAWAY
 //! ```
 //!
@@ -14,9 +14,9 @@
 //! The `TaskTracker` of tokio-util cannot count the connections: it can wait until no task is
 //! left, but not until fewer than `connections_max` are left.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -43,6 +43,8 @@ struct Shared {
     phase: AtomicU8,
     /// Cancelled when the phase is [`Phase::Draining`].
     draining: CancellationToken,
+    /// When that was.
+    began: OnceLock<Instant>,
     open: AtomicUsize,
     /// Notified when a connection was closed.
     closed: Notify,
@@ -61,6 +63,7 @@ impl Drain {
         Self(Arc::new(Shared {
             phase: AtomicU8::new(Phase::Serving as u8),
             draining: CancellationToken::new(),
+            began: OnceLock::new(),
             open: AtomicUsize::new(0),
             closed: Notify::new(),
         }))
@@ -84,10 +87,21 @@ impl Drain {
 
     /// Enters a phase. A later phase is never left for an earlier one.
     pub fn enter(&self, phase: Phase) {
+        if phase == Phase::Draining {
+            self.0.began.get_or_init(Instant::now);
+        }
         self.0.phase.fetch_max(phase as u8, Ordering::AcqRel);
         if phase == Phase::Draining {
             self.0.draining.cancel();
         }
+    }
+
+    /// Returns when a connection without a request must close: at the part `share` (0 to 1) of the
+    /// time `over` after the drain began. `None` while the process serves.
+    #[must_use]
+    pub fn idle_until(&self, over: Duration, share: f64) -> Option<Instant> {
+        let began = self.0.began.get()?;
+        Some(*began + over.mul_f64(share.clamp(0.0, 1.0)))
     }
 
     /// Waits until the phase is [`Phase::Draining`].

@@ -260,7 +260,7 @@ impl Http1 {
 
     /// Reads more bytes into the inbox.
     ///
-    /// It stops at the deadline, or when the drain begins and the inbox is empty.
+    /// It stops at the deadline, or when the drain reaches this connection and the inbox is empty.
     async fn fill(&mut self, deadline: Instant) -> Filled {
         let Self {
             handler,
@@ -285,9 +285,19 @@ impl Http1 {
             }
             // Checked after reading, so that a request that was sent before the drain began gets
             // its response.
-            let is_draining = inbox.is_empty() && handler.gateway.drain.is_draining();
-            if is_draining || activity.is_evicted() {
+            if activity.is_evicted() {
                 return Poll::Ready(Filled::Over);
+            }
+            let mut deadline = deadline;
+            if inbox.is_empty() {
+                let gateway = &handler.gateway;
+                let until = gateway
+                    .drain
+                    .idle_until(gateway.limits.drain_idle, activity.drain_share());
+                if until.is_some_and(|until| until <= Instant::now()) {
+                    return Poll::Ready(Filled::Over);
+                }
+                deadline = until.map_or(deadline, |until| deadline.min(until));
             }
             if !has_waited {
                 has_waited = true;

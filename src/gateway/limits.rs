@@ -47,6 +47,11 @@ pub struct Limits {
     pub drain: Duration,
     /// How long readiness is 503 before the listeners close, for load balancers to notice.
     pub drain_delay: Duration,
+    /// The time over which idle connections are closed after that. A request that arrives before
+    /// its connection is closed gets its response.
+    pub drain_idle: Duration,
+    /// How long a new process may take until it serves, when `waypost upgrade` starts it.
+    pub upgrade: Duration,
 }
 
 /// Timeouts and retries for the upstream of a site.
@@ -105,6 +110,8 @@ impl Default for Limits {
             stream_faults_max: 100,
             drain: Duration::from_secs(30),
             drain_delay: Duration::ZERO,
+            drain_idle: Duration::from_secs(5),
+            upgrade: Duration::from_secs(300),
         }
     }
 }

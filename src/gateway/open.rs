@@ -38,6 +38,8 @@ struct Shared {
 /// When a connection was active, and whether it must close.
 #[derive(Debug)]
 pub(super) struct Activity {
+    /// The number of the connection, in the order of arrival.
+    id: u64,
     began: Instant,
     /// How many requests are in progress.
     requests: AtomicU32,
@@ -83,14 +85,15 @@ impl OpenConnections {
 
     /// Adds a connection, which is idle from now on.
     pub(super) fn add(&self, drain: &Drain) -> (Registration, Arc<Activity>) {
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let activity = Arc::new(Activity {
+            id,
             began: self.0.began,
             requests: AtomicU32::new(0),
             idle_since: AtomicU64::new(micros(self.0.began.elapsed())),
             is_evicted: AtomicBool::new(false),
             closing: drain.child_token(),
         });
-        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         self.0.shard(id).insert(id, Arc::clone(&activity));
         let registration = Registration {
             id,
@@ -209,6 +212,19 @@ impl Activity {
     /// the process stops.
     pub(super) fn closing(&self) -> CancellationToken {
         self.closing.clone()
+    }
+
+    /// Returns the point of a drain at which this connection closes if it is idle, from 0 to 1. The
+    /// points of all connections are spread evenly.
+    pub(super) fn drain_share(&self) -> f64 {
+        // The steps of the golden ratio fill the range evenly, however many there are.
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a fraction needs no exact value"
+        )]
+        let share = self.id.wrapping_mul(STEP) as f64 / u64::MAX as f64;
+        share
     }
 
     /// Returns when it became idle; `None` if it is not, or must close already.

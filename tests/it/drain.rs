@@ -48,7 +48,7 @@ fn is_leaving(line: &serde_json::Value) -> bool {
 
 /// Waits until an address accepts no more connections.
 #[track_caller]
-fn wait_until_closed(address: SocketAddr) {
+pub fn wait_until_closed(address: SocketAddr) {
     let since = Instant::now();
     while let Ok(mut stream) = TcpStream::connect(address) {
         assert!(

@@ -97,6 +97,7 @@ impl Setup {
             .conf("server", "{ threads: 2 }")
             .conf("upstream", &format!("{{ {LOCAL_UPSTREAMS} }}"))
             .conf("worker", "{}")
+            .conf("connections", "{}")
     }
 
     /// Sets one top-level key of the configuration.
@@ -106,6 +107,10 @@ impl Setup {
             // No test leaves files in the directory of the sources.
             let builds = self.path("builds").display().to_string();
             value = value.replacen('{', &format!("{{ directory: {builds}, "), 1);
+        }
+        if key == "connections" && !value.contains("drain_idle_seconds") {
+            // A test that keeps a connection does not wait for it at its end.
+            value = value.replacen('{', "{ drain_idle_seconds: 0, ", 1);
         }
         self.conf.insert(key.to_owned(), value);
         self

@@ -22,10 +22,12 @@
 //! | `both_paths` | the fast path and the proxy path respond the same |
 //! | `hostile` | no client, author or other owner can harm anybody else |
 //! | `links` | a link that the check accepts works in the HTML, and a link that it warns about does not |
+//! | `monitoring` | alerts fire when they must, and name metrics that exist |
 //! | `navigation` | the navigation and the diagnostics of `docs.json`, case by case |
 //! | `mcp` | agents list, read and call the MCP server of a site |
 //! | `models` | models that write skills are asked over TLS, through proxies and in streams |
 //! | `operator` | health, metrics, a log line for every request |
+//! | `packages` | what packages contain beside the program |
 //! | `pages` | the pages of a site, over HTTP |
 //! | `proxy_protocol` | a load balancer names its clients, and nobody else does |
 //! | `preview` | a saved file is shown at once, with its diagnostics |
@@ -41,6 +43,7 @@
 //! | `tidy` | the layers of the source tree |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
 //! | `toolchain` | the oldest Rust that we name is enough for every dependency |
+//! | `upgrade` | another process takes the place of a gateway, and clients see nothing of it |
 //! | `upstream` | requests to a site's own server, and its responses |
 //! | `walkthrough` | the commands of the walkthrough work |
 //! | `worker` | a worker without listeners, beside a gateway or alone |
@@ -88,8 +91,10 @@ mod jsx;
 mod links;
 mod mcp;
 mod models;
+mod monitoring;
 mod navigation;
 mod operator;
+mod packages;
 mod pages;
 mod preview;
 mod proxy_protocol;
@@ -106,6 +111,7 @@ mod start;
 mod tidy;
 mod tls;
 mod toolchain;
+mod upgrade;
 mod upstream;
 mod walkthrough;
 mod worker;

@@ -1,7 +1,8 @@
-//! Sockets that a supervisor has opened for this process: the socket activation of systemd.
+//! Listening sockets that another process has opened: a supervisor (the socket activation of
+//! systemd), or the gateway that this process replaces.
 //!
-//! The supervisor keeps them open while a process is replaced by the next one. Connections that
-//! come meanwhile wait in the kernel, and none is refused or reset.
+//! They stay open while a process is replaced by the next one. Connections that come meanwhile wait
+//! in the kernel, and none is refused or reset.
 //!
 //! Source: `sd_listen_fds(3)`.
 
@@ -12,6 +13,8 @@ use anyhow::Context as _;
 use listenfd::ListenFd;
 use tokio::net::TcpSocket;
 
+use super::handover::Passed;
+
 /// The sockets that were passed and not yet taken, with their addresses.
 #[derive(Debug)]
 pub(super) struct Inherited(Vec<(SocketAddr, TcpListener)>);
@@ -19,6 +22,13 @@ pub(super) struct Inherited(Vec<(SocketAddr, TcpListener)>);
 // === impl Inherited ===
 
 impl Inherited {
+    /// Takes the sockets of the process that this one replaces, in their order.
+    pub(super) fn of(passed: Vec<Passed>) -> Self {
+        let named = passed.into_iter();
+        let named = named.map(|passed| (passed.address, TcpListener::from(passed.socket)));
+        Self(named.collect())
+    }
+
     /// Takes the sockets from the environment. Processes that are started later do not get them.
     ///
     /// # Errors

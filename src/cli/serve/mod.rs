@@ -18,6 +18,7 @@
 //! | `memory` | reads how much memory is used, if it is bounded |
 //! | `freed-memory` | gives freed memory back to the system |
 //! | `access-log` | lines → disk |
+//! | `upgrade` | starts the process that replaces this one |
 //! | `log-summary` | logs how many lines of the process log were left out |
 //!
 //! A panic in one of them ends the process with exit code 101, so that its supervisor starts it
@@ -28,25 +29,32 @@
 //!
 //! This file connects the parts. Each part beside it starts and stops its own threads:
 //! [`reload`] the index, [`updates`] queue and worker, [`runtimes`] the listeners. [`stop`]
-//! handles signals.
+//! handles signals, [`upgrade`] and [`successor`] the change to another program.
 
 mod descriptors;
 mod freed;
+mod handover;
 mod inherited;
 mod reload;
 mod runtimes;
 mod stop;
+mod successor;
+pub(super) mod upgrade;
 mod updates;
 
 use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use anyhow::Context as _;
 use pingora::server::configuration::ServerConf;
 use pingora::server::{RunArgs, Server};
+use sd_notify::NotifyState;
 use tokio::net::TcpSocket;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::secrets;
 use super::settings::{self, Settings};
@@ -64,16 +72,22 @@ use crate::gateway::token::Token;
 use crate::gateway::{ConnectionHandler, Gateway, Listeners, memory, server};
 use crate::index::Index;
 use crate::origin::Resolver;
-use crate::telemetry::{Health, Metrics, logging, panics};
+use crate::telemetry::{Health, Metrics, Part, logging, panics};
+use handover::Passed;
 use inherited::Inherited;
 use reload::Reload;
-use runtimes::{ConnectionService, OperatorService};
+use runtimes::{Begin, ConnectionService, OperatorService};
 use stop::Stop;
+use successor::Predecessor;
 use updates::Updates;
+use upgrade::{ListeningSockets, Upgrades};
 
 /// Serve all sites and build their updates
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
+    /// Take the listening sockets of the gateway that has started this process.
+    #[arg(long = "successor", hide = true)]
+    pub is_successor: bool,
     /// The configuration.
     #[command(flatten)]
     pub settings: Settings,
@@ -99,16 +113,26 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     {
         log::debug!("a cryptography provider was installed before");
     }
-    let mut inherited = Inherited::take()?;
-    let listeners = bind(&config, &mut inherited)?;
-    let operator_socket = config.listen.operator;
-    let operator_socket = operator_socket.map(|address| take_or_bind(address, &mut inherited));
-    let operator_socket = operator_socket.transpose()?;
-    inherited.check()?;
+    let (predecessor, mut inherited) = match args.is_successor {
+        true => {
+            let (predecessor, sockets) = Predecessor::connect().context("take the sockets")?;
+            (Some(predecessor), Inherited::of(sockets))
+        }
+        false => (None, Inherited::take()?),
+    };
+    let sockets = ListeningSockets::default();
+    let mut take_or_bind = |address| take_or_bind(address, &mut inherited, &sockets);
+    let listeners = bind(&config, &mut take_or_bind)?;
+    let operator_socket = config.listen.operator.map(take_or_bind).transpose()?;
+    // A successor may have a configuration with fewer addresses.
+    if predecessor.is_none() {
+        inherited.check()?;
+    }
 
     let metrics = Arc::new(Metrics::new());
     panics::report(metrics.panics.clone());
     let health = Health::new(Clock::System);
+    let part = health.part("upgrade");
     let drain = Drain::new();
     let certificates = certificates(&config, &metrics)?;
     let tls_config = certificates
@@ -168,11 +192,27 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
     let handler = ConnectionHandler::new(Arc::clone(&gateway), &server.configuration, tls_config);
-    let mut service = ConnectionService::new(handler, listeners, operator.clone()).named();
+    let handed_over = CancellationToken::new();
+    let (worker_thread, worker_ended) = mpsc::channel();
+    let upgrades = Upgrades {
+        sockets: sockets.clone(),
+        drain: drain.clone(),
+        time_max: config.connections.limits.upgrade,
+        handed_over: handed_over.clone(),
+        worker_ended,
+    };
+    let upgrade_socket = settings::upgrade_socket(&config);
+    let is_successor = args.is_successor;
+    let begin = Begin {
+        predecessor: predecessor.clone(),
+        serving: Box::new(move || serving(upgrades, upgrade_socket, is_successor, &part)),
+    };
+    let mut service = ConnectionService::new(handler, listeners, begin, operator.clone()).named();
     service.threads = Some(server.configuration.threads);
     server.add_service(service);
     if let Some(socket) = operator_socket {
-        server.add_service(OperatorService::new(operator, socket).named());
+        let service = OperatorService::new(operator, socket, handed_over.clone());
+        server.add_service(service.named());
     }
     let (worker, stopped) = watch::channel(worker::Stop::No);
     let stop = Stop {
@@ -180,9 +220,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         limits: Arc::clone(&gateway.limits),
         reload: reload.request(),
         worker,
+        sockets,
+        handed_over,
     };
     let threads = reload.start(certificates, metrics, updates.served_log())?;
-    let working = updates.start(stopped)?;
+    let working = updates.start(stopped, predecessor, worker_thread)?;
     server.run(RunArgs {
         shutdown_signal: Box::new(stop),
     });
@@ -202,7 +244,10 @@ fn server_conf(config: &Config) -> anyhow::Result<ServerConf> {
     })
 }
 
-fn bind(config: &Config, inherited: &mut Inherited) -> anyhow::Result<Listeners> {
+fn bind(
+    config: &Config,
+    take_or_bind: &mut impl FnMut(SocketAddr) -> anyhow::Result<TcpSocket>,
+) -> anyhow::Result<Listeners> {
     if config.listen.http.is_empty() && config.listen.https.is_empty() {
         anyhow::bail!("`listen` names no address for http or https");
     }
@@ -212,7 +257,7 @@ fn bind(config: &Config, inherited: &mut Inherited) -> anyhow::Result<Listeners>
     let mut all = |addresses: &[SocketAddr]| {
         addresses
             .iter()
-            .map(|address| take_or_bind(*address, inherited))
+            .map(|address| take_or_bind(*address))
             .collect::<anyhow::Result<_>>()
     };
     Ok(Listeners {
@@ -221,16 +266,25 @@ fn bind(config: &Config, inherited: &mut Inherited) -> anyhow::Result<Listeners>
     })
 }
 
-/// Takes the socket that a supervisor has passed for an address, or makes one.
-fn take_or_bind(address: SocketAddr, inherited: &mut Inherited) -> anyhow::Result<TcpSocket> {
+/// Takes the socket that another process has passed for an address, or makes one. A copy of it is
+/// kept for a successor.
+fn take_or_bind(
+    address: SocketAddr,
+    inherited: &mut Inherited,
+    sockets: &ListeningSockets,
+) -> anyhow::Result<TcpSocket> {
     let passed = inherited.socket(address);
-    match passed.with_context(|| format!("take the socket for {address}"))? {
+    let open = match passed.with_context(|| format!("take the socket for {address}"))? {
         Some(socket) => {
-            log::info!(target: "serve", address:%; "the socket for {address} comes from the supervisor");
-            Ok(socket)
+            log::info!(target: "serve", address:%; "another process has passed the socket for {address}");
+            socket
         }
-        None => socket(address),
-    }
+        None => socket(address)?,
+    };
+    let copy = open.as_fd().try_clone_to_owned();
+    let socket = copy.with_context(|| format!("copy the socket for {address}"))?;
+    sockets.add(Passed { address, socket });
+    Ok(open)
 }
 
 /// Takes an address without accepting connections on it yet.
@@ -247,6 +301,23 @@ pub(super) fn socket(address: SocketAddr) -> anyhow::Result<TcpSocket> {
         Ok::<_, std::io::Error>(socket)
     };
     open().with_context(|| format!("listen on {address}"))
+}
+
+/// Tells systemd that this process serves, and opens the socket for `waypost upgrade`. Without that
+/// socket the sites are served, and the process cannot be upgraded.
+fn serving(upgrades: Upgrades, path: Option<PathBuf>, is_successor: bool, part: &Part) {
+    // Without systemd this does nothing.
+    if let Err(error) = sd_notify::notify(&[NotifyState::Ready]) {
+        log::warn!(target: "serve", "tell systemd that the process serves: {error}");
+    }
+    let Some(path) = path else { return };
+    let opened = Upgrades::open(&path, is_successor).and_then(|listener| {
+        // Never joined: it can be stopped at any point.
+        panics::essential_thread("upgrade", move || upgrades.run(&listener))
+    });
+    if let Err(error) = opened {
+        part.fail(format!("the socket for `waypost upgrade`: {error}"));
+    }
 }
 
 /// Starts the thread that watches memory, if the process has a bound.

@@ -7,7 +7,9 @@ use pingora::server::ShutdownWatch;
 use pingora::services::background::{BackgroundService, GenBackgroundService};
 use tokio::net::TcpSocket;
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 
+use super::successor::{self, Predecessor};
 use crate::gateway::operator::Operator;
 use crate::gateway::{ConnectionHandler, Listeners};
 use crate::telemetry::panics;
@@ -15,19 +17,28 @@ use crate::telemetry::panics;
 /// Accepts client connections.
 pub(super) struct ConnectionService {
     handler: Arc<ConnectionHandler>,
-    listeners: Mutex<Option<Listeners>>,
+    listeners: Mutex<Option<(Listeners, Begin)>>,
     operator: Operator,
+}
+
+/// What happens when the listeners are open.
+pub(super) struct Begin {
+    /// The process to replace.
+    pub(super) predecessor: Option<Predecessor>,
+    /// Runs when this process serves.
+    pub(super) serving: Box<dyn FnOnce() + Send>,
 }
 
 impl ConnectionService {
     pub(super) fn new(
         handler: Arc<ConnectionHandler>,
         listeners: Listeners,
+        begin: Begin,
         operator: Operator,
     ) -> Self {
         Self {
             handler,
-            listeners: Mutex::new(Some(listeners)),
+            listeners: Mutex::new(Some((listeners, begin))),
             operator,
         }
     }
@@ -40,12 +51,25 @@ impl ConnectionService {
 #[async_trait]
 impl BackgroundService for ConnectionService {
     async fn start(&self, _shutdown: ShutdownWatch) {
-        let Some(listeners) = self.listeners.lock().await.take() else {
+        let Some((listeners, begin)) = self.listeners.lock().await.take() else {
             return;
         };
+        if begin.predecessor.is_some()
+            && let Err(error) = successor::greet(&self.handler).await
+        {
+            log::error!(target: "upgrade", "this process does not answer its own request: {error}");
+            std::process::exit(2);
+        }
         match listeners.open() {
             Ok(open) => {
                 self.operator.loaded();
+                (begin.serving)();
+                if let Some(predecessor) = &begin.predecessor
+                    && let Err(error) = predecessor.replace()
+                {
+                    log::error!(target: "upgrade", "tell the earlier process: {error}");
+                    std::process::exit(2);
+                }
                 panics::essential("listeners", self.handler.listen(open)).await;
             }
             Err(error) => {
@@ -59,13 +83,20 @@ impl BackgroundService for ConnectionService {
 /// Serves health, readiness and metrics.
 pub(super) struct OperatorService {
     operator: Operator,
+    /// Cancelled when another process responds on this address.
+    handed_over: CancellationToken,
     socket: Mutex<Option<TcpSocket>>,
 }
 
 impl OperatorService {
-    pub(super) fn new(operator: Operator, socket: TcpSocket) -> Self {
+    pub(super) fn new(
+        operator: Operator,
+        socket: TcpSocket,
+        handed_over: CancellationToken,
+    ) -> Self {
         Self {
             operator,
+            handed_over,
             socket: Mutex::new(Some(socket)),
         }
     }
@@ -91,6 +122,7 @@ impl BackgroundService for OperatorService {
         if let Ok(address) = listener.local_addr() {
             log::info!(target: "serve", operator:% = address; "health, readiness and metrics on http://{address}");
         }
-        panics::essential("operator", self.operator.clone().listen(listener)).await;
+        let listening = panics::essential("operator", self.operator.clone().listen(listener));
+        self.handed_over.run_until_cancelled(listening).await;
     }
 }

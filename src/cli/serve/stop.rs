@@ -6,8 +6,10 @@ use async_trait::async_trait;
 use pingora::server::{ShutdownSignal, ShutdownSignalWatch};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::reload::Request;
+use super::upgrade::ListeningSockets;
 use crate::deploy::worker;
 use crate::gateway::Limits;
 use crate::gateway::drain::{Drain, Phase};
@@ -18,6 +20,10 @@ pub(super) struct Stop {
     pub(super) limits: Arc<Limits>,
     pub(super) reload: Request,
     pub(super) worker: watch::Sender<worker::Stop>,
+    /// The copies of listening sockets that must be closed with the listeners.
+    pub(super) sockets: ListeningSockets,
+    /// Cancelled when another process serves in the place of this one.
+    pub(super) handed_over: CancellationToken,
 }
 
 #[async_trait]
@@ -33,6 +39,7 @@ impl ShutdownSignalWatch for Stop {
                     self.reload.rescan(false);
                 }
                 _ = next_signal(&mut term, &mut int) => break,
+                () = self.handed_over.cancelled() => break,
             }
         }
         // This fails only if the worker has stopped already.
@@ -53,8 +60,12 @@ impl Stop {
     async fn drain(&self) {
         let open = self.drain.open();
         log::info!(target: "serve", open; "draining: {open} connections are open");
-        self.drain.enter(Phase::Unready);
-        tokio::time::sleep(self.limits.drain_delay).await;
+        // After an upgrade the new process is ready, so there is nothing to wait for.
+        if !self.handed_over.is_cancelled() {
+            self.drain.enter(Phase::Unready);
+            tokio::time::sleep(self.limits.drain_delay).await;
+        }
+        self.sockets.close();
         self.drain.enter(Phase::Draining);
         let left = self.drain.finished(self.limits.drain).await;
         if left > 0 {

@@ -1,5 +1,6 @@
 //! Updates: the admin API, its queue, and a worker.
 
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -7,6 +8,7 @@ use anyhow::Context as _;
 use tokio::sync::watch;
 
 use super::reload::{Reload, lock_reloader};
+use super::successor::Predecessor;
 use crate::cli::deploying;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -26,7 +28,8 @@ use crate::telemetry::{Health, Metrics, panics};
 /// Admin API, queue and worker, opened but not started.
 pub(super) struct Updates {
     pub(super) api: Arc<Api>,
-    worker: Worker,
+    /// `None` if only processes of their own build.
+    worker: Option<Worker>,
     key_cache: Arc<KeyCache>,
     queue: Arc<Queue>,
 }
@@ -84,7 +87,7 @@ impl Updates {
         );
         Ok(Self {
             api: Arc::new(api),
-            worker,
+            worker: config.worker.embedded.then_some(worker),
             key_cache,
             queue,
         })
@@ -98,7 +101,9 @@ impl Updates {
 
     pub(super) fn start(
         self,
-        stopped: watch::Receiver<worker::Stop>,
+        mut stopped: watch::Receiver<worker::Stop>,
+        predecessor: Option<Predecessor>,
+        ended: Sender<()>,
     ) -> anyhow::Result<WorkerThreads> {
         let keys = self.key_cache.watch().context("watch the admin keys")?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -108,7 +113,20 @@ impl Updates {
         let worker = self.worker;
         let thread = panics::essential_thread("worker", move || {
             lower_priority();
-            runtime.block_on(worker.run(stopped));
+            let Some(worker) = worker else { return };
+            runtime.block_on(async {
+                if let Some(predecessor) = predecessor {
+                    tokio::select! {
+                        () = predecessor.worker_ended() => {}
+                        // The worker sees this too, and ends.
+                        _ = stopped.changed() => stopped.mark_changed(),
+                    }
+                }
+                worker.run(stopped).await;
+            });
+            // A wait for the predecessor may still block a thread.
+            runtime.shutdown_background();
+            drop(ended);
         });
         let thread = thread.context("start the worker")?;
         Ok(WorkerThreads {

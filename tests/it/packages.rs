@@ -1,0 +1,72 @@
+//! What packages contain, apart from the program: units of systemd, manual pages, completions.
+
+use std::process::Command;
+
+use crate::edge::Setup;
+
+const UNITS: [&str; 2] = ["waypost.service", "worker/waypost-worker.service"];
+
+fn unit(name: &str) -> String {
+    format!("{}/packaging/systemd/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// `systemd-analyze security` rates what a service could do to the machine, from 0 to 10.
+#[test]
+fn the_services_have_few_rights() {
+    for (name, most) in UNITS.into_iter().zip(["15", "30"]) {
+        let output = Command::new("systemd-analyze")
+            .args([
+                "security",
+                "--offline=true",
+                "--no-pager",
+                "--threshold",
+                most,
+            ])
+            .arg(unit(name))
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{name}: {text}");
+        assert!(text.contains("Overall exposure level"), "{name}: {text}");
+    }
+}
+
+/// The commands of the units exist, and each key of the configuration is known.
+#[test]
+fn the_configuration_of_the_package_has_no_mistakes() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let conf = std::fs::read_to_string(format!("{root}/packaging/debian/waypost.yaml")).unwrap();
+    let setup = Setup::new();
+    // The same keys, with paths that exist on this machine.
+    let here = setup.path("").display().to_string();
+    let conf = conf
+        .replace("/var/lib/waypost", &here)
+        .replace("/etc/waypost", &here)
+        .replace("[::]:80", "127.0.0.1:0")
+        .replace("127.0.0.1:9080", "127.0.0.1:0");
+    std::fs::write(setup.path("packaged.yaml"), conf).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_waypost"))
+        .args(["check", "--conf"])
+        .arg(setup.path("packaged.yaml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn the_program_writes_its_manual_pages_and_completions() {
+    let setup = Setup::new();
+    let waypost = || Command::new(env!("CARGO_BIN_EXE_waypost"));
+    let pages = setup.path("man");
+    std::fs::create_dir(&pages).unwrap();
+    let status = waypost().arg("man").arg(&pages).status().unwrap();
+    assert!(status.success());
+    let serve = std::fs::read_to_string(pages.join("waypost-serve.1")).unwrap();
+    assert!(serve.contains("Serve all sites"), "{serve}");
+    assert!(!serve.contains("successor"), "a private argument");
+    for shell in ["bash", "zsh", "fish"] {
+        let output = waypost().args(["completions", shell]).output().unwrap();
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(script.contains("publish"), "{shell}: {script}");
+    }
+}

@@ -1,0 +1,313 @@
+//! `waypost upgrade`: another process takes the place of a running gateway, and clients see
+//! nothing of it.
+
+use std::os::unix::net::UnixDatagram;
+use std::process::Output;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::drain::wait_until_closed;
+use crate::edge::{Edge, Setup};
+use crate::http::{Connection, TIMEOUT};
+use crate::origin::Origin;
+use crate::presets::{DOMAIN, SKILL};
+use crate::repository::{Repository, follow, queue, setup};
+use crate::tls::{Encrypted, encrypted};
+
+/// A process that a gateway has started to replace itself. It is not a child of the test.
+#[derive(Debug)]
+struct Successor(String);
+
+impl Drop for Successor {
+    fn drop(&mut self) {
+        signal(&self.0, "KILL");
+    }
+}
+
+fn signal(process: &str, name: &str) {
+    let _already_ended = std::process::Command::new("kill")
+        .args(["-s", name, process])
+        .output();
+}
+
+/// Replaces the process of a gateway by another one of the same program.
+#[track_caller]
+fn upgrade(setup: &Setup) -> Successor {
+    let output = setup.run(&["upgrade"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let process = text
+        .strip_prefix("process ")
+        .and_then(|rest| rest.strip_suffix(" serves\n"));
+    Successor(
+        process
+            .unwrap_or_else(|| panic!("{text}{:?}", output.stderr))
+            .to_owned(),
+    )
+}
+
+#[track_caller]
+fn wait_until(is_so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < TIMEOUT, "it did not happen in time");
+        std::thread::yield_now();
+    }
+}
+
+fn request(path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").into_bytes()
+}
+
+/// Counts the responses of clients until the test ends, and whatever else they saw.
+#[derive(Debug, Default)]
+struct Load {
+    is_over: AtomicBool,
+    responses: AtomicUsize,
+    errors: AtomicUsize,
+}
+
+impl Load {
+    fn goes_on(&self) -> bool {
+        !self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, is_right: bool) {
+        let counter = if is_right {
+            &self.responses
+        } else {
+            &self.errors
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Sends requests on connections that stay open as long as the gateway wants.
+    fn keep_alive(&self, gateway: &Edge, path: &str) {
+        while self.goes_on() {
+            let mut connection = Connection::open(gateway.http);
+            while self.goes_on() {
+                let sent = connection.try_send(&request(path));
+                let response = sent.ok().and_then(|()| connection.receive("GET"));
+                let Some(response) = response else {
+                    self.count(false);
+                    break;
+                };
+                self.count(response.status == 200);
+                if response.field("connection") == Some("close") {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Opens a connection for each request.
+    fn connect(&self, gateway: &Edge) {
+        while self.goes_on() {
+            let mut connection = Connection::open(gateway.http);
+            let sent = connection.try_send(&request("/skill.md"));
+            let response = sent.ok().and_then(|()| connection.receive("GET"));
+            self.count(response.is_some_and(|response| response.status == 200));
+        }
+    }
+
+    /// Sends requests over HTTP/2, on each connection until the gateway says `GOAWAY`.
+    async fn http2(&self, gateway: &Encrypted) {
+        while self.goes_on() {
+            let mut client = gateway.http2().await;
+            while self.goes_on() {
+                match client.get(DOMAIN, "/skill.md").await {
+                    Ok(response) => self.count(response.status == 200),
+                    // RFC 9113 §6.8: the request was not processed, and can be sent again.
+                    Err(error)
+                        if error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR) =>
+                    {
+                        break;
+                    }
+                    Err(_) => {
+                        self.count(false);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn upgrades_under_load_refuse_and_reset_nothing() {
+    let upgrades = match std::env::var_os("WAYPOST_LONG_TESTS") {
+        Some(_) => 50,
+        None => 3,
+    };
+    let origin = Origin::start();
+    let authority = crate::certificates::Authority::new();
+    let setup = encrypted(
+        &authority,
+        Setup::new().conf("connections", "{ drain_idle_seconds: 1 }"),
+    );
+    let edge = setup.acme_before(&origin).start();
+    let gateway = Encrypted { authority, edge };
+    let load = Load::default();
+    let _newest = std::thread::scope(|scope| {
+        scope.spawn(|| load.keep_alive(&gateway.edge, "/skill.md"));
+        scope.spawn(|| load.keep_alive(&gateway.edge, "/guide"));
+        scope.spawn(|| load.connect(&gateway.edge));
+        scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = { runtime }.enable_all().build().unwrap();
+            runtime.block_on(load.http2(&gateway));
+        });
+        let mut newest: Option<Successor> = None;
+        for _ in 0..upgrades {
+            let before = load.responses.load(Ordering::Relaxed);
+            let next = upgrade(&gateway.edge.setup);
+            // The earlier process ends by itself.
+            newest.replace(next).map(std::mem::forget);
+            wait_until(|| load.responses.load(Ordering::Relaxed) > before + 200);
+        }
+        load.is_over.store(true, Ordering::Relaxed);
+        newest
+    });
+    let (responses, errors) = (load.responses.into_inner(), load.errors.into_inner());
+    println!("{upgrades} upgrades, {responses} responses, {errors} errors");
+    assert_eq!(errors, 0, "of {responses}");
+    assert!(responses > 200 * upgrades, "{responses}");
+}
+
+#[test]
+fn a_program_that_fails_leaves_the_running_gateway_alone() {
+    let edge = Setup::new()
+        .conf("connections", "{ upgrade_seconds: 1 }")
+        .acme("")
+        .with_skill()
+        .start();
+    let mut idle = Connection::open(edge.http);
+    let hanging = edge.setup.path("hanging");
+    std::fs::write(&hanging, "#!/bin/sh\nexec sleep 300\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&hanging, mode).unwrap();
+    let no_program = edge.setup.path("waypost.yaml");
+    for (program, why) in [
+        ("/bin/false", "the new process ended before it served"),
+        (
+            hanging.to_str().unwrap(),
+            "did not serve within 1 s (connections.upgrade_seconds)",
+        ),
+        (no_program.to_str().unwrap(), "Permission denied"),
+    ] {
+        let Output { status, stderr, .. } = edge.setup.run(&["upgrade", "--program", program]);
+        let stderr = String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(2), "{program}: {stderr}");
+        assert!(stderr.contains(why), "{program}: {stderr}");
+        assert!(stderr.contains("the running gateway goes on"), "{stderr}");
+    }
+    idle.send(&request("/skill.md"));
+    let response = idle.receive("GET").unwrap();
+    assert_eq!((response.status, response.field("connection")), (200, None));
+    assert_eq!(edge.get(DOMAIN, "/skill.md").status, 200);
+}
+
+/// Files that a new process cannot read must not stop the old one.
+#[test]
+fn a_configuration_with_mistakes_leaves_the_running_gateway_alone() {
+    let edge = Setup::new().acme("").with_skill().start();
+    std::fs::write(
+        edge.setup.path("waypost.yaml"),
+        "listen: { http: nowhere }\n",
+    )
+    .unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_waypost"))
+        .args(["upgrade", "--conf"])
+        .arg(edge.setup.path("waypost.yaml"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(edge.get(DOMAIN, "/skill.md").status, 200);
+}
+
+#[test]
+fn the_new_process_serves_while_the_old_one_finishes_its_requests() {
+    let (origin, proceed) = Origin::with_delayed_body();
+    let edge = Setup::new().acme_before(&origin).start();
+    let old = edge.id().to_string();
+    let mut busy = Connection::open(edge.http);
+    busy.send(&request("/guide"));
+    origin.wait_for(1);
+    let new = upgrade(&edge.setup);
+    assert_ne!(new.0, old);
+    assert_eq!(edge.get(DOMAIN, "/skill.md").status, 200);
+    let ready = crate::http::request(edge.operator, "GET", "operator", "/readyz", &[]);
+    assert_eq!((ready.status, ready.text()), (200, "ready\n"));
+    proceed.send(()).unwrap();
+    let late = busy.receive("GET").unwrap();
+    assert_eq!((late.status, late.text()), (200, "late"));
+    let setup = edge.ended();
+    // Another one takes the place of the second, although its first parent has ended.
+    let _newest = upgrade(&setup);
+    wait_until(|| !std::path::Path::new(&format!("/proc/{}", new.0)).exists());
+}
+
+/// One worker builds at a time: the new one begins when the old one has ended.
+#[test]
+fn updates_are_built_after_an_upgrade() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let edge = setup.acme(&docs.record()).start();
+    let _new = upgrade(&edge.setup);
+    edge.wait_for_log(|line| line["message"] == "the worker of the earlier process has ended");
+    let id = queue(&edge.setup, "acme");
+    assert_eq!(follow(&edge.setup, &id)["status"], "success");
+    assert_eq!(edge.get(DOMAIN, "/skill.md").status, 200);
+}
+
+#[test]
+fn systemd_learns_when_a_process_serves_and_which_is_the_main_one() {
+    let setup = Setup::new().acme("").with_skill();
+    let path = setup.path("notify");
+    let notified = UnixDatagram::bind(&path).unwrap();
+    notified.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let receive = || {
+        let mut bytes = [0; 256];
+        let length = notified.recv(&mut bytes).unwrap();
+        String::from_utf8(bytes[..length].to_vec()).unwrap()
+    };
+    let variable = format!("NOTIFY_SOCKET={}", path.display());
+    let edge = setup.wrapped_by(&["env", &variable]).start();
+    assert_eq!(receive().trim(), "READY=1");
+    let new = upgrade(&edge.setup);
+    assert_eq!(receive().trim(), "READY=1", "of the new process");
+    assert_eq!(receive().trim(), format!("MAINPID={}", new.0));
+}
+
+#[test]
+fn idle_connections_are_closed_one_after_the_other() {
+    let edge = Setup::new()
+        .conf(
+            "connections",
+            "{ drain_idle_seconds: 60, drain_seconds: 60 }",
+        )
+        .acme("")
+        .with_skill()
+        .start();
+    let mut idle: Vec<_> = (0..8)
+        .map(|_| {
+            let mut connection = Connection::open(edge.http);
+            connection.send(&request("/skill.md"));
+            assert_eq!(connection.receive("GET").unwrap().status, 200);
+            connection
+        })
+        .collect();
+    edge.signal("TERM");
+    wait_until_closed(edge.http);
+    let since = Instant::now();
+    let answered = idle.iter_mut().filter_map(|connection| {
+        connection.try_send(&request("/skill.md")).ok()?;
+        let response = connection.receive("GET")?;
+        assert_eq!(response.field("connection"), Some("close"));
+        Some(response)
+    });
+    // The first of them is closed at once.
+    assert!(answered.count() >= 6);
+    assert!(since.elapsed() < Duration::from_secs(30));
+    assert!(edge.wait().success());
+}
