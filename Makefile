@@ -5,9 +5,10 @@
 #   make test        all tests: unit tests, integration tests, real clients, a browser
 #   make soak        long tests, for hours: a thousand kills, every fault, long random histories
 #   make bench       measure, beside nginx where there is something to compare
+#   make package     make the Debian package, the image and the rest of a release
 #   make advisories  look for known vulnerabilities in dependencies (needs github.com)
 #   make reference   write the generated reference pages and licence lists again
-.PHONY: run check test soak bench advisories reference
+.PHONY: run check test soak bench package advisories reference
 
 WAYPOST = target/release/waypost
 DEMO = --conf conf/demo/waypost.yaml
@@ -37,6 +38,10 @@ check:
 	cargo clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 	$(DENY) check licenses bans sources
+
+package:
+	packaging/release
+	packaging/test
 
 advisories:
 	@.ci/install check
