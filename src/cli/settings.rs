@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 
@@ -88,7 +89,8 @@ pub fn open_store(config: &Config) -> anyhow::Result<Store> {
     Ok(Store::Local(store))
 }
 
-/// Reads the site records of a configuration. Broken records are reported in the changes.
+/// Reads the site records of a configuration, in files and in the store. Broken records are reported
+/// in the changes. A store that does not exist yet is not created.
 ///
 /// # Errors
 ///
@@ -101,6 +103,9 @@ pub fn read_sites(config: &Config) -> anyhow::Result<(Sites, Changes)> {
         config.sites.path.clone(),
         Clock::System,
     );
+    if Local::exists(&store_path(config)) {
+        sites = sites.with_store(Arc::new(open_store(config)?));
+    }
     let changes = sites.scan(Removals::Guarded)?;
     Ok((sites, changes))
 }

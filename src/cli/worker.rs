@@ -131,14 +131,21 @@ fn find_site(known: &Arc<Mutex<Known>>) -> FindSite {
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let (sites, read_at) = &mut *known;
         if read_at.elapsed() > SITES_AGE_MAX || sites.get(project).is_none() {
-            match sites.scan(Removals::Guarded) {
-                Ok(changes) => {
-                    for diagnostic in &changes.diagnostics {
-                        log::log!(target: "sites", diagnostic.severity.level(), "{diagnostic}");
+            // Of the store, only this record: a platform may have a million of them.
+            let scans = [
+                sites.scan_files(Removals::Guarded),
+                sites.scan_project(project),
+            ];
+            for scanned in scans {
+                match scanned {
+                    Ok(changes) => {
+                        for diagnostic in &changes.diagnostics {
+                            log::log!(target: "sites", diagnostic.severity.level(), "{diagnostic}");
+                        }
                     }
-                }
-                Err(error) => {
-                    log::error!(target: "sites", "read the site records, keeping the earlier ones: {error}")
+                    Err(error) => {
+                        log::error!(target: "sites", "read the site records, keeping the earlier ones: {error}");
+                    }
                 }
             }
             *read_at = Instant::now();

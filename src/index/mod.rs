@@ -261,6 +261,14 @@ impl Index {
         owned.map(|served| served.site.project.clone()).collect()
     }
 
+    /// Returns all sites, in no particular order.
+    #[must_use]
+    pub fn sites(&self) -> Vec<Arc<Site>> {
+        let slots = self.lock();
+        let sites = slots.values().map(|slot| slot.served.load());
+        sites.map(|served| Arc::clone(&served.site)).collect()
+    }
+
     /// Counts sites and hosts.
     #[must_use]
     pub fn size(&self) -> (usize, usize) {

@@ -176,7 +176,8 @@ impl Reloader {
     /// When the site records cannot be listed, or would remove too many sites. The releases are
     /// compared in spite of the error.
     pub fn rescan(&mut self, removals: Removals) -> Result<Vec<ProjectId>, ScanError> {
-        let scanned = self.rescan_sites(removals);
+        let changes = self.sites.scan(removals);
+        let scanned = self.scanned(changes);
         let sites: Vec<Arc<Site>> = self.sites.iter().map(Arc::clone).collect();
         self.in_parallel(&sites, |site| {
             let moved = match self.store.current(&site.project) {
@@ -195,16 +196,28 @@ impl Reloader {
         scanned
     }
 
-    /// Reads all site records, and returns the projects that were removed.
+    /// Reads the files of site records, and returns the projects that were removed.
     ///
     /// # Errors
     ///
     /// As [`Reloader::rescan`].
     pub fn rescan_sites(&mut self, removals: Removals) -> Result<Vec<ProjectId>, ScanError> {
-        let changes = self
-            .sites
-            .scan(removals)
-            .inspect_err(|_| self.count_swap("rejected"))?;
+        let changes = self.sites.scan_files(removals);
+        self.scanned(changes)
+    }
+
+    /// Reads the record of one project in the store, and returns the projects that were removed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reloader::rescan`].
+    pub fn rescan_site(&mut self, project: &ProjectId) -> Result<Vec<ProjectId>, ScanError> {
+        let changes = self.sites.scan_project(project);
+        self.scanned(changes)
+    }
+
+    fn scanned(&self, changes: Result<Changes, ScanError>) -> Result<Vec<ProjectId>, ScanError> {
+        let changes = changes.inspect_err(|_| self.count_swap("rejected"))?;
         let rejected = i64::try_from(self.sites.rejected()).unwrap_or(i64::MAX);
         self.metrics.site_records_rejected.set(rejected);
         self.apply(&changes);

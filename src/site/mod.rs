@@ -57,6 +57,18 @@ pub struct Site {
     pub origin: Origin,
     /// Whether `{base path}/mcp` is our MCP server, and not the origin's.
     pub mcp: bool,
+    /// Where its record is.
+    pub kept_in: KeptIn,
+}
+
+/// Where the record of a site is. A site is kept in one place only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeptIn {
+    /// In the store: the admin API and the command line change it.
+    #[default]
+    Api,
+    /// In this file of the operator, below the directory of site records.
+    File(std::sync::Arc<str>),
 }
 
 /// Who may see a site.
@@ -101,25 +113,6 @@ pub struct Upstream {
     pub http: UpstreamHttp,
     /// Which `Host` field requests to it have.
     pub host_header: HostHeader,
-    /// Its share of the requests, in proportion to the weights of the others.
-    pub weight: u16,
-    /// More servers with the same content, which understand the same versions of HTTP.
-    pub others: Box<[Server]>,
-}
-
-/// One more server of a customer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
-    /// With or without TLS.
-    pub scheme: Scheme,
-    /// Its name or address; its certificate must be valid for this name.
-    pub host: Box<str>,
-    /// Its port.
-    pub port: u16,
-    /// Its share of the requests.
-    pub weight: u16,
-    /// Whether it is used only while no other server is available.
-    pub is_backup: bool,
 }
 
 /// Which HTTP versions an upstream supports.
@@ -185,6 +178,7 @@ impl Site {
             allow_empty: false,
             origin: Origin::Embedded,
             mcp: true,
+            kept_in: KeptIn::Api,
         }
     }
 
@@ -211,6 +205,17 @@ impl Site {
     }
 }
 
+// === impl KeptIn ===
+
+impl std::fmt::Display for KeptIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Api => f.write_str("the API"),
+            Self::File(name) => write!(f, "the file {name}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,8 +229,6 @@ mod tests {
                 port,
                 http: UpstreamHttp::One,
                 host_header: HostHeader::Upstream,
-                weight: 1,
-                others: Box::default(),
             }
             .authority()
             .to_string()

@@ -35,10 +35,12 @@
 //! **Limits:** the pointer of a removed project stays, and so do its releases, until
 //! [`Store::forget`] removes the pointer.
 
+pub mod audit;
 mod content;
 mod durable;
 pub mod local;
 mod pointer;
+mod record;
 pub mod sites;
 pub mod watch;
 
@@ -50,12 +52,13 @@ use bytes::Bytes;
 use crate::clock::Clock;
 use crate::digest::Digest;
 use crate::release::{InvalidInventory, Inventory, Item, Release, ReleaseId};
-use crate::site::ProjectId;
+use crate::site::{Host, ProjectId};
 
 pub use content::ContentFile;
 pub use durable::FileError;
 pub use local::{Local, OwnerLock};
 pub use pointer::{Fence, Pointer, Promotion};
+pub use record::{HostClaim, SiteChange, SiteRecord, SitesLock};
 
 /// A place where releases are stored.
 #[derive(Debug)]
@@ -198,6 +201,18 @@ pub enum ReadError {
     },
     /// An operation of the file system failed.
     #[error("read the store")]
+    File(#[from] FileError),
+}
+
+/// Why a site record could not be changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SiteError {
+    /// Something could not be read.
+    #[error("read the site records")]
+    Read(#[from] ReadError),
+    /// Something could not be written.
+    #[error("write the site record")]
     File(#[from] FileError),
 }
 
@@ -358,6 +373,74 @@ impl Store {
     pub fn pointers(&self) -> Result<Vec<ProjectId>, ReadError> {
         match self {
             Self::Local(store) => store.pointers(),
+        }
+    }
+
+    /// Returns the site record of a project; `None` if the store has none.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] when it cannot be read.
+    pub fn site_record(&self, project: &ProjectId) -> Result<Option<SiteRecord>, ReadError> {
+        match self {
+            Self::Local(store) => store.site_record(project),
+        }
+    }
+
+    /// Returns every project that has a site record in the store, in no particular order.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] when a directory cannot be listed.
+    pub fn site_records(&self) -> Result<Vec<ProjectId>, ReadError> {
+        match self {
+            Self::Local(store) => store.site_records(),
+        }
+    }
+
+    /// Returns which record of the store has a host; `None` if there is none. The claim counts only
+    /// while that record names the host.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] when it cannot be read.
+    pub fn host_claim(&self, host: &Host) -> Result<Option<HostClaim>, ReadError> {
+        match self {
+            Self::Local(store) => store.host_claim(host),
+        }
+    }
+
+    /// Waits until nobody else changes site records, and completes a change that was interrupted.
+    ///
+    /// # Errors
+    ///
+    /// [`SiteError`] when the lock cannot be used, or the interrupted change cannot be completed.
+    pub fn lock_sites(&self) -> Result<SitesLock, SiteError> {
+        match self {
+            Self::Local(store) => store.lock_sites(),
+        }
+    }
+
+    /// Changes a site record, with the claims of its hosts and the audit log: all or nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`SiteError`] when it could not be written. If the disk became full in the middle, the next
+    /// [`Store::lock_sites`] completes the change.
+    pub fn change_site(&self, lock: &SitesLock, change: &SiteChange) -> Result<(), SiteError> {
+        match self {
+            Self::Local(store) => store.change_site(lock, change),
+        }
+    }
+
+    /// Lists entries of the audit log, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] when the log cannot be read.
+    pub fn audit(&self, filter: &audit::Filter) -> Result<Vec<audit::Entry>, ReadError> {
+        match self {
+            Self::Local(store) => store.audit(filter),
         }
     }
 

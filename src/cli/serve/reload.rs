@@ -58,7 +58,8 @@ impl Reload {
             config.private_hosts.clone(),
             config.sites.path.clone(),
             Clock::System,
-        );
+        )
+        .with_store(Arc::clone(&store));
         // Watch before loading, so that a change in between is not missed.
         let watch = Arc::new(Watch::start(
             &store,
@@ -153,6 +154,7 @@ fn apply(
             let served = lock_reloader(reloader).promoted(project);
             return served.map_or((), |fence| served_log.served(project, fence));
         }
+        Change::Site(project) => lock_reloader(reloader).rescan_site(project),
         Change::Sites => lock_reloader(reloader).rescan_sites(removals()),
         Change::Rescan => lock_reloader(reloader).rescan(removals()),
     };

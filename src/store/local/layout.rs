@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::digest::Digest;
 use crate::error::chain;
 use crate::release::ReleaseId;
-use crate::site::ProjectId;
+use crate::site::{Host, ProjectId};
 use crate::store::durable::{self, FileError};
 
 /// The layout that is written, and the highest that is read.
@@ -22,9 +22,14 @@ const CONTENT: &str = "content";
 const INVENTORIES: &str = "inventories";
 const POINTERS: &str = "pointers";
 const OWNERS: &str = "owners";
+const SITES: &str = "sites";
+const SITES_LOCK: &str = "sites.lock";
+const SITES_JOURNAL: &str = "sites.journal";
+const HOSTS: &str = "hosts";
+const AUDIT: &str = "audit";
 /// How often a lock is tried that another process has.
 const LOCK_INTERVAL: Duration = Duration::from_millis(20);
-const SHARDED: [&str; 3] = [CONTENT, INVENTORIES, POINTERS];
+const SHARDED: [&str; 4] = [CONTENT, INVENTORIES, POINTERS, SITES];
 
 /// The paths of a store.
 #[derive(Debug)]
@@ -192,10 +197,36 @@ impl Layout {
     }
 
     pub(super) fn pointer(&self, project: &ProjectId) -> PathBuf {
-        let shard = Digest::of(project.as_str().as_bytes()).as_bytes()[0];
-        let mut path = self.root.join(POINTERS);
+        self.named(POINTERS, project.as_str())
+    }
+
+    pub(super) fn site_record(&self, project: &ProjectId) -> PathBuf {
+        self.named(SITES, project.as_str())
+    }
+
+    pub(super) fn host_claim(&self, host: &Host) -> PathBuf {
+        // A host may be longer than the name of a file.
+        self.sharded(HOSTS, &Digest::of(host.as_str().as_bytes()), ".json")
+    }
+
+    pub(super) fn sites_lock(&self) -> PathBuf {
+        self.root.join(SITES_LOCK)
+    }
+
+    pub(super) fn sites_journal(&self) -> PathBuf {
+        self.root.join(SITES_JOURNAL)
+    }
+
+    pub(super) fn audit(&self) -> PathBuf {
+        self.root.join(AUDIT)
+    }
+
+    /// Returns the path of a file that is named by a project.
+    fn named(&self, sharded: &str, name: &str) -> PathBuf {
+        let shard = Digest::of(name.as_bytes()).as_bytes()[0];
+        let mut path = self.root.join(sharded);
         path.push(hex::encode([shard]));
-        path.push(format!("{project}.json"));
+        path.push(format!("{name}.json"));
         path
     }
 
@@ -209,6 +240,10 @@ impl Layout {
 
     pub(super) fn pointer_shards(&self) -> impl Iterator<Item = PathBuf> {
         self.shards(POINTERS)
+    }
+
+    pub(super) fn site_shards(&self) -> impl Iterator<Item = PathBuf> {
+        self.shards(SITES)
     }
 
     fn shards(&self, sharded: &str) -> impl Iterator<Item = PathBuf> + use<> {
@@ -253,14 +288,18 @@ impl Layout {
 
     /// Locks the whole store.
     pub(super) fn lock(&self, access: Access) -> Result<Lock, FileError> {
-        let path = self.root.join(LOCK);
+        self.lock_file(&self.root.join(LOCK), access)
+    }
+
+    /// Locks a file, which is created if it does not exist.
+    pub(super) fn lock_file(&self, path: &Path, access: Access) -> Result<Lock, FileError> {
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
-            .open(&path)
-            .map_err(FileError::on("open", &path))?;
-        Lock::take(file, path, access)
+            .open(path)
+            .map_err(FileError::on("open", path))?;
+        Lock::take(file, path.to_owned(), access)
     }
 }
 
@@ -289,6 +328,11 @@ impl Lock {
             .sync_all()
             .map_err(FileError::on("flush directory", &self.path))
     }
+}
+
+/// Returns whether a directory says that it is a store, of any format.
+pub(super) fn has_format(root: &Path) -> bool {
+    root.join(FORMAT).exists()
 }
 
 /// Returns whether an error prevents writing but not reading.

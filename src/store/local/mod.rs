@@ -10,6 +10,10 @@
 //!   inventories/{ab}/{cdef…}.json the inventory of a release, named by the release's id
 //!   pointers/{ab}/{project}.json  a pointer; {ab} begins the digest of the project's id
 //!   pointers/{ab}/{project}.copy  the same, read if the pointer is damaged
+//!   sites/{ab}/{project}.json     a site record of the admin API, with a copy as pointers have
+//!   hosts/{ab}/{cdef…}.json       which of these records has a host, named by its digest
+//!   audit/{number}.jsonl          the changes of these records, in files of a few megabytes
+//!   sites.lock, sites.journal     locked by a change of a site record; the change that has begun
 //! ```
 //!
 //! Files are never changed in place. Every write goes through [`durable`]: a temporary file is
@@ -39,6 +43,7 @@ mod check;
 mod layout;
 mod output;
 mod pointers;
+mod site_records;
 mod sweep;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +67,7 @@ use crate::site::ProjectId;
 use layout::{Access, Layout, Lock};
 
 pub use layout::{FORMAT_VERSION, OpenError};
+pub use site_records::SitesFileLock;
 
 /// How many files a put has open at once: far below the usual limit of 1024 file descriptors.
 const BATCH_FILES: usize = 128;
@@ -133,6 +139,12 @@ impl Local {
             free_bytes_min: config.free_bytes_min,
             clock,
         })
+    }
+
+    /// Returns whether a directory is a store.
+    #[must_use]
+    pub fn exists(path: &Path) -> bool {
+        layout::has_format(path)
     }
 
     /// Returns the directory of the store.

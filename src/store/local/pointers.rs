@@ -114,7 +114,7 @@ pub(super) fn read(path: &Path, project: &ProjectId) -> Result<Option<Pointer>, 
 }
 
 /// Removes a file. Returns whether it existed.
-fn remove(path: &Path) -> Result<bool, FileError> {
+pub(super) fn remove(path: &Path) -> Result<bool, FileError> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -4,8 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::super::{Store, Swept};
+use super::pointers::copy_of;
 use super::*;
 use crate::release::{ReleaseFile, ReleasePath};
+use crate::site::Host;
+use crate::store::audit::{Entry, Filter, Who};
+use crate::store::{SiteChange, SiteRecord};
 
 fn config(directory: &tempfile::TempDir) -> Config {
     Config {
@@ -422,4 +426,166 @@ fn publish_until(done: &AtomicBool, config: &Config, project: &ProjectId) {
             return;
         }
     }
+}
+
+fn site_change(name: &str, domain: &str) -> SiteChange {
+    let project = project(name);
+    let record = serde_json::json!({ "subdomain": name, "domains": [domain] });
+    let record = record.as_object().cloned();
+    SiteChange {
+        record: record.clone().map(|record| SiteRecord {
+            project: project.clone(),
+            changed_at: 7,
+            record,
+        }),
+        claimed: vec![Host::parse(domain).unwrap()],
+        released: Vec::new(),
+        entry: Entry {
+            id: 0,
+            at: 7000,
+            who: Who::default(),
+            what: "site.create".into(),
+            project: name.into(),
+            owner: name.into(),
+            host: None,
+            before: None,
+            after: record,
+        },
+        project,
+    }
+}
+
+fn change(store: &Store, change: &SiteChange) {
+    let lock = store.lock_sites().unwrap();
+    store.change_site(&lock, change).unwrap();
+}
+
+fn audit_of(store: &Store) -> Vec<(u64, String)> {
+    let filter = Filter {
+        limit: 100,
+        ..Filter::default()
+    };
+    let entries = store.audit(&filter).unwrap().into_iter();
+    entries
+        .map(|entry| (entry.id, entry.project.into()))
+        .collect()
+}
+
+#[test]
+fn a_site_change_that_was_killed_at_any_step_is_completed_by_the_next_writer() {
+    // Every file that a complete change writes, and the journal that it begins with.
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    change(&store, &site_change("one", "docs.one.com"));
+    let wanted = site_change("two", "docs.two.com");
+    let audit = config.path.join("audit/00000000000000000001.jsonl");
+    let written = || {
+        let Store::Local(local) = &store;
+        let record = local.layout.site_record(&wanted.project);
+        let claim = local.layout.host_claim(&wanted.claimed[0]);
+        [copy_of(&record), record, claim, audit.clone()]
+    };
+    let before: Vec<_> = written().iter().map(|path| fs::read(path).ok()).collect();
+    // Without a rename of the journal nothing is applied; so take the journal of a failing change.
+    fs::rename(&audit, config.path.join("kept")).unwrap();
+    fs::create_dir(&audit).unwrap();
+    let lock = store.lock_sites().unwrap();
+    store.change_site(&lock, &wanted).unwrap_err();
+    drop(lock);
+    // The number of the entry could not be read, so nothing was begun.
+    assert!(!config.path.join("sites.journal").exists());
+    fs::remove_dir(&audit).unwrap();
+    fs::rename(config.path.join("kept"), &audit).unwrap();
+
+    let journal = journal_of(&store, &wanted, 2);
+    for steps in 0..=written().len() {
+        for (path, bytes) in written().iter().zip(&before) {
+            match bytes {
+                Some(bytes) => fs::write(path, bytes).unwrap(),
+                None => drop(fs::remove_file(path)),
+            }
+        }
+        fs::write(config.path.join("sites.journal"), &journal).unwrap();
+        // The first steps of the change were made by the killed process.
+        for path in written().iter().take(steps) {
+            let bytes = match path == &audit {
+                // A part of a line.
+                true => [before[3].clone().unwrap(), b"{\"id\":2,\"at".to_vec()].concat(),
+                false => journal_file(&journal, path, &config.path),
+            };
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        drop(store.lock_sites().unwrap());
+        assert_eq!(store.site_record(&wanted.project).unwrap(), wanted.record);
+        let claim = store.host_claim(&wanted.claimed[0]).unwrap().unwrap();
+        assert_eq!(claim.project, wanted.project);
+        assert_eq!(audit_of(&store), [(2, "two".into()), (1, "one".into())]);
+        assert!(!config.path.join("sites.journal").exists());
+    }
+}
+
+/// Returns the journal that a change begins with.
+fn journal_of(store: &Store, change: &SiteChange, id: u64) -> Vec<u8> {
+    let Store::Local(local) = store;
+    let mut change = change.clone();
+    change.entry.id = id;
+    serde_json::to_vec(&local.journal(&change)).unwrap()
+}
+
+/// Returns what a journal writes into a file.
+fn journal_file(journal: &[u8], path: &Path, root: &Path) -> Vec<u8> {
+    let journal: serde_json::Value = serde_json::from_slice(journal).unwrap();
+    let name = path.strip_prefix(root).unwrap().to_str().unwrap();
+    let files = journal["files"].as_array().unwrap();
+    let file = files.iter().find(|file| file[0] == name).unwrap();
+    file[1].as_str().unwrap().as_bytes().to_vec()
+}
+
+#[test]
+fn a_damaged_site_record_is_read_from_its_copy_and_a_newer_one_is_not_touched() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    let wanted = site_change("one", "docs.one.com");
+    change(&store, &wanted);
+    let Store::Local(local) = &store;
+    let path = local.layout.site_record(&wanted.project);
+    fs::write(&path, "{").unwrap();
+    assert_eq!(store.site_record(&wanted.project).unwrap(), wanted.record);
+    fs::write(&path, "{\"version\": 2, \"shape\": \"new\"}").unwrap();
+    let error = store.site_record(&wanted.project).unwrap_err();
+    assert!(matches!(error, ReadError::Newer { .. }), "{error}");
+}
+
+#[test]
+fn the_audit_log_goes_on_in_another_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    let mut large = site_change("one", "docs.one.com");
+    let text = "x".repeat(3 << 20);
+    if let Some(after) = &mut large.entry.after {
+        after.insert("owner".into(), text.into());
+    }
+    for _ in 0..4 {
+        change(&store, &large);
+    }
+    change(&store, &site_change("two", "docs.two.com"));
+    let files = fs::read_dir(config.path.join("audit")).unwrap().count();
+    assert_eq!(files, 3);
+    let ids: Vec<_> = audit_of(&store).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, [5, 4, 3, 2, 1]);
+    let filter = Filter {
+        project: Some("one".into()),
+        before: Some(4),
+        limit: 2,
+        ..Filter::default()
+    };
+    let found = store.audit(&filter).unwrap();
+    assert_eq!(
+        found.iter().map(|entry| entry.id).collect::<Vec<_>>(),
+        [3, 2]
+    );
 }

@@ -27,14 +27,33 @@ use std::sync::Arc;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
+use super::is_stored;
 use super::record::Places;
-use crate::site::{ProjectId, Service, Site};
+use crate::site::{Host, ProjectId, Service, Site};
 
 /// The place of a record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Holder {
     pub(super) file: Arc<str>,
     pub(super) line: u32,
+}
+
+// === impl Holder ===
+
+impl Holder {
+    /// Returns whether the record is in the store, and not in a file of the operator.
+    pub(super) fn is_stored(&self) -> bool {
+        is_stored(&self.file)
+    }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.is_stored() {
+            true => f.write_str("the API"),
+            false => write!(f, "{}:{}", self.file, self.line),
+        }
+    }
 }
 
 /// A valid record that must be served.
@@ -132,6 +151,16 @@ impl Claims {
     pub(super) fn get(&self, project: &ProjectId) -> Option<(&Arc<Site>, &Holder)> {
         let slot = self.find(project)?;
         Some((&slot.site, &slot.holder))
+    }
+
+    /// Returns the site that has a host.
+    pub(super) fn at(&self, host: &Host) -> Option<&Arc<Site>> {
+        let hash = self.random.hash_one(host.as_str());
+        let claim = self.hosts.find(hash, |claim| {
+            let site = &self.slot(claim.slot).site;
+            *host_of(site, claim.which as usize, &self.domain) == *host.as_str()
+        })?;
+        Some(&self.slot(claim.slot).site)
     }
 
     /// Records that a record is on another line now.

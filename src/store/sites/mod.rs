@@ -20,6 +20,13 @@
 //! * **R5** A scan that would remove more than a tenth of the sites, and at least ten, is rejected as
 //!   a whole until an operator accepts it: an empty mount must not remove all sites.
 //!
+//! Records are also in the store, where the admin API and the command line write them. They are
+//! read by the same rules. In addition:
+//!
+//! * **R6** A project that is in a file and in the store belongs to the file. A host that both name
+//!   belongs to the store, because no change of the store may name a host that a file has.
+//! * **R7** R5 counts only records in files: a record of the store is removed by a command.
+//!
 //! A scan lists the directory. A file is read again only when its inode, size or times have
 //! changed, and a document of it is parsed again only when its text has changed.
 //!
@@ -35,13 +42,17 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::clock::Clock;
 use crate::diagnostic::Diagnostic;
-use crate::site::{PrivateHosts, ProjectId, Service, Site};
+use crate::error::chain;
+use crate::site::{Host, PrivateHosts, ProjectId, Service, Site};
+use crate::store::{ReadError, SiteRecord, Store};
 use claims::{Claimant, Claims, Conflict, Rejected};
 use plan::Plan;
-use record::RULE;
-use scan::{Place, Read, Stamp};
+use record::{Outcome, RULE};
+use scan::{Place, Read, Stamp, Text};
 
 pub use scan::ScanError;
 
@@ -50,12 +61,17 @@ const REMOVALS_SHARE: usize = 10;
 /// R5: removing fewer sites than this needs no operator.
 const REMOVALS_FREE: usize = 10;
 
+/// What the names of records in the store begin with. No file has a name with a slash.
+const STORED: &str = "store/";
+
 /// The sites of a platform, read from their records.
 #[derive(Debug)]
 pub struct Sites {
     service: Service,
     private_hosts: PrivateHosts,
     path: PathBuf,
+    /// The store with more records.
+    store: Option<Arc<Store>>,
     clock: Clock,
     random: foldhash::quality::RandomState,
     files: BTreeMap<Arc<str>, File>,
@@ -126,10 +142,20 @@ impl Sites {
             service,
             private_hosts,
             path,
+            store: None,
             clock,
             random: foldhash::quality::RandomState::default(),
             files: BTreeMap::new(),
             rejected: Vec::new(),
+        }
+    }
+
+    /// Reads the records of a store too.
+    #[must_use]
+    pub fn with_store(self, store: Arc<Store>) -> Self {
+        Self {
+            store: Some(store),
+            ..self
         }
     }
 
@@ -157,26 +183,71 @@ impl Sites {
         self.claims.get(project).map(|(site, _)| site)
     }
 
+    /// Returns the site that is served at a host.
+    #[must_use]
+    pub fn at(&self, host: &Host) -> Option<&Arc<Site>> {
+        self.claims.at(host)
+    }
+
     /// Returns all sites that are served, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Site>> {
         self.claims.iter()
     }
 
-    /// Reads the files that have changed.
+    /// Reads the files and the records of the store that have changed.
     ///
     /// # Errors
     ///
     /// [`ScanError`] when the records cannot be listed, or when too many sites would be removed
     /// (R5). The sites are unchanged then.
     pub fn scan(&mut self, removals: Removals) -> Result<Changes, ScanError> {
+        let (mut read, mut vanished) = self.changed_files(removals)?;
+        let (stored, removed) = self.changed_records()?;
+        read.extend(stored);
+        vanished.extend(removed);
+        self.apply(read, vanished, removals)
+    }
+
+    /// Reads the files that have changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sites::scan`].
+    pub fn scan_files(&mut self, removals: Removals) -> Result<Changes, ScanError> {
+        let (read, vanished) = self.changed_files(removals)?;
+        self.apply(read, vanished, removals)
+    }
+
+    /// Reads the record of one project in the store.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sites::scan`].
+    pub fn scan_project(&mut self, project: &ProjectId) -> Result<Changes, ScanError> {
+        let Some(store) = &self.store else {
+            return Ok(Changes::default());
+        };
+        let name = stored_name(project);
+        let stored = store.site_record(project);
+        match self.read_of(name.clone(), stored) {
+            Some(read) => self.apply(vec![read], Vec::new(), Removals::Accepted),
+            None if self.files.contains_key(&name) => {
+                self.apply(Vec::new(), vec![name], Removals::Accepted)
+            }
+            None => Ok(Changes::default()),
+        }
+    }
+
+    /// Finds the files that have changed, and those that are gone.
+    fn changed_files(&self, removals: Removals) -> Result<(Vec<Read>, Vec<Arc<str>>), ScanError> {
+        let known = self.files.keys().filter(|name| !is_stored(name));
+        let mut vanished: HashSet<Arc<str>> = known.cloned().collect();
         let place = match Place::of(&self.path) {
             Err(ScanError::Missing { .. }) if removals == Removals::Accepted => {
-                let vanished = self.files.keys().cloned().collect();
-                return self.apply(Vec::new(), vanished, removals);
+                return Ok((Vec::new(), vanished.into_iter().collect()));
             }
             place => place?,
         };
-        let mut vanished: HashSet<Arc<str>> = self.files.keys().cloned().collect();
         let mut changed = Vec::new();
         for (name, stamp) in place.list()? {
             vanished.remove(&*name);
@@ -185,8 +256,62 @@ impl Sites {
                 changed.push((name, stamp));
             }
         }
-        let read = place.read(changed);
-        self.apply(read, vanished.into_iter().collect(), removals)
+        Ok((place.read(changed), vanished.into_iter().collect()))
+    }
+
+    /// Finds the records of the store that have changed, and those that are gone.
+    fn changed_records(&self) -> Result<(Vec<Read>, Vec<Arc<str>>), ScanError> {
+        let Some(store) = &self.store else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let known = self.files.keys().filter(|name| is_stored(name));
+        let mut vanished: HashSet<Arc<str>> = known.cloned().collect();
+        let projects = store.site_records()?;
+        for project in &projects {
+            vanished.remove(&stored_name(project));
+        }
+        let in_parallel = projects.par_iter().with_min_len(scan::PARALLEL_MIN);
+        let read = in_parallel
+            .filter_map(|project| {
+                let name = stored_name(project);
+                let stored = store.site_record(project);
+                let is_changed = |read: &Read| match &read.content {
+                    Ok(Text::Stored(_, hash)) => !self.has(&read.name, *hash),
+                    _ => true,
+                };
+                self.read_of(name, stored).filter(is_changed)
+            })
+            .collect();
+        Ok((read, vanished.into_iter().collect()))
+    }
+
+    /// Converts what the store returned for a record; `None` if there is none.
+    fn read_of(
+        &self,
+        name: Arc<str>,
+        stored: Result<Option<SiteRecord>, ReadError>,
+    ) -> Option<Read> {
+        let content = match stored {
+            Ok(stored) => {
+                let stored = stored?;
+                let text = serde_json::to_string(&stored.record).unwrap_or_default();
+                let hash = self.hash(&text);
+                Ok(Text::Stored(stored, hash))
+            }
+            Err(error) => Err(chain(&error)),
+        };
+        Some(Read {
+            name,
+            stamp: None,
+            content,
+        })
+    }
+
+    /// Returns whether a record of the store is known with this hash.
+    fn has(&self, name: &str, hash: u64) -> bool {
+        self.files.get(name).is_some_and(|file| {
+            file.error.is_none() && matches!(&*file.written, [written] if written.hash == hash)
+        })
     }
 
     /// Counts the records that are not served as they are written: files that cannot be read,
@@ -211,7 +336,11 @@ impl Sites {
             return Ok(Changes::default());
         }
         let plan = Plan::new(self, read, vanished);
-        let (removed, served) = (plan.removed.len(), self.len());
+        let by_file = |project: &&ProjectId| {
+            let served = self.claims.get(project);
+            served.is_some_and(|(_, holder)| !holder.is_stored())
+        };
+        let (removed, served) = (plan.removed.iter().filter(by_file).count(), self.len());
         let many = removed >= REMOVALS_FREE && removed * REMOVALS_SHARE > served;
         if many && removals == Removals::Guarded {
             return Err(ScanError::Removals { removed, served });
@@ -274,8 +403,8 @@ impl Conflict {
         let (message, (line, column)) = match self {
             Self::Project { holder } => (
                 format!(
-                    "project {} is defined in {}:{} already",
-                    claimant.site.project, holder.file, holder.line
+                    "project {} is defined in {holder} already",
+                    claimant.site.project
                 ),
                 places.project,
             ),
@@ -285,18 +414,48 @@ impl Conflict {
                 project,
                 holder,
             } => (
-                format!(
-                    "{host} is a host of project {project} already ({}:{})",
-                    holder.file, holder.line
-                ),
+                format!("{host} is a host of project {project} already ({holder})"),
                 match which.checked_sub(1) {
                     None => places.subdomain,
-                    Some(nth) => places.domains[nth],
+                    Some(nth) => places.domains.get(nth).copied().unwrap_or_default(),
                 },
             ),
         };
         Diagnostic::error(RULE, &claimant.holder.file, message).at(line, column, 0)
     }
+}
+
+/// Reads a record as if the store kept it, and returns its site.
+///
+/// # Errors
+///
+/// Every mistake of the record, as a sentence.
+pub fn read_record(
+    record: &SiteRecord,
+    service: &Service,
+    private_hosts: &PrivateHosts,
+) -> Result<Arc<Site>, Vec<String>> {
+    let (outcome, diagnostics) = record::read_stored("", record, service, private_hosts);
+    match outcome {
+        Outcome::Site(record) => Ok(record.site),
+        _ => Err(diagnostics
+            .into_iter()
+            .filter(Diagnostic::is_error)
+            .map(|diagnostic| match diagnostic.help {
+                Some(help) => format!("{}; {help}", diagnostic.message),
+                None => diagnostic.message.to_string(),
+            })
+            .collect()),
+    }
+}
+
+/// Returns the name of a record of the store among the names of files.
+fn stored_name(project: &ProjectId) -> Arc<str> {
+    format!("{STORED}{project}").into()
+}
+
+fn is_stored(name: &str) -> bool {
+    name.starts_with(STORED)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::claims::{Claimant, Conflict, Holder, Rejected};
 use super::record::{self, Document, Outcome, Places, RULE};
-use super::scan::{self, Read};
+use super::scan::{self, Read, Text};
 use super::{Content, File, Sites, Written};
 use crate::diagnostic::Diagnostic;
 use crate::site::{ProjectId, Site};
@@ -87,17 +87,40 @@ impl Plan {
 impl Planner<'_> {
     /// Reads a changed file. If it cannot be read, its content from before stays.
     fn read(&mut self, read: Read, unchanged_before: i64) -> File {
-        let Read { name, stamp, text } = read;
+        let Read {
+            name,
+            stamp,
+            content,
+        } = read;
         let before = self.sites.files.get(&name);
         // Two changes within one step of the clock look the same, so a file that has just changed is
         // read again at the next scan.
-        let stamp = stamp.is_older_than(unchanged_before).then_some(stamp);
-        match text {
-            Ok(text) => File {
+        let stamp = stamp.filter(|stamp| stamp.is_older_than(unchanged_before));
+        match content {
+            Ok(Text::File(text)) => File {
                 stamp,
                 error: None,
                 written: self.read_documents(&name, &text),
             },
+            Ok(Text::Stored(stored, hash)) => {
+                let Sites {
+                    service,
+                    private_hosts,
+                    ..
+                } = self.sites;
+                let read = record::read_stored(&name, &stored, service, private_hosts);
+                let (outcome, diagnostics) = read;
+                self.plan.diagnostics.extend(diagnostics);
+                let document = Document {
+                    lines_before: 0,
+                    text: "",
+                };
+                File {
+                    stamp: None,
+                    error: None,
+                    written: vec![self.written(&document, hash, outcome)],
+                }
+            }
             Err(error) => {
                 if before.and_then(|file| file.error.as_ref()) != Some(&error) {
                     let diagnostic = Diagnostic::error(RULE, &name, &*error);
@@ -255,7 +278,12 @@ impl Planner<'_> {
     /// Decides which candidate gets each project.
     fn choose(&mut self) {
         let mut candidates = std::mem::take(&mut self.candidates);
-        candidates.sort_by(|one, other| one.claimant.holder.cmp(&other.claimant.holder));
+        // A project belongs to the operator's file, if there is one.
+        candidates.sort_by(|one, other| {
+            let (one, other) = (&one.claimant.holder, &other.claimant.holder);
+            let order = one.is_stored().cmp(&other.is_stored());
+            order.then_with(|| one.cmp(other))
+        });
         let mut taken: HashMap<ProjectId, Holder> = HashMap::new();
         for candidate in candidates {
             let Candidate { claimant, .. } = &candidate;
@@ -268,11 +296,37 @@ impl Planner<'_> {
                     claimant: candidate.claimant,
                 }),
                 None => {
+                    self.displace(claimant);
                     taken.insert(project, claimant.holder.clone());
                     self.plan.claimants.push(candidate.claimant);
                 }
             }
         }
+        // A host belongs to the record of the store: the API accepts no host that a file has, so the
+        // file named it later.
+        let claimants = &mut self.plan.claimants;
+        claimants.sort_by_key(|claimant| !claimant.holder.is_stored());
+    }
+
+    /// Rejects the served record of the store whose project a file has now.
+    fn displace(&mut self, claimant: &Claimant) {
+        let served = self.sites.claims.get(&claimant.site.project);
+        let Some((site, holder)) = served.filter(|(_, holder)| holder.is_stored()) else {
+            return;
+        };
+        if claimant.holder.is_stored() || self.named.contains_key(&holder.file) {
+            return;
+        }
+        self.plan.rejected.push(Rejected {
+            claimant: Claimant {
+                site: Arc::clone(site),
+                holder: holder.clone(),
+                places: Some(Places::default()),
+            },
+            conflict: Conflict::Project {
+                holder: claimant.holder.clone(),
+            },
+        });
     }
 
     /// Returns the other record that has the project of a candidate and still names it.
@@ -285,7 +339,9 @@ impl Planner<'_> {
         let now = self.named.get(&holder.file);
         let still_there = now.is_none_or(|here| here.contains(&claimant.site.project));
         let is_other = holder.file != claimant.holder.file || !is_successor;
-        (still_there && is_other).then_some(holder)
+        // The file of the operator wins over the store.
+        let is_weaker = holder.is_stored() && !claimant.holder.is_stored();
+        (still_there && is_other && !is_weaker).then_some(holder)
     }
 
     /// Finds served projects that no record names any more.

@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::site::{
-    BasePath, Host, HostHeader, Origin, PrivateHosts, ProjectId, Repository, Scheme, Server,
+    BasePath, Host, HostHeader, KeptIn, Origin, PrivateHosts, ProjectId, Repository, Scheme,
     Service, Site, Upstream, UpstreamHttp, Visibility,
 };
-use crate::syntax::Value;
+use crate::store::SiteRecord;
 use crate::syntax::strict::{self, Expected, Mapping, Report};
+use crate::syntax::{Data, Member, Span, Value};
 
 /// The rule of diagnostics about site records.
 pub(super) const RULE: &str = "site";
@@ -26,10 +27,6 @@ pub(super) const RULE: &str = "site";
 const RECORD_BYTES_MAX: usize = 64 << 10;
 /// RFC 1034 §3.1: the longest label.
 const LABEL_LENGTH_MAX: usize = 63;
-/// The most servers of one site, beside the first.
-const OTHERS_MAX: usize = 15;
-/// The largest weight of a server.
-const WEIGHT_MAX: u16 = 1000;
 /// The most domains of one site.
 const DOMAINS_MAX: usize = 1000;
 
@@ -138,6 +135,15 @@ fn read_into(
     if let Some(second) = values.next() {
         report.error(second, "a record begins with a line `---`");
     }
+    read_value(value, report, service, private_hosts)
+}
+
+fn read_value(
+    value: &Value,
+    report: &Report<'_>,
+    service: &Service,
+    private_hosts: &PrivateHosts,
+) -> Outcome {
     let Some(mut record) = Mapping::of(value, report) else {
         return Outcome::Broken(None);
     };
@@ -147,6 +153,60 @@ fn read_into(
     match site {
         Some(record) if !report.has_errors() => Outcome::Site(record),
         _ => Outcome::Broken(project),
+    }
+}
+
+/// Reads a record that the store keeps, by the rules of records in files. `name` is what the
+/// diagnostics call it.
+pub(super) fn read_stored(
+    name: &str,
+    stored: &SiteRecord,
+    service: &Service,
+    private_hosts: &PrivateHosts,
+) -> (Outcome, Vec<Diagnostic>) {
+    let mut members = serde_json::Map::new();
+    members.insert("project".to_owned(), stored.project.as_str().into());
+    members.extend(stored.record.clone());
+    let value = value_of(&serde_json::Value::Object(members));
+    // The values have no places: the client that wrote them sent another text.
+    let report = Report::new(RULE, name, "");
+    let outcome = read_value(&value, &report, service, private_hosts);
+    let outcome = match outcome {
+        Outcome::Site(record) => {
+            let mut site = Arc::unwrap_or_clone(record.site);
+            site.kept_in = KeptIn::Api;
+            Outcome::Site(Record {
+                site: Arc::new(site),
+                ..record
+            })
+        }
+        outcome => outcome,
+    };
+    (outcome, report.into_vec())
+}
+
+/// Converts a value of JSON.
+fn value_of(json: &serde_json::Value) -> Value {
+    let data = match json {
+        serde_json::Value::Null => Data::Null,
+        serde_json::Value::Bool(flag) => Data::Flag(*flag),
+        serde_json::Value::Number(number) => Data::Number(number.to_string().into()),
+        serde_json::Value::String(text) => Data::Text(text.as_str().into()),
+        serde_json::Value::Array(items) => Data::List(items.iter().map(value_of).collect()),
+        serde_json::Value::Object(members) => Data::Map(
+            members
+                .iter()
+                .map(|(key, value)| Member {
+                    key: key.as_str().into(),
+                    span: Span::default(),
+                    value: value_of(value),
+                })
+                .collect(),
+        ),
+    };
+    Value {
+        span: Span::default(),
+        data,
     }
 }
 
@@ -216,6 +276,7 @@ fn read_site(
         allow_empty,
         origin: origin?,
         mcp,
+        kept_in: KeptIn::File(report.file().into()),
     };
     Some(Record {
         site: Arc::new(site),
@@ -269,10 +330,6 @@ fn read_origin(
         ("upstream", HostHeader::Upstream),
     ];
     section.set("host", &mut host_header, strict::one_of(&headers));
-    let mut weight = 1;
-    section.set("weight", &mut weight, strict::number(1..=WEIGHT_MAX));
-    let others = section.take("others");
-    let others = others.map(|list| read_others(list, private_hosts, report));
     section.finish();
     let (scheme, host, port) = server?;
     Some(Origin::Upstream(Upstream {
@@ -281,46 +338,7 @@ fn read_origin(
         port,
         http,
         host_header,
-        weight,
-        others: others.unwrap_or_default(),
     }))
-}
-
-/// Reads the other servers of a site. Mistakes are reported.
-fn read_others(list: &Value, private_hosts: &PrivateHosts, report: &Report<'_>) -> Box<[Server]> {
-    let Some(items) = list.list() else {
-        report.error(list, "`origin.others` is not a list");
-        return Box::default();
-    };
-    if items.len() > OTHERS_MAX {
-        let message = format!("an origin has at most {OTHERS_MAX} other servers");
-        report.error(list, message);
-    }
-    let server = |item: &Value| {
-        if !item.is_map() {
-            report.error(item, "each of `origin.others` is a mapping with a `url`");
-            return None;
-        }
-        let mut section = Mapping::of(item, report)?;
-        let url = section.require(
-            "url",
-            strict::parsed(|text| parse_upstream(text, private_hosts)),
-        );
-        let mut weight = 1;
-        section.set("weight", &mut weight, strict::number(1..=WEIGHT_MAX));
-        let mut is_backup = false;
-        section.set("backup", &mut is_backup, strict::boolean);
-        section.finish();
-        let (scheme, host, port) = url?;
-        Some(Server {
-            scheme,
-            host,
-            port,
-            weight,
-            is_backup,
-        })
-    };
-    items.iter().filter_map(server).collect()
 }
 
 /// Reads `https://name` or `http://name:port`. An upstream has no path, because the path of the

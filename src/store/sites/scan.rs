@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use rayon::prelude::*;
 
 use crate::clock::unix_seconds;
+use crate::store::{ReadError, SiteRecord};
 
 /// The longest file, in bytes: a million records of a kilobyte.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -43,9 +44,19 @@ pub(super) struct Place<'p> {
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) name: Arc<str>,
-    pub(super) stamp: Stamp,
-    /// Its text, or why it cannot be read.
-    pub(super) text: Result<String, String>,
+    /// `None` for a record of the store.
+    pub(super) stamp: Option<Stamp>,
+    /// Its content, or why it cannot be read.
+    pub(super) content: Result<Text, String>,
+}
+
+/// What is read.
+#[derive(Debug)]
+pub(super) enum Text {
+    /// The text of a file.
+    File(String),
+    /// A record of the store, with its hash.
+    Stored(SiteRecord, u64),
 }
 
 /// Why a scan changed nothing.
@@ -66,6 +77,9 @@ pub enum ScanError {
         /// How many sites are served.
         served: usize,
     },
+    /// The records in the store cannot be listed.
+    #[error("read the site records in the store")]
+    Store(#[from] ReadError),
     /// An operation of the file system failed.
     #[error("read site records in {}", path.display())]
     Io {
@@ -148,8 +162,11 @@ impl<'p> Place<'p> {
             .into_iter()
             .zip(texts)
             .filter_map(|((name, stamp), text)| {
-                let text = text?;
-                Some(Read { name, stamp, text })
+                Some(Read {
+                    name,
+                    stamp: Some(stamp),
+                    content: text?.map(Text::File),
+                })
             })
             .collect()
     }

@@ -106,8 +106,6 @@ fn every_key_of_a_record_is_read() {
         port: 8443,
         http: UpstreamHttp::Two,
         host_header: HostHeader::Upstream,
-        weight: 1,
-        others: Box::default(),
     };
     assert_eq!(acme.origin, Origin::Upstream(upstream));
     let bare = platform
@@ -362,13 +360,15 @@ fn a_project_has_one_record() {
 }
 
 #[test]
-fn a_renamed_file_changes_nothing() {
+fn a_renamed_file_keeps_its_sites() {
     let mut platform = Platform::new();
     platform.write("a.yaml", &record("a", "a.com"));
     platform.scan();
     let path = platform.directory.path();
     fs::rename(path.join("a.yaml"), path.join("b.yaml")).unwrap();
-    assert_eq!(platform.changes(), (none(), none()));
+    // Only the name of the file changes, which messages about the site contain.
+    assert_eq!(platform.changes(), (vec!["+a".into()], none()));
+    assert_eq!(platform.domains("a"), ["a.com"]);
     platform.remove("b.yaml");
     assert_eq!(platform.changes(), (vec!["-a".into()], none()));
 }

@@ -2,8 +2,8 @@
 //!
 //! The operating system reports most changes within a millisecond, but some never: network file
 //! systems send no events, event queues overflow, whole directories are replaced. So there are
-//! three kinds of [`Change`]: the pointer of one project, the site records, or "compare
-//! everything", which also occurs at regular intervals.
+//! four kinds of [`Change`]: the pointer of one project, its site record in the store, the files of
+//! site records, or "compare everything", which also occurs at regular intervals.
 //!
 //! * Start the watch before reading the files. A change in between is then reported, even if the
 //!   reader has already seen it.
@@ -47,7 +47,9 @@ const RESCAN_UNWATCHED_MAX: Duration = Duration::from_secs(30);
 pub enum Change {
     /// The pointer of one project.
     Pointer(ProjectId),
-    /// Any site record.
+    /// The site record of one project in the store.
+    Site(ProjectId),
+    /// Any file of site records.
     Sites,
     /// Anything: events were lost, or a comparison is due.
     Rescan,
@@ -73,6 +75,8 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct PendingChanges {
     pointers: BTreeSet<ProjectId>,
+    /// The projects whose site records in the store may have changed.
+    records: BTreeSet<ProjectId>,
     /// The times of the first and the last event about site records.
     sites: Option<(Instant, Instant)>,
     /// Whether the directory of site records may have been replaced.
@@ -88,6 +92,7 @@ struct Sorter {
     sites: PathBuf,
     sites_parent: PathBuf,
     pointers: BTreeSet<PathBuf>,
+    records: BTreeSet<PathBuf>,
 }
 
 // === impl Watch ===
@@ -102,10 +107,9 @@ impl Watch {
         let sites = std::path::absolute(sites).unwrap_or_else(|_| sites.to_owned());
         let sites_parent = sites.parent().unwrap_or(Path::new("/")).to_owned();
         let Store::Local(local) = store;
-        let pointers: BTreeSet<PathBuf> = local
-            .pointer_directories()
-            .map(|directory| std::path::absolute(&directory).unwrap_or(directory))
-            .collect();
+        let absolute = |directory: PathBuf| std::path::absolute(&directory).unwrap_or(directory);
+        let pointers: BTreeSet<PathBuf> = local.pointer_directories().map(absolute).collect();
+        let records: BTreeSet<PathBuf> = local.site_record_directories().map(absolute).collect();
         let waiting = Arc::new(Waiting::default());
         waiting.pending().rescanned = Some(Instant::now());
         let sorter = Sorter {
@@ -113,6 +117,7 @@ impl Watch {
             sites: sites.clone(),
             sites_parent: sites_parent.clone(),
             pointers: pointers.clone(),
+            records: records.clone(),
         };
         let mut unwatched = 0_usize;
         let mut failed = |what: &Path, error: &notify::Error| {
@@ -126,7 +131,7 @@ impl Watch {
             .inspect_err(|error| failed(&sites_parent, error))
             .ok();
         if let Some(watcher) = &mut watcher {
-            for directory in pointers.iter().chain([&sites_parent]) {
+            for directory in pointers.iter().chain(&records).chain([&sites_parent]) {
                 if let Err(error) = watcher.watch(directory, RecursiveMode::NonRecursive) {
                     failed(directory, &error);
                 }
@@ -211,6 +216,9 @@ impl Waiting {
                 };
                 return Some((Change::Rescan, true));
             }
+            if let Some(project) = pending.records.pop_first() {
+                return Some((Change::Site(project), false));
+            }
             if let Some(project) = pending.pointers.pop_first() {
                 return Some((Change::Pointer(project), false));
             }
@@ -259,6 +267,12 @@ impl Sorter {
             pending.pointers.extend(local::project_of(path));
             if pending.pointers.len() > POINTERS_MAX {
                 pending.pointers.clear();
+                pending.rescan = true;
+            }
+        } else if self.records.contains(parent) {
+            pending.records.extend(local::project_of(path));
+            if pending.records.len() > POINTERS_MAX {
+                pending.records.clear();
                 pending.rescan = true;
             }
         } else if path == self.sites || parent == self.sites || self.replaces_link(path, parent) {

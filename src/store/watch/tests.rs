@@ -39,6 +39,7 @@ fn sorter(waiting: &Arc<Waiting>) -> Sorter {
         sites: "/sites".into(),
         sites_parent: "/".into(),
         pointers: BTreeSet::from(["/pointers/00".into()]),
+        records: BTreeSet::from(["/records/00".into()]),
     }
 }
 

@@ -1,0 +1,363 @@
+//! The files of site records, of the claims of hosts, and of the audit log.
+//!
+//! A change writes several files, so it is first written into a journal, durably. Whoever locks the
+//! records next completes a change that a killed process has begun. Each step of it can be repeated.
+//! Readers take no lock: they see the record before or the record after.
+//!
+//! If a disk becomes full after the journal was written, the caller gets an error, and the change is
+//! completed once there is space.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::{Access, Lock};
+use super::pointers::{copy_of, remove};
+use super::{Local, project_of, read_whole};
+use crate::site::{Host, ProjectId};
+use crate::store::audit::{Entry, Filter};
+use crate::store::durable::{self, FileError, Temp};
+use crate::store::record::{HostClaim, InvalidRecord, SiteChange, SiteRecord, SitesLock};
+use crate::store::{ReadError, SiteError};
+
+/// The longest file of a record that is read: the largest record, with room for escapes.
+const RECORD_BYTES_MAX: u64 = 4 << 20;
+/// A file of the audit log with more bytes is followed by another one.
+const AUDIT_BYTES_MAX: u64 = 4 << 20;
+/// The longest journal that is read: records before and after a change, several times.
+const JOURNAL_BYTES_MAX: u64 = 64 << 20;
+
+/// The version of the journal that is written, and the highest that is read.
+const JOURNAL_VERSION: u32 = 1;
+
+/// A lock on all site records.
+#[derive(Debug)]
+pub struct SitesFileLock {
+    _lock: Lock,
+}
+
+/// A change that has begun: the files that it replaces, and its entry in the audit log.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Journal {
+    version: u32,
+    /// Paths below the store, and their content; `None` for a file that is removed.
+    files: Vec<(PathBuf, Option<String>)>,
+    entry: Entry,
+}
+
+impl Local {
+    /// Reads the record of a project, or its copy if the record is damaged.
+    pub(in crate::store) fn site_record(
+        &self,
+        project: &ProjectId,
+    ) -> Result<Option<SiteRecord>, ReadError> {
+        let path = self.layout.site_record(project);
+        let damaged = match read_record(&path, project) {
+            Err(error @ ReadError::Damaged { .. }) => error,
+            read => return read,
+        };
+        match read_record(&copy_of(&path), project) {
+            Ok(Some(record)) => {
+                log::error!(
+                    target: "store", project:%;
+                    "the site record of {project} is damaged, and its copy is used; the next change of it repairs it: {damaged}"
+                );
+                Ok(Some(record))
+            }
+            _ => Err(damaged),
+        }
+    }
+
+    /// Lists the projects that have a record, in no particular order.
+    pub(in crate::store) fn site_records(&self) -> Result<Vec<ProjectId>, ReadError> {
+        let mut projects = Vec::new();
+        for shard in self.layout.site_shards() {
+            for entry in fs::read_dir(&shard).map_err(FileError::on("list", &shard))? {
+                let entry = entry.map_err(FileError::on("list", &shard))?;
+                projects.extend(project_of(Path::new(&entry.file_name())));
+            }
+        }
+        Ok(projects)
+    }
+
+    /// Returns the directories that hold site records.
+    pub fn site_record_directories(&self) -> impl Iterator<Item = PathBuf> {
+        self.layout.site_shards()
+    }
+
+    /// Returns the claim of a host.
+    pub(in crate::store) fn host_claim(&self, host: &Host) -> Result<Option<HostClaim>, ReadError> {
+        let path = self.layout.host_claim(host);
+        let Some(bytes) = read_whole(&path, RECORD_BYTES_MAX)? else {
+            return Ok(None);
+        };
+        let claim = HostClaim::parse(&bytes, host).map_err(invalid(&path))?;
+        Ok(Some(claim))
+    }
+
+    /// Waits until no other process changes site records, and completes a change that was
+    /// interrupted.
+    pub(in crate::store) fn lock_sites(&self) -> Result<SitesLock, SiteError> {
+        let lock = self
+            .layout
+            .lock_file(&self.layout.sites_lock(), Access::Exclusive)?;
+        let path = self.layout.sites_journal();
+        if let Some(bytes) = read_whole(&path, JOURNAL_BYTES_MAX)? {
+            let journal: Journal =
+                serde_json::from_slice(&bytes).map_err(|error| ReadError::Damaged {
+                    what: path.display().to_string(),
+                    why: error.to_string(),
+                })?;
+            if journal.version > JOURNAL_VERSION {
+                return Err(SiteError::Read(ReadError::Newer {
+                    what: path.display().to_string(),
+                    why: format!("it has version {}", journal.version),
+                }));
+            }
+            self.complete(&journal)?;
+            log::warn!(target: "store", "an interrupted change of the site {} is completed", journal.entry.project);
+        }
+        Ok(SitesLock {
+            _lock: SitesFileLock { _lock: lock },
+        })
+    }
+
+    /// Applies a change.
+    pub(in crate::store) fn change_site(
+        &self,
+        _lock: &SitesLock,
+        change: &SiteChange,
+    ) -> Result<(), SiteError> {
+        let mut change = change.clone();
+        change.entry.id = self.last_entry()?.map_or(1, |last| last.saturating_add(1));
+        let journal = self.journal(&change);
+        let bytes = serde_json::to_vec(&journal).expect("texts and numbers are JSON");
+        durable::replace(&self.layout.temp(), &self.layout.sites_journal(), &bytes)?;
+        self.complete(&journal)
+    }
+
+    /// Returns the steps of a change.
+    pub(super) fn journal(&self, change: &SiteChange) -> Journal {
+        let root = self.layout.root();
+        let below = |path: PathBuf| path.strip_prefix(root).map_or(path.clone(), Path::to_owned);
+        let record = below(self.layout.site_record(&change.project));
+        let text = change.record.as_ref().map(SiteRecord::to_text);
+        let mut files = vec![(copy_of(&record), text.clone()), (record, text)];
+        for host in &change.claimed {
+            let claim = HostClaim {
+                host: host.clone(),
+                project: change.project.clone(),
+            };
+            files.push((below(self.layout.host_claim(host)), Some(claim.to_text())));
+        }
+        for host in &change.released {
+            files.push((below(self.layout.host_claim(host)), None));
+        }
+        Journal {
+            version: JOURNAL_VERSION,
+            files,
+            entry: change.entry.clone(),
+        }
+    }
+
+    /// Makes all steps of a change, and removes its journal.
+    fn complete(&self, journal: &Journal) -> Result<(), SiteError> {
+        let root = self.layout.root();
+        let mut directories = BTreeSet::new();
+        for (path, content) in &journal.files {
+            let path = root.join(path);
+            let directory = path.parent().unwrap_or(root);
+            match content {
+                Some(text) => {
+                    fs::create_dir_all(directory)
+                        .map_err(FileError::on("make directory", directory))?;
+                    Temp::write(&self.layout.temp(), text.as_bytes())?.rename(&path)?;
+                    directories.insert(directory.to_owned());
+                }
+                None => {
+                    if remove(&path)? {
+                        directories.insert(directory.to_owned());
+                    }
+                }
+            }
+        }
+        for directory in &directories {
+            durable::flush_directory(directory)?;
+        }
+        self.append(&journal.entry)?;
+        let path = self.layout.sites_journal();
+        remove(&path)?;
+        Ok(durable::flush_directory(root)?)
+    }
+
+    /// Adds an entry to the audit log, unless it is there.
+    fn append(&self, entry: &Entry) -> Result<(), SiteError> {
+        let directory = self.layout.audit();
+        if !directory.is_dir() {
+            fs::create_dir_all(&directory).map_err(FileError::on("make directory", &directory))?;
+            durable::flush_directory(self.layout.root())?;
+        }
+        let last = self.audit_files()?.pop();
+        let (path, length) = match last {
+            Some((_, path)) => {
+                let bytes = read_log(&path)?;
+                // A killed process may have left a part of a line.
+                let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1);
+                if last_id(&bytes[..whole]).is_some_and(|last| last >= entry.id) {
+                    return Ok(());
+                }
+                (path, whole as u64)
+            }
+            None => (directory.join(file_name(entry.id)), 0),
+        };
+        let is_full = length > AUDIT_BYTES_MAX;
+        let (path, length) = match is_full {
+            true => (directory.join(file_name(entry.id)), 0),
+            false => (path, length),
+        };
+        let mut line = serde_json::to_vec(entry).expect("texts and numbers are JSON");
+        line.push(b'\n');
+        let write = || -> io::Result<()> {
+            let mut options = OpenOptions::new();
+            options.create(true).truncate(false).write(true);
+            let mut file = options.open(&path)?;
+            file.set_len(length)?;
+            file.seek(SeekFrom::Start(length))?;
+            file.write_all(&line)?;
+            file.sync_all()
+        };
+        write().map_err(FileError::on("write", &path))?;
+        if length == 0 {
+            durable::flush_directory(&directory)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of the last entry of the audit log.
+    fn last_entry(&self) -> Result<Option<u64>, SiteError> {
+        for (first, path) in self.audit_files()?.into_iter().rev() {
+            let last = last_id(&read_log(&path)?);
+            // A file without a whole line was begun by a killed process.
+            if let Some(last) = last.or(first.checked_sub(1).filter(|before| *before > 0)) {
+                return Ok(Some(last));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lists the entries of the audit log, the newest first.
+    pub(in crate::store) fn audit(&self, filter: &Filter) -> Result<Vec<Entry>, ReadError> {
+        let mut found = Vec::new();
+        for (first, path) in self.audit_files()?.into_iter().rev() {
+            if filter.before.is_some_and(|before| first >= before) {
+                continue;
+            }
+            let bytes = read_log(&path)?;
+            for line in bytes.split_inclusive(|byte| *byte == b'\n').rev() {
+                if found.len() >= filter.limit {
+                    return Ok(found);
+                }
+                // The last line may not be complete yet.
+                if !line.ends_with(b"\n") || !may_match(line, filter) {
+                    continue;
+                }
+                let entry: Entry =
+                    serde_json::from_slice(line).map_err(|error| ReadError::Damaged {
+                        what: path.display().to_string(),
+                        why: error.to_string(),
+                    })?;
+                if filter.matches(&entry) {
+                    found.push(entry);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Lists the files of the audit log with the number of their first entry, in order.
+    fn audit_files(&self) -> Result<Vec<(u64, PathBuf)>, FileError> {
+        let directory = self.layout.audit();
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(FileError::on("list", &directory)(error)),
+        };
+        let mut files = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(FileError::on("list", &directory))?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            let first = name.and_then(|name| name.strip_suffix(".jsonl"));
+            if let Some(first) = first.and_then(|first| first.parse().ok()) {
+                files.push((first, path));
+            }
+        }
+        files.sort_unstable();
+        Ok(files)
+    }
+}
+
+/// Returns the name of a file of the audit log: the number of its first entry.
+fn file_name(first: u64) -> String {
+    format!("{first:020}.jsonl")
+}
+
+fn read_log(path: &Path) -> Result<Vec<u8>, FileError> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(FileError::on("read", path))?;
+    Ok(bytes)
+}
+
+/// Returns the number of the last whole line.
+fn last_id(bytes: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Numbered {
+        id: u64,
+    }
+    let whole = &bytes[..memchr::memrchr(b'\n', bytes)?];
+    let start = memchr::memrchr(b'\n', whole).map_or(0, |end| end + 1);
+    let numbered: Numbered = serde_json::from_slice(&whole[start..]).ok()?;
+    Some(numbered.id)
+}
+
+/// Returns whether a line may be of the project and the owner of a filter, without parsing it.
+fn may_match(line: &[u8], filter: &Filter) -> bool {
+    let has = |name: &Option<Box<str>>| {
+        // A name with an escape is written in another way.
+        let plain = name.as_deref().filter(|name| {
+            name.bytes()
+                .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
+        });
+        plain.is_none_or(|name| memchr::memmem::find(line, name.as_bytes()).is_some())
+    };
+    has(&filter.project) && has(&filter.owner)
+}
+
+fn read_record(path: &Path, project: &ProjectId) -> Result<Option<SiteRecord>, ReadError> {
+    let Some(bytes) = read_whole(path, RECORD_BYTES_MAX)? else {
+        return Ok(None);
+    };
+    let record = SiteRecord::parse(&bytes, project).map_err(invalid(path))?;
+    Ok(Some(record))
+}
+
+fn invalid(path: &Path) -> impl FnOnce(InvalidRecord) -> ReadError + use<'_> {
+    |error| {
+        let what = path.display().to_string();
+        match error {
+            InvalidRecord::Newer(_) => ReadError::Newer {
+                what,
+                why: error.to_string(),
+            },
+            error => ReadError::Damaged {
+                what,
+                why: crate::error::chain(&error),
+            },
+        }
+    }
+}

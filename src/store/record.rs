@@ -1,0 +1,165 @@
+//! Site records that the store keeps: what the admin API and the command line have written.
+//!
+//! A record is the JSON object that its writer sent, with the keys of a record in a file. It is kept
+//! as it was sent: an absent key has its default, also after a default has changed.
+//!
+//! A [`SiteChange`] is applied as a whole: the record, the hosts that it claims and releases, and the
+//! line of the audit log. [`SitesLock`] keeps other writers away between reading and writing.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::audit;
+use crate::site::{Host, ProjectId};
+
+/// The version of the formats of records and claims that is written, and the highest that is read.
+const VERSION: u32 = 1;
+
+/// A site record in the store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteRecord {
+    /// The project of the site.
+    pub project: ProjectId,
+    /// When it was last changed, in seconds after the Unix epoch.
+    pub changed_at: u64,
+    /// The record, without its key `project`.
+    pub record: Map<String, Value>,
+}
+
+/// A host that a record in the store has.
+///
+/// A claim counts only while the record of its project names the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostClaim {
+    /// The host.
+    pub host: Host,
+    /// The project of the record.
+    pub project: ProjectId,
+}
+
+/// A change of one site record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteChange {
+    /// The project of the record.
+    pub project: ProjectId,
+    /// The record after the change; `None` if it is removed.
+    pub record: Option<SiteRecord>,
+    /// The hosts that the project has from now on.
+    pub claimed: Vec<Host>,
+    /// The hosts that it had.
+    pub released: Vec<Host>,
+    /// The line of the audit log.
+    pub entry: audit::Entry,
+}
+
+/// A lock against other changes of site records, until this is dropped.
+#[derive(Debug)]
+pub struct SitesLock {
+    pub(super) _lock: super::local::SitesFileLock,
+}
+
+/// Why bytes are not a record or a claim.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum InvalidRecord {
+    /// Written by a newer program.
+    #[error("it has version {0}; this program reads versions up to {VERSION}")]
+    Newer(u64),
+    /// It is about another project or host.
+    #[error("it is of {0:?}")]
+    Other(String),
+    /// Not such a file.
+    #[error("it is not valid")]
+    Json(#[from] serde_json::Error),
+}
+
+/// The content of the file of a record.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordFile {
+    version: u32,
+    /// On a file system that ignores case, two projects might have one file.
+    project: String,
+    changed_at: u64,
+    record: Map<String, Value>,
+}
+
+/// The content of the file of a claim.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimFile {
+    version: u32,
+    host: String,
+    project: String,
+}
+
+// === impl SiteRecord ===
+
+impl SiteRecord {
+    pub(super) fn to_text(&self) -> String {
+        let file = RecordFile {
+            version: VERSION,
+            project: self.project.to_string(),
+            changed_at: self.changed_at,
+            record: self.record.clone(),
+        };
+        serde_json::to_string(&file).expect("texts and numbers are JSON")
+    }
+
+    pub(super) fn parse(bytes: &[u8], project: &ProjectId) -> Result<Self, InvalidRecord> {
+        let file: RecordFile = read(bytes, |file: &RecordFile| file.version)?;
+        if file.project != project.as_str() {
+            return Err(InvalidRecord::Other(file.project));
+        }
+        Ok(Self {
+            project: project.clone(),
+            changed_at: file.changed_at,
+            record: file.record,
+        })
+    }
+}
+
+// === impl HostClaim ===
+
+impl HostClaim {
+    pub(super) fn to_text(&self) -> String {
+        let file = ClaimFile {
+            version: VERSION,
+            host: self.host.to_string(),
+            project: self.project.to_string(),
+        };
+        serde_json::to_string(&file).expect("texts and a number are JSON")
+    }
+
+    pub(super) fn parse(bytes: &[u8], host: &Host) -> Result<Self, InvalidRecord> {
+        let file: ClaimFile = read(bytes, |file: &ClaimFile| file.version)?;
+        let project = ProjectId::parse(&file.project);
+        match project {
+            Ok(project) if file.host == host.as_str() => Ok(Self {
+                host: host.clone(),
+                project,
+            }),
+            _ => Err(InvalidRecord::Other(file.host)),
+        }
+    }
+}
+
+/// Reads a file with a `version`. A newer one may have members that this program does not know.
+fn read<'b, T: Deserialize<'b>>(
+    bytes: &'b [u8],
+    version: impl Fn(&T) -> u32,
+) -> Result<T, InvalidRecord> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u64,
+    }
+    match serde_json::from_slice::<T>(bytes) {
+        Ok(file) if version(&file) <= VERSION => Ok(file),
+        Ok(file) => Err(InvalidRecord::Newer(version(&file).into())),
+        Err(error) => Err(match serde_json::from_slice::<Versioned>(bytes) {
+            Ok(Versioned { version }) if version > u64::from(VERSION) => {
+                InvalidRecord::Newer(version)
+            }
+            _ => InvalidRecord::Json(error),
+        }),
+    }
+}
