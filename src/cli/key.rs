@@ -12,7 +12,7 @@ use clap::Subcommand;
 use super::settings::{self, Settings};
 use super::{deploying, project};
 use crate::clock::Clock;
-use crate::deploy::keys::{Key, KeyId, Listed, Scope};
+use crate::deploy::keys::{Key, KeyId, Listed, NewKey, Role, Scope};
 use crate::deploy::{InvalidTimestamp, Timestamp};
 use crate::site::ProjectId;
 
@@ -34,6 +34,10 @@ enum Action {
         /// the owner]
         #[arg(long = "project", value_name = "ID", value_parser = project)]
         projects: Vec<ProjectId>,
+        /// What the key may do: `deploy` triggers updates, `owner` also changes the owner's sites and
+        /// their domains, `operator` also creates and removes the sites of every owner
+        #[arg(long, value_name = "ROLE", value_parser = role, default_value = "deploy")]
+        role: Role,
         /// When the key expires: a date (at 00:00 UTC) or a time (RFC 3339) [default: never]
         #[arg(long, value_name = "DATE", value_parser = timestamp)]
         expires: Option<Timestamp>,
@@ -76,6 +80,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Action::Create {
             owner,
             projects,
+            role,
             expires,
             label,
             settings,
@@ -87,8 +92,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             // Create the store first: see `open_keys`.
             settings::open_store(&config)?;
             let keys = deploying::open_keys(&config)?;
-            let (key, secret) =
-                keys.create(&config.service.name, owner, projects, label, now, *expires)?;
+            let new = NewKey {
+                owner,
+                projects,
+                role: *role,
+                label,
+                expires_at: *expires,
+            };
+            let (key, secret) = keys.create(&config.service.name, &new, now)?;
             let id = key.id();
             writeln!(
                 io::stderr(),
@@ -120,7 +131,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the line of a key: id, owner, projects, when it was created, validity, use, label.
+fn role(text: &str) -> Result<Role, String> {
+    let named = Role::ALL.into_iter().find(|role| role.as_str() == text);
+    named.ok_or_else(|| "a role is deploy, owner or operator".to_owned())
+}
+
+/// Returns the line of a key: id, owner, role, projects, when it was created, validity, use, label.
 fn line(listed: &Listed, now: Timestamp) -> String {
     let Listed { key, used_at } = listed;
     let scope = match &key.scope {
@@ -129,9 +145,10 @@ fn line(listed: &Listed, now: Timestamp) -> String {
     };
     let used = used_at.map_or_else(|| "never used".to_owned(), |at| format!("used {at}"));
     format!(
-        "{}  {}  {scope}  created {}  {}  {used}  {}\n",
+        "{}  {}  {}  {scope}  created {}  {}  {used}  {}\n",
         key.id(),
         key.owner,
+        key.role.as_str(),
         key.created_at,
         validity(key, now),
         key.label,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Key, KeyId, Scope, Secret};
+use super::{Key, KeyId, Role, Scope, Secret};
 use crate::deploy::Timestamp;
 use crate::digest::Digest;
 use crate::site::ProjectId;
@@ -27,6 +27,21 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: Box<Path>,
+}
+
+/// What a new key is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NewKey<'k> {
+    /// The owner whose projects it is for.
+    pub owner: &'k str,
+    /// The projects that it covers; none for all.
+    pub projects: &'k [ProjectId],
+    /// What it may do.
+    pub role: Role,
+    /// A label for people.
+    pub label: &'k str,
+    /// When it expires, if ever.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// A key and when it was last used.
@@ -83,6 +98,7 @@ struct Stored {
     digest: Digest,
     owner: Box<str>,
     scope: Scope,
+    role: Role,
     label: Box<str>,
     created_at: u64,
     expires_at: Option<u64>,
@@ -121,12 +137,16 @@ impl Directory {
     pub fn create(
         &self,
         service_name: &str,
-        owner: &str,
-        projects: &[ProjectId],
-        label: &str,
+        new: &NewKey<'_>,
         now: Timestamp,
-        expires_at: Option<Timestamp>,
     ) -> Result<(Key, Secret), KeyFileError> {
+        let NewKey {
+            owner,
+            projects,
+            role,
+            label,
+            expires_at,
+        } = *new;
         let secret = Secret::generate(service_name).map_err(KeyFileError::Random)?;
         let scope = if projects.is_empty() {
             Scope::All
@@ -142,6 +162,7 @@ impl Directory {
             digest: secret.digest(),
             owner: owner.into(),
             scope,
+            role,
             label: label.into(),
             created_at: now,
             expires_at,
@@ -282,6 +303,7 @@ impl From<&Key> for Stored {
             digest: key.digest,
             owner: key.owner.clone(),
             scope: key.scope.clone(),
+            role: key.role,
             label: key.label.clone(),
             created_at: key.created_at.millis(),
             expires_at: key.expires_at.map(Timestamp::millis),
@@ -296,6 +318,7 @@ impl From<Stored> for Key {
             digest: stored.digest,
             owner: stored.owner,
             scope: stored.scope,
+            role: stored.role,
             label: stored.label,
             created_at: Timestamp::from_millis(stored.created_at),
             expires_at: stored.expires_at.map(Timestamp::from_millis),

@@ -1,4 +1,4 @@
-//! Admin keys, which allow their holders to trigger updates.
+//! Admin keys, which allow their holders to trigger updates and, by their role, to change sites.
 //!
 //! A key is `{service}_` and 72 hexadecimal digits: 32 random bytes and a checksum of four bytes.
 //! Secret scanners find a leaked key by the prefix. The checksum detects a typo without
@@ -32,7 +32,7 @@ use crate::digest::Digest;
 use crate::site::ProjectId;
 
 pub use cache::{KeyCache, Watch};
-pub use directory::{Directory, KeyFileError, Listed};
+pub use directory::{Directory, KeyFileError, Listed, NewKey};
 
 /// Random bytes of a key.
 const RANDOM_BYTES: usize = 32;
@@ -64,6 +64,8 @@ pub struct Key {
     pub owner: Box<str>,
     /// The projects that it covers.
     pub scope: Scope,
+    /// What it may do.
+    pub role: Role,
     /// A label for people.
     pub label: Box<str>,
     /// When it was made.
@@ -82,6 +84,19 @@ pub enum Scope {
     All,
     /// These.
     Projects(Vec<Box<str>>),
+}
+
+/// What the holder of a key may do. Each role includes those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Trigger updates of the owner's projects, and read their records.
+    #[default]
+    Deploy,
+    /// Change the owner's sites and their domains.
+    Owner,
+    /// Create, change and remove the sites of every owner.
+    Operator,
 }
 
 /// Why a key is rejected. Callers get the same response in every case.
@@ -185,6 +200,23 @@ impl fmt::Display for KeyId {
     }
 }
 
+// === impl Role ===
+
+impl Role {
+    /// All roles, by increasing power.
+    pub const ALL: [Self; 3] = [Self::Deploy, Self::Owner, Self::Operator];
+
+    /// Returns the name of the role.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deploy => "deploy",
+            Self::Owner => "owner",
+            Self::Operator => "operator",
+        }
+    }
+}
+
 // === impl Key ===
 
 impl Key {
@@ -192,6 +224,12 @@ impl Key {
     #[must_use]
     pub fn id(&self) -> KeyId {
         KeyId(self.digest.to_string()[..ID_DIGITS].into())
+    }
+
+    /// Returns whether it is for the projects of an owner. The key of an operator is for all.
+    #[must_use]
+    pub fn is_for(&self, owner: &str) -> bool {
+        self.role == Role::Operator || *self.owner == *owner
     }
 
     /// Returns whether it may update this project of its owner.

@@ -24,8 +24,13 @@ fn cache() -> (tempfile::TempDir, Directory, KeyCache) {
 }
 
 fn create(directory: &Directory, expires_at: Option<Timestamp>) -> (Key, Secret) {
-    let created = directory.create("waypost", "acme", &[], "ci", noon(), expires_at);
-    created.unwrap()
+    let new = NewKey {
+        owner: "acme",
+        label: "ci",
+        expires_at,
+        ..NewKey::default()
+    };
+    directory.create("waypost", &new, noon()).unwrap()
 }
 
 #[test]
@@ -147,8 +152,13 @@ fn the_last_use_is_written_later() {
 #[test]
 fn a_key_covers_the_projects_of_its_scope() {
     let (_root, directory, _ring) = cache();
-    let made = directory.create("waypost", "acme", &[project("docs")], "", noon(), None);
-    let (key, _) = made.unwrap();
+    let docs = [project("docs")];
+    let new = NewKey {
+        owner: "acme",
+        projects: &docs,
+        ..NewKey::default()
+    };
+    let (key, _) = directory.create("waypost", &new, noon()).unwrap();
     assert!(key.covers(&project("docs")) && !key.covers(&project("blog")));
     assert!(create(&directory, None).0.covers(&project("blog")));
 }
