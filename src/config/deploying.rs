@@ -293,8 +293,10 @@ pub(super) fn read_admin(section: Section<'_, '_, '_>, admin: &mut api::Config) 
     let api::Config {
         rate: Rate { calls, window },
         allow_plaintext,
+        owners_add_domains,
     } = admin;
     section.set("allow_plaintext", allow_plaintext, boolean);
+    section.set("owners_add_domains", owners_add_domains, boolean);
     section.set("triggers_max", calls, number(1..=1_000_000));
     section.set("triggers_seconds", window, seconds(1..=3600));
 }

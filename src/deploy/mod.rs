@@ -35,6 +35,7 @@ pub mod presence;
 pub mod queue;
 pub mod record;
 pub mod run;
+pub mod sites;
 pub mod slots;
 mod status_id;
 mod timestamp;

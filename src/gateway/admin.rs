@@ -1,10 +1,11 @@
 //! Requests of the admin API, from a pingora session.
 //!
 //! The API itself is a function ([`deploy::api`](crate::deploy::api)). This module builds its
-//! request and reads its unused content to the end, so that the connection can be used again.
+//! request and reads its content to the end, so that the connection can be used again.
 
 use std::net::IpAddr;
 
+use bytes::{Bytes, BytesMut};
 use http::header::{self, AsHeaderName};
 use pingora::Result;
 use pingora::http::RequestHeader;
@@ -23,17 +24,22 @@ pub(super) async fn response(
     api: &Api,
     trusted: &TrustedPeers,
 ) -> Result<Response> {
-    let mut is_too_large = false;
+    let mut content = Some(Bytes::new());
     if !session.is_body_done() {
-        if let Some(response) = api.reject(&request(session, trusted, false)) {
+        if let Some(response) = api.reject(&request(session, trusted, content.clone())) {
             return Ok(response);
         }
-        is_too_large = !skip_body(session).await?;
+        content = read_body(session).await?;
     }
-    Ok(api.handle(&request(session, trusted, is_too_large)).await)
+    Ok(api.handle(&request(session, trusted, content)).await)
 }
 
-fn request<'s>(session: &'s Session, trusted: &TrustedPeers, is_too_large: bool) -> Request<'s> {
+/// Makes the request; `content` is `None` if there is too much of it.
+fn request<'s>(
+    session: &'s Session,
+    trusted: &TrustedPeers,
+    content: Option<Bytes>,
+) -> Request<'s> {
     let address = session.client_addr().and_then(|address| address.as_inet());
     let peer = address.map(std::net::SocketAddr::ip);
     let is_tls = session
@@ -43,29 +49,34 @@ fn request<'s>(session: &'s Session, trusted: &TrustedPeers, is_too_large: bool)
     Request {
         method: header.method.as_str(),
         path: header.uri.path(),
+        query: header.uri.query(),
         authorization: fields(header, header::AUTHORIZATION),
         idempotency_key: fields(header, "idempotency-key"),
-        is_too_large,
+        content_type: fields(header, header::CONTENT_TYPE).first().copied(),
+        if_match: fields(header, header::IF_MATCH),
+        if_none_match: fields(header, header::IF_NONE_MATCH),
+        is_too_large: content.is_none(),
+        content: content.unwrap_or_default(),
         is_confidential: is_tls || is_private(header, peer, trusted),
         client: peer,
     }
 }
 
-/// Reads the content and drops it; `false` if it is longer than the limit.
-async fn skip_body(session: &mut Session) -> Result<bool> {
+/// Reads the content; `None` if it is longer than the limit.
+async fn read_body(session: &mut Session) -> Result<Option<Bytes>> {
     let announced = session.req_header().headers.get(header::CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > BODY_BYTES_MAX) {
-        return Ok(false);
+        return Ok(None);
     }
-    let mut read = 0;
+    let mut content = BytesMut::new();
     while let Some(bytes) = session.read_request_body().await? {
-        read += bytes.len() as u64;
-        if read > BODY_BYTES_MAX {
-            return Ok(false);
+        content.extend_from_slice(&bytes);
+        if content.len() as u64 > BODY_BYTES_MAX {
+            return Ok(None);
         }
     }
-    Ok(true)
+    Ok(Some(content.freeze()))
 }
 
 fn fields(request: &RequestHeader, name: impl AsHeaderName) -> Vec<&[u8]> {

@@ -365,6 +365,7 @@ fn title_case(name: &HeaderName) -> &str {
 fn status_line(status: u16) -> &'static str {
     match status {
         200 => "200 OK",
+        201 => "201 Created",
         202 => "202 Accepted",
         204 => "204 No Content",
         206 => "206 Partial Content",
@@ -378,6 +379,7 @@ fn status_line(status: u16) -> &'static str {
         405 => "405 Method Not Allowed",
         406 => "406 Not Acceptable",
         408 => "408 Request Timeout",
+        409 => "409 Conflict",
         412 => "412 Precondition Failed",
         413 => "413 Content Too Large",
         415 => "415 Unsupported Media Type",
@@ -386,6 +388,7 @@ fn status_line(status: u16) -> &'static str {
         417 => "417 Expectation Failed",
         421 => "421 Misdirected Request",
         422 => "422 Unprocessable Content",
+        428 => "428 Precondition Required",
         429 => "429 Too Many Requests",
         431 => "431 Request Header Fields Too Large",
         500 => "500 Internal Server Error",

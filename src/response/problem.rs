@@ -1,7 +1,7 @@
 //! Problems: the body of an error response.
 //!
 //! The body is `application/problem+json` with one more member, `error`: the same text as `detail`,
-//! for clients that read only that. The problem `type` is always `about:blank`: no client needs
+//! for clients that read only that, and `errors` if there are several mistakes. The problem `type` is always `about:blank`: no client needs
 //! more than the status. Details that are only for the log are never in the response.
 //!
 //! Source: RFC 9457 §3 and §4.2.1.
@@ -19,6 +19,7 @@ const MEDIA_TYPE: &str = "application/problem+json";
 pub struct Problem {
     status: u16,
     detail: String,
+    errors: Vec<String>,
     policy: caching::Policy,
 }
 
@@ -29,6 +30,14 @@ struct Body<'p> {
     status: u16,
     detail: &'p str,
     error: &'p str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Mistake<'p>>,
+}
+
+/// One of several mistakes.
+#[derive(Serialize)]
+struct Mistake<'p> {
+    detail: &'p str,
 }
 
 // === impl Problem ===
@@ -40,7 +49,17 @@ impl Problem {
         Self {
             status,
             detail: detail.into(),
+            errors: Vec::new(),
             policy: caching::NEVER,
+        }
+    }
+
+    /// Makes a problem of several mistakes, each a sentence.
+    #[must_use]
+    pub fn of_mistakes(status: u16, mistakes: Vec<String>) -> Self {
+        Self {
+            errors: mistakes.clone(),
+            ..Self::new(status, mistakes.join("; "))
         }
     }
 
@@ -60,6 +79,11 @@ impl Problem {
             status: self.status,
             detail: &self.detail,
             error: &self.detail,
+            errors: self
+                .errors
+                .iter()
+                .map(|detail| Mistake { detail })
+                .collect(),
         };
         let mut bytes = serde_json::to_vec(&body).expect("strings and a number are JSON");
         bytes.push(b'\n');

@@ -23,6 +23,19 @@ fn every_response_of_the_admin_api_conforms_to_its_description() {
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
     let acme = key(&setup, "acme");
+    let operator = setup.run(&["key", "create", "--owner", "ops", "--role", "operator"]);
+    let operator = String::from_utf8(operator.stdout)
+        .unwrap()
+        .trim()
+        .to_owned();
+    let stored = setup.path("stored.yaml");
+    fs::write(
+        &stored,
+        "owner: acme\nsubdomain: stored\ndomains: [docs.acme.test]\n",
+    )
+    .unwrap();
+    let set = setup.run(&["site", "set", "stored", stored.to_str().unwrap()]);
+    assert!(set.status.success(), "{set:?}");
     let edge = setup
         .site("acme", &format!("owner: acme\n{}", docs.record()))
         .site("other", "owner: other")
@@ -33,7 +46,9 @@ fn every_response_of_the_admin_api_conforms_to_its_description() {
     let mut description = edge.get(API, "/openapi.json").json();
     let parameters = &mut description["components"]["parameters"];
     parameters["projectId"]["examples"] =
-        json!({ "own": { "value": "acme" }, "foreign": { "value": "other" } });
+        json!({ "own": { "value": "acme" }, "stored": { "value": "stored" } });
+    parameters["host"]["examples"] = json!({ "own": { "value": "docs.acme.test" } });
+    parameters["ifMatch"]["examples"] = json!({ "any": { "value": "*" } });
     parameters["statusId"]["examples"] = json!({ "own": { "value": id } });
     let file = edge.setup.path("openapi.json");
     fs::write(&file, description.to_string()).unwrap();
@@ -44,7 +59,7 @@ fn every_response_of_the_admin_api_conforms_to_its_description() {
         .arg(&file)
         .args(["--url", &format!("http://{}", edge.http)])
         .args(["--header", &format!("Host: {API}")])
-        .args(["--header", &format!("Authorization: Bearer {acme}")])
+        .args(["--header", &format!("Authorization: Bearer {operator}")])
         .args(["--checks", CHECKS])
         .args(["--phases", "examples,coverage,fuzzing"])
         .args(["--max-examples", "50", "--seed", "1", "--no-color"])

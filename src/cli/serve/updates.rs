@@ -16,6 +16,7 @@ use crate::deploy::api::{self, Api};
 use crate::deploy::keys::{self, KeyCache};
 use crate::deploy::queue::Queue;
 use crate::deploy::run::{Announce, ProjectsOf, SITE_REMOVED};
+use crate::deploy::sites::{Changed, Known, SiteAdmin};
 use crate::deploy::worker::{self, Worker};
 use crate::deploy::{FindSite, Timestamp, lower_priority};
 use crate::error::chain;
@@ -56,7 +57,7 @@ impl Updates {
         let queue = Arc::new(deploying::open_queue_or_retry(config, health));
         let key_cache = deploying::load_key_cache(config)?;
         let index = Arc::clone(index);
-        let of_owner = Arc::clone(&index);
+        let (of_owner, known_sites) = (Arc::clone(&index), Arc::clone(&index));
         let projects_of: ProjectsOf = Arc::new(move |owner| of_owner.projects_of(owner));
         let find_site: FindSite =
             Arc::new(move |project| Some(Arc::clone(&index.served_by(project)?.site)));
@@ -67,12 +68,36 @@ impl Updates {
         });
         let stages = deploying::stages(config, &queue, &reload.store, projects_of, Some(announce))?;
         deploying::report_isolation(&stages, metrics)?;
+        let known: Arc<dyn Known> = Arc::clone(&known_sites) as _;
+        let changed: Changed = {
+            let (reloader, served) = (Arc::clone(&reload.reloader), ServedLog::new(&queue));
+            Arc::new(move |project| {
+                let removed = lock_reloader(&reloader).rescan_site(project);
+                match removed {
+                    Ok(removed) => served.removed(&removed),
+                    // The watch of the store, or the next comparison, tries again.
+                    Err(error) => {
+                        log::error!(target: "sites", "read the site record of {project}: {}", chain(&error));
+                    }
+                }
+            })
+        };
+        let site_admin = SiteAdmin::new(
+            Arc::clone(&reload.store),
+            config.service.clone(),
+            config.private_hosts.clone(),
+            known,
+            changed,
+            Clock::System,
+        )
+        .owners_add_domains(config.admin.owners_add_domains);
         let api = Api::new(
             config.admin.clone(),
             &config.service,
             Arc::clone(&key_cache),
             Arc::clone(&queue),
             Arc::clone(&find_site),
+            Arc::new(site_admin),
             api::Metrics::new(metrics),
             Clock::System,
         );
@@ -94,9 +119,7 @@ impl Updates {
     }
 
     pub(super) fn served_log(&self) -> ServedLog {
-        ServedLog {
-            queue: Arc::clone(&self.queue),
-        }
+        ServedLog::new(&self.queue)
     }
 
     pub(super) fn start(
@@ -137,6 +160,12 @@ impl Updates {
 }
 
 impl ServedLog {
+    fn new(queue: &Arc<Queue>) -> Self {
+        Self {
+            queue: Arc::clone(queue),
+        }
+    }
+
     /// Cancels the waiting updates of sites that were removed.
     pub(super) fn removed(&self, projects: &[ProjectId]) {
         let now = Timestamp::of(Clock::System.now());

@@ -4,6 +4,10 @@
 //! |---|---|
 //! | `POST /v1/project/update/{projectId}` | 202 with the status id, once the update is durable |
 //! | `GET /v1/project/update-status/{statusId}` | 200 with the record |
+//! | `GET /v1/sites`, `GET /v1/audit` | 200 with a page of sites, of changes |
+//! | `GET`, `PUT`, `PATCH`, `DELETE /v1/sites/{projectId}` | the site record ([`sites`](super::sites)) |
+//! | `GET /v1/sites/{projectId}/domains` | 200 with a page of its domains |
+//! | `GET`, `PUT`, `DELETE /v1/sites/{projectId}/domains/{host}` | one of them |
 //! | `GET /openapi.json` | the description of the API; it needs no key |
 //!
 //! Rules, each named by a test:
@@ -16,14 +20,18 @@
 //! * A4: no response may be cached. A 503 says why the queue does not work, in words that name
 //!   no file and no other owner.
 //! * A5: keys are accepted over TLS or from this machine only, unless the operator allows more.
+//! * A6: a change of a site record that exists names the record that it changes (`If-Match`).
 //!
 //! The calls are below `/v1`. New ones may be added; none is removed.
 //!
 //! Sources: RFC 6750 §3 (challenges), RFC 9110 §15, RFC 9457,
 //! draft-ietf-httpapi-idempotency-key-header.
 
+mod content;
+mod page;
 mod rate;
 mod request;
+mod sites;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +46,7 @@ use tokio::sync::Semaphore;
 use super::keys::{InvalidKey, Key, KeyCache};
 use super::queue::{Enqueued, Queue, QueueError, Trigger};
 use super::run::blocking;
+use super::sites::SiteAdmin;
 use super::update::Source;
 use super::{FindSite, StatusId, Timestamp};
 use crate::clock::Clock;
@@ -51,7 +60,8 @@ use request::{Resource, bearer, idempotency};
 pub use rate::Rate;
 pub use request::Request;
 
-/// The largest content of a request. No call needs content; it is read and ignored.
+/// The largest content of a request. Only changes of site records have content; that of other calls
+/// is read and ignored.
 pub const BODY_BYTES_MAX: u64 = 64 << 10;
 /// How long a caller waits for the queue: longer than another process may lock it.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,10 +75,12 @@ const OPENAPI: &str = include_str!("openapi.json");
 /// The settings of the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// How often an owner may trigger updates.
+    /// How often an owner may trigger updates; changes of sites are counted on their own.
     pub rate: Rate,
     /// Whether keys are accepted in plain text from other machines.
     pub allow_plaintext: bool,
+    /// Whether keys of owners may add domains ([`SiteAdmin`]).
+    pub owners_add_domains: bool,
 }
 
 /// The admin API of a node.
@@ -79,7 +91,10 @@ pub struct Api {
     keys: Arc<KeyCache>,
     queue: Arc<Queue>,
     find_site: FindSite,
+    site_admin: Arc<SiteAdmin>,
     limiter: Limiter,
+    /// Counts changes of sites by owners.
+    changes: Limiter,
     waiting: Semaphore,
     metrics: Metrics,
     clock: Clock,
@@ -136,17 +151,24 @@ impl Metrics {
 impl Api {
     /// Makes the API.
     #[must_use]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a node, each named once"
+    )]
     pub fn new(
         config: Config,
         service: &Service,
         keys: Arc<KeyCache>,
         queue: Arc<Queue>,
         find_site: FindSite,
+        site_admin: Arc<SiteAdmin>,
         metrics: Metrics,
         clock: Clock,
     ) -> Self {
         Self {
             limiter: Limiter::new(config.rate),
+            changes: Limiter::new(config.rate),
+            site_admin,
             config,
             realm: service.name.clone(),
             openapi: describe(service),
@@ -208,6 +230,11 @@ impl Api {
             Resource::Trigger(project) => self.trigger(request, &key, project).await,
             Resource::Status(id) => self.status(&key, id).await,
             Resource::Description => Err(no_such_path()),
+            Resource::Sites
+            | Resource::Site(_)
+            | Resource::Domains(_)
+            | Resource::Domain(..)
+            | Resource::Audit => self.sites(request, &key, resource).await,
         }
     }
 
@@ -281,7 +308,7 @@ impl Api {
             .ok()
             .and_then(|project| (self.find_site)(&project));
         let site = site
-            .filter(|site| site.owner == key.owner)
+            .filter(|site| key.is_for(&site.owner))
             .ok_or_else(no_project)?;
         self.check_scope(key, &site.project)?;
         Ok(site)
@@ -317,7 +344,7 @@ impl Api {
         let record = self.wait_for(read).await;
         let record = record.map_err(|rejected| rejected.response)?;
         let record = record
-            .filter(|record| record.update.owner == key.owner)
+            .filter(|record| key.is_for(&record.update.owner))
             .ok_or_else(no_update)?;
         self.check_scope(key, &record.update.project)?;
         Ok(Response::new(200, JSON, record.to_json().into()))

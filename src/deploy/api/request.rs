@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use bytes::Bytes;
+
 use super::{ErrorResponse, error_response};
 use crate::digest::Digest;
 
@@ -19,6 +21,16 @@ pub struct Request<'r> {
     pub authorization: Vec<&'r [u8]>,
     /// Every `Idempotency-Key` field.
     pub idempotency_key: Vec<&'r [u8]>,
+    /// The text after `?`, if there is one.
+    pub query: Option<&'r str>,
+    /// The `Content-Type` field.
+    pub content_type: Option<&'r [u8]>,
+    /// Every `If-Match` field.
+    pub if_match: Vec<&'r [u8]>,
+    /// Every `If-None-Match` field.
+    pub if_none_match: Vec<&'r [u8]>,
+    /// Its content.
+    pub content: Bytes,
     /// Whether its content is more than [`BODY_BYTES_MAX`](super::BODY_BYTES_MAX).
     pub is_too_large: bool,
     /// Whether it came over TLS or from this machine.
@@ -32,6 +44,11 @@ pub(super) enum Resource<'r> {
     Description,
     Trigger(&'r str),
     Status(&'r str),
+    Sites,
+    Site(&'r str),
+    Domains(&'r str),
+    Domain(&'r str, &'r str),
+    Audit,
 }
 
 // === impl Resource ===
@@ -40,6 +57,15 @@ impl<'r> Resource<'r> {
     pub(super) fn find(path: &'r str) -> Option<Self> {
         if path == "/openapi.json" {
             return Some(Self::Description);
+        }
+        match path.strip_prefix("/v1/")? {
+            "sites" => return Some(Self::Sites),
+            "audit" => return Some(Self::Audit),
+            below => {
+                if let Some(below) = below.strip_prefix("sites/") {
+                    return Self::of_site(below);
+                }
+            }
         }
         let rest = path.strip_prefix("/v1/project/")?;
         let (collection, id) = rest.split_once('/')?;
@@ -53,10 +79,26 @@ impl<'r> Resource<'r> {
         }
     }
 
+    /// Finds the resource of a path below `/v1/sites/`.
+    fn of_site(below: &'r str) -> Option<Self> {
+        let mut segments = below.split('/');
+        let project = segments.next()?;
+        match (segments.next(), segments.next(), segments.next()) {
+            (None, ..) => Some(Self::Site(project)),
+            (Some("domains"), None, _) => Some(Self::Domains(project)),
+            (Some("domains"), Some(host), None) => Some(Self::Domain(project, host)),
+            _ => None,
+        }
+    }
+
     pub(super) fn methods(&self) -> &'static str {
         match self {
-            Self::Description | Self::Status(_) => "GET, HEAD",
+            Self::Description | Self::Status(_) | Self::Sites | Self::Domains(_) | Self::Audit => {
+                "GET, HEAD"
+            }
             Self::Trigger(_) => "POST",
+            Self::Site(_) => "GET, HEAD, PUT, PATCH, DELETE",
+            Self::Domain(..) => "GET, HEAD, PUT, DELETE",
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::digest::Digest;
 use crate::release::ReleaseId;
 
 /// Checks a value against the part of JSON Schema that the description uses.
-fn conforms(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+pub(super) fn conforms(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     if let Some(name) = schema["$ref"].as_str() {
         let pointer = name.trim_start_matches('#');
         return conforms(document, document.pointer(pointer).ok_or(name)?, value);
@@ -23,7 +23,7 @@ fn conforms(document: &Value, schema: &Value, value: &Value) -> Result<(), Strin
         Value::Array(kinds) => kinds.iter().any(|allowed| allowed == kind),
         allowed => allowed == kind,
     };
-    if !allows(&schema["type"]) {
+    if !schema["type"].is_null() && !allows(&schema["type"]) {
         return Err(format!("{value} is not {}", schema["type"]));
     }
     if schema["enum"]
@@ -55,13 +55,16 @@ fn conforms(document: &Value, schema: &Value, value: &Value) -> Result<(), Strin
 
 /// Checks a response against the description of this operation.
 #[track_caller]
-fn described(document: &Value, path: &str, method: &str, response: &Response) {
+pub(super) fn described(document: &Value, path: &str, method: &str, response: &Response) {
     let responses = &document["paths"][path][method]["responses"];
     let mut described = &responses[response.status.to_string()];
     if let Some(name) = described["$ref"].as_str() {
         described = document.pointer(name.trim_start_matches('#')).unwrap();
     }
-    let media_type = response.media_type.unwrap();
+    let Some(media_type) = response.media_type else {
+        assert!(described.is_object() && described["content"].is_null());
+        return;
+    };
     let schema = &described["content"][media_type]["schema"];
     assert!(
         schema.is_object(),
@@ -78,6 +81,7 @@ fn described(document: &Value, path: &str, method: &str, response: &Response) {
         match name.as_str() {
             "Location" => assert!(response.location.is_some()),
             "Allow" => assert!(response.allow.is_some()),
+            "ETag" => assert!(response.etag.is_some()),
             name => assert!(!field(response, &name.to_ascii_lowercase()).is_empty()),
         }
     }
@@ -229,6 +233,10 @@ async fn every_response_conforms_to_the_description_and_every_described_status_o
 
     let mut named = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {
+        // The test of sites checks their paths.
+        if path.starts_with("/v1/sites") || path == "/v1/audit" {
+            continue;
+        }
         for method in ["get", "post"] {
             for status in item[method]["responses"].as_object().into_iter().flatten() {
                 named.insert((path.clone(), method.to_owned(), status.0.clone()));

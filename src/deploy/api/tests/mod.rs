@@ -1,21 +1,31 @@
 //! Tests of the responses of the API.
 
 mod description;
+mod sites;
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use serde_json::Value;
 
-use super::super::keys::{Directory, Secret};
+use super::super::keys::{Directory, NewKey, Role, Secret};
 use super::super::queue::{Backend, Owners, Policy, Sqlite};
 use super::super::update::WorkerId;
 use super::*;
-use crate::site::{BasePath, Origin, Repository, Site, Visibility};
+use crate::deploy::sites::reading_again;
+use crate::site::{BasePath, Origin, PrivateHosts, Repository, Site, Visibility};
+use crate::store::Store;
+use crate::store::sites::{Removals, Sites};
 
 /// A node's API over an empty queue, two owners and their keys.
 struct Node {
     api: Api,
     queue: Arc<Queue>,
+    files: Arc<Mutex<Sites>>,
+    /// A key of an operator.
+    operator: Secret,
+    /// A key of the owner `acme` that may change its sites.
+    editor: Secret,
     acme: Secret,
     scoped: Secret,
     globex: Secret,
@@ -41,6 +51,7 @@ fn site(project: &str, owner: &str) -> Site {
         allow_empty: false,
         origin: Origin::Embedded,
         mcp: true,
+        kept_in: crate::site::KeptIn::Api,
     }
 }
 
@@ -50,17 +61,30 @@ impl Node {
     }
 
     fn with(config: Config, policy: Policy) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        // In memory if possible: a store begins with a thousand directories.
+        let memory = std::path::Path::new("/dev/shm");
+        let directory = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory),
+            false => tempfile::tempdir(),
+        };
+        let directory = directory.unwrap();
         let key_files = Directory::open(&directory.path().join("keys")).unwrap();
-        let key = |owner: &str, projects: &[ProjectId]| {
-            let now = Timestamp::default();
-            key_files
-                .create("waypost", owner, projects, "", now, None)
-                .unwrap()
-                .1
+        let key = |owner: &str, projects: &[ProjectId], role: Role| {
+            let new = NewKey {
+                owner,
+                projects,
+                role,
+                ..NewKey::default()
+            };
+            let made = key_files.create("waypost", &new, Timestamp::default());
+            made.unwrap().1
         };
         let docs = ProjectId::parse("docs").unwrap();
-        let (acme, scoped, globex) = (key("acme", &[]), key("acme", &[docs]), key("globex", &[]));
+        let deploy = |owner: &str| key(owner, &[], Role::Deploy);
+        let (acme, globex) = (deploy("acme"), deploy("globex"));
+        let scoped = key("acme", &[docs], Role::Owner);
+        let operator = key("platform", &[], Role::Operator);
+        let editor = key("acme", &[], Role::Owner);
         let clock = Clock::fixed_at(NOON);
         let sqlite = Sqlite::open(&directory.path().join("updates.sqlite")).unwrap();
         let queue = Arc::new(Queue::new(Backend::Sqlite(sqlite), policy));
@@ -82,13 +106,39 @@ impl Node {
         });
         let keys = Arc::new(KeyCache::load(key_files, "waypost", clock).unwrap());
         let service = Service::default();
+        std::fs::create_dir(directory.path().join("sites")).unwrap();
+        let store = Store::open_directory(directory.path().join("store")).unwrap();
+        let sites = Sites::new(
+            service.clone(),
+            PrivateHosts::default(),
+            directory.path().join("sites"),
+            clock,
+        );
+        let store = Arc::new(store);
+        let mut sites = sites.with_store(Arc::clone(&store));
+        let _changes = sites.scan(Removals::Guarded).unwrap();
+        let sites = Arc::new(Mutex::new(sites));
+        let changed = reading_again(&sites);
+        let site_admin = SiteAdmin::new(
+            store,
+            service.clone(),
+            PrivateHosts::default(),
+            Arc::clone(&sites) as _,
+            changed,
+            clock,
+        )
+        .owners_add_domains(config.owners_add_domains);
         Self {
+            files: sites,
+            operator,
+            editor,
             api: Api::new(
                 config,
                 &service,
                 keys,
                 Arc::clone(&queue),
                 find_site,
+                Arc::new(site_admin),
                 Metrics::new(&telemetry::Metrics::new()),
                 clock,
             ),
@@ -130,6 +180,11 @@ fn request<'r>(method: &'r str, path: &'r str) -> Request<'r> {
         path,
         authorization: Vec::new(),
         idempotency_key: Vec::new(),
+        query: None,
+        content_type: None,
+        if_match: Vec::new(),
+        if_none_match: Vec::new(),
+        content: Bytes::new(),
         is_too_large: false,
         is_confidential: true,
         client: None,

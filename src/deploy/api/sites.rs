@@ -1,0 +1,348 @@
+//! The calls for sites, domains and the audit log.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::{HeaderName, HeaderValue};
+use serde_json::{Value, json};
+
+use super::page::Query;
+use super::request::Resource;
+use super::{
+    Api, ErrorResponse, JSON, QUEUE_TIMEOUT, Rate, Request, content, error_response, no_project,
+    no_such_path, retry_after, unavailable,
+};
+use crate::deploy::Timestamp;
+use crate::deploy::keys::{Key, Role, Scope};
+use crate::deploy::run::blocking;
+use crate::deploy::sites::{Caller, Condition, Domain, Done, Refused, Representation, SiteAdmin};
+use crate::error::chain;
+use crate::response::{Conditions, Outcome, Problem, Response};
+use crate::site::{Host, ProjectId};
+use crate::store::audit::{Entry, Filter, Who};
+
+/// RFC 5789 §3.1: the media types of patches.
+const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
+
+/// More domains than a site may have.
+const DOMAINS_MAX: u64 = 1_000_000;
+/// RFC 8259 §6: the greatest number that every reader of JSON reads exactly.
+const ENTRY_MAX: u64 = (1 << 53) - 1;
+
+impl Api {
+    pub(super) async fn sites(
+        &self,
+        request: &Request<'_>,
+        key: &Key,
+        resource: Resource<'_>,
+    ) -> Result<Response, ErrorResponse> {
+        let caller = caller(request, key);
+        let query = Query::parse(request.query)?;
+        let is_read = matches!(request.method, "GET" | "HEAD");
+        if !is_read && key.role != Role::Operator {
+            self.count_change(&key.owner)?;
+        }
+        match resource {
+            Resource::Sites => {
+                let (limit, owner) = (query.limit()?, query.get("owner").map(str::to_owned));
+                let after = query.project("after")?.map(str::to_owned);
+                let listed = self.ask(move |sites| {
+                    sites.sites(&caller, owner.as_deref(), after.as_deref(), limit)
+                });
+                let (sites, has_more) = listed.await?;
+                let last = sites
+                    .last()
+                    .and_then(|site| site.members["project"].as_str());
+                let next = has_more.then(|| query.next("/v1/sites", "after", last.unwrap_or("")));
+                let sites: Vec<_> = sites.iter().map(|site| &site.members).collect();
+                Ok(object(200, &json!({ "sites": sites, "next": next })))
+            }
+            Resource::Audit => self.audit(&query, caller).await,
+            Resource::Site(project) => self.site_call(request, caller, &parse(project)?).await,
+            Resource::Domains(project) => self.domains(&query, caller, parse(project)?).await,
+            Resource::Domain(project, host) => {
+                self.domain_call(request, caller, parse(project)?, host)
+                    .await
+            }
+            Resource::Description | Resource::Trigger(_) | Resource::Status(_) => {
+                Err(no_such_path())
+            }
+        }
+    }
+
+    async fn site_call(
+        &self,
+        request: &Request<'_>,
+        caller: Caller,
+        project: &ProjectId,
+    ) -> Result<Response, ErrorResponse> {
+        let id = project.clone();
+        match request.method {
+            "PUT" => {
+                let record = content::object(request, false)?;
+                let condition = condition(request, true);
+                let done = self.ask(move |sites| sites.put(&caller, &id, record, &condition));
+                Ok(changed(project, done.await?))
+            }
+            "PATCH" => {
+                let patch = content::object(request, true)?;
+                let condition = condition(request, true);
+                let done = self.ask(move |sites| sites.patch(&caller, &id, &patch, &condition));
+                Ok(changed(project, done.await?))
+            }
+            "DELETE" => {
+                let condition = condition(request, true);
+                self.ask(move |sites| sites.delete(&caller, &id, &condition))
+                    .await?;
+                Ok(Response::empty(204))
+            }
+            _ => {
+                let site = self.ask(move |sites| sites.site(&caller, &id)).await?;
+                let response = shown(200, &site);
+                let if_match = joined(&request.if_match);
+                let if_none_match = joined(&request.if_none_match);
+                let conditions = Conditions {
+                    if_match: if_match.as_deref(),
+                    if_none_match: if_none_match.as_deref(),
+                    ..Conditions::default()
+                };
+                match response.evaluate(&conditions) {
+                    Outcome::Send => Ok(response),
+                    Outcome::NotModified => Ok(response.not_modified()),
+                    Outcome::Failed => Err(problem(Refused::Changed)),
+                }
+            }
+        }
+    }
+
+    async fn domains(
+        &self,
+        query: &Query,
+        caller: Caller,
+        project: ProjectId,
+    ) -> Result<Response, ErrorResponse> {
+        let limit = query.limit()?;
+        let first = query
+            .number("after", DOMAINS_MAX)?
+            .map_or(Ok(0), usize::try_from);
+        let first = first.unwrap_or(usize::MAX);
+        let path = format!("/v1/sites/{project}/domains");
+        let domains = self
+            .ask(move |sites| sites.domains(&caller, &project))
+            .await?;
+        let end = first.saturating_add(limit);
+        let next = (domains.len() > end).then(|| query.next(&path, "after", &end.to_string()));
+        let page: Vec<Value> = domains.iter().skip(first).take(limit).map(domain).collect();
+        Ok(object(200, &json!({ "domains": page, "next": next })))
+    }
+
+    async fn domain_call(
+        &self,
+        request: &Request<'_>,
+        caller: Caller,
+        project: ProjectId,
+        host: &str,
+    ) -> Result<Response, ErrorResponse> {
+        let host = match (Host::parse(host), request.method) {
+            (Ok(host), _) => host,
+            (Err(error), "PUT") => {
+                let detail = format!("{host:?} is not a domain: {error}");
+                return Err(error_response(422, &detail));
+            }
+            (Err(_), _) => return Err(problem(Refused::NoDomain)),
+        };
+        let condition = condition(request, false);
+        match request.method {
+            "PUT" => {
+                let path = format!("/v1/sites/{project}/domains/{host}");
+                let added =
+                    self.ask(move |sites| sites.add_domain(&caller, &project, &host, &condition));
+                let (added, is_new) = added.await?;
+                Ok(match is_new {
+                    true => Response {
+                        location: Some(path.into()),
+                        ..object(201, &domain(&added))
+                    },
+                    false => object(200, &domain(&added)),
+                })
+            }
+            "DELETE" => {
+                let removed = self
+                    .ask(move |sites| sites.remove_domain(&caller, &project, &host, &condition));
+                removed.await?;
+                Ok(Response::empty(204))
+            }
+            _ => {
+                let found = self.ask(move |sites| sites.domain(&caller, &project, &host));
+                Ok(object(200, &domain(&found.await?)))
+            }
+        }
+    }
+
+    async fn audit(&self, query: &Query, caller: Caller) -> Result<Response, ErrorResponse> {
+        let limit = query.limit()?;
+        let filter = Filter {
+            project: query.project("project")?.map(Into::into),
+            owner: query.get("owner").map(Into::into),
+            before: query.number("before", ENTRY_MAX)?,
+            // One more, to see whether there is another page.
+            limit: limit + 1,
+        };
+        let mut entries = self.ask(move |sites| sites.audit(&caller, filter)).await?;
+        let has_more = entries.len() > limit;
+        entries.truncate(limit);
+        let last = entries.last().map_or(0, |entry| entry.id);
+        let next = has_more.then(|| query.next("/v1/audit", "before", &last.to_string()));
+        let entries: Vec<Value> = entries.iter().map(entry).collect();
+        Ok(object(200, &json!({ "entries": entries, "next": next })))
+    }
+
+    /// Counts a change of an owner.
+    fn count_change(&self, owner: &str) -> Result<(), ErrorResponse> {
+        let left = self.changes.call(owner, Instant::now());
+        if !left.is_over {
+            return Ok(());
+        }
+        let Rate { calls, window } = self.changes.rate();
+        let detail = format!("more than {calls} changes in {} s", window.as_secs());
+        let response = Problem::new(429, detail).response();
+        Err(Box::new(
+            self.limited(retry_after(response, left.next), left),
+        ))
+    }
+
+    /// Runs a call on a thread that may block, for a limited time.
+    async fn ask<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&SiteAdmin) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, ErrorResponse> {
+        let Ok(_place) = self.waiting.try_acquire() else {
+            return Err(unavailable("too many calls wait for the store", 1));
+        };
+        let sites = Arc::clone(&self.site_admin);
+        let called = tokio::time::timeout(QUEUE_TIMEOUT, blocking(move || call(&sites)));
+        match called.await {
+            Ok(result) => result.map_err(problem),
+            Err(_elapsed) => {
+                let detail = "the store does not respond in time; a change may still be made, so read the site again";
+                let response = Problem::new(503, detail).response();
+                Err(Box::new(retry_after(response, QUEUE_TIMEOUT)))
+            }
+        }
+    }
+}
+
+/// Returns the problem of a refused call.
+fn problem(refused: Refused) -> ErrorResponse {
+    let text = refused.to_string();
+    match refused {
+        Refused::NoSite | Refused::NoDomain => error_response(404, &text),
+        Refused::Forbidden(why) => error_response(403, why),
+        Refused::Invalid(mistakes) => Box::new(Problem::of_mistakes(422, mistakes).response()),
+        Refused::Conflict(conflicts) => Box::new(Problem::of_mistakes(409, conflicts).response()),
+        Refused::Changed | Refused::Exists => error_response(412, &text),
+        Refused::Unconditional => error_response(428, &text),
+        Refused::Store(error) => {
+            log::error!(target: "sites", "a call for a site failed: {}", chain(&error));
+            let detail = "the store does not work; read the site again before you repeat a change";
+            let response = Problem::new(503, detail).response();
+            Box::new(retry_after(response, QUEUE_TIMEOUT))
+        }
+    }
+}
+
+fn caller(request: &Request<'_>, key: &Key) -> Caller {
+    Caller {
+        role: key.role,
+        owner: key.owner.clone(),
+        projects: match &key.scope {
+            Scope::All => None,
+            Scope::Projects(projects) => Some(projects.clone()),
+        },
+        who: Who {
+            key: Some(key.id().as_str().into()),
+            client: request.client.map(|client| client.to_string().into()),
+            user: None,
+        },
+    }
+}
+
+fn parse(project: &str) -> Result<ProjectId, ErrorResponse> {
+    ProjectId::parse(project).map_err(|_invalid| no_project())
+}
+
+fn condition(request: &Request<'_>, is_required: bool) -> Condition {
+    Condition {
+        if_match: joined(&request.if_match),
+        if_none_match: joined(&request.if_none_match),
+        is_required,
+    }
+}
+
+/// RFC 9110 §5.3: several lines of a list are one.
+fn joined(fields: &[&[u8]]) -> Option<Vec<u8>> {
+    (!fields.is_empty()).then(|| fields.join(&b", "[..]))
+}
+
+/// Returns the response to a change of a record.
+fn changed(project: &ProjectId, done: Done) -> Response {
+    let Some(after) = done.after else {
+        return Response::empty(204);
+    };
+    match done.is_new {
+        true => Response {
+            location: Some(format!("/v1/sites/{project}").into()),
+            ..shown(201, &after)
+        },
+        false => shown(200, &after),
+    }
+}
+
+fn shown(status: u16, site: &Representation) -> Response {
+    let response = Response {
+        etag: Some(site.etag()),
+        ..Response::new(status, JSON, site.text())
+    };
+    let media_type = HeaderValue::from_static("application/merge-patch+json");
+    response.with(ACCEPT_PATCH, media_type)
+}
+
+fn object(status: u16, value: &Value) -> Response {
+    let mut text = serde_json::to_vec_pretty(value).expect("JSON can be written");
+    text.push(b'\n');
+    Response::new(status, JSON, Bytes::from(text))
+}
+
+fn domain(domain: &Domain) -> Value {
+    json!({
+        "host": domain.host.as_str(),
+        "canonical": domain.is_canonical,
+        "served": domain.is_served,
+    })
+}
+
+fn entry(entry: &Entry) -> Value {
+    let Entry {
+        id,
+        at,
+        who,
+        what,
+        project,
+        owner,
+        host,
+        before,
+        after,
+    } = entry;
+    json!({
+        "id": id,
+        "at": Timestamp::from_millis(*at).to_string(),
+        "who": { "key": who.key, "client": who.client, "user": who.user },
+        "what": what,
+        "project": project,
+        "owner": owner,
+        "host": host,
+        "before": before,
+        "after": after,
+    })
+}
