@@ -8,6 +8,7 @@ pub mod check;
 pub mod completions;
 mod deploying;
 mod documentation;
+pub mod domain;
 pub mod key;
 pub mod man;
 pub mod preview;
@@ -18,6 +19,7 @@ pub mod schema;
 mod secrets;
 pub mod serve;
 pub mod settings;
+pub mod site;
 pub mod skill;
 pub mod store;
 #[cfg(test)]
@@ -74,6 +76,8 @@ enum Command {
     Releases(releases::Args),
     Promote(releases::PromoteArgs),
     Store(store::Args),
+    Site(site::Args),
+    Domain(domain::Args),
     Reload(reload::Args),
     Upgrade(upgrade::Args),
     Schema(schema::Args),
@@ -110,6 +114,8 @@ impl Cli {
             Command::Releases(args) => releases::run(args),
             Command::Promote(args) => releases::promote(args),
             Command::Store(args) => store::run(args),
+            Command::Site(args) => site::run(args),
+            Command::Domain(args) => domain::run(args),
             Command::Reload(args) => reload::run(args),
             Command::Upgrade(args) => upgrade::run(args),
             Command::Schema(args) => schema::run(args),
@@ -135,7 +141,9 @@ impl Command {
             | Self::Publish(_)
             | Self::Releases(_)
             | Self::Promote(_)
-            | Self::Store(_) => true,
+            | Self::Store(_)
+            | Self::Site(_)
+            | Self::Domain(_) => true,
             Self::Build(_)
             | Self::Check(_)
             | Self::CheckChild

@@ -4,7 +4,6 @@
 //!
 //! | module | promise |
 //! |---|---|
-//! | `balance` | several servers of one site share its requests, and one that fails harms nobody |
 //! | `browser` | the bundled example, in a browser |
 //! | `building` | a release is the same with one thread and with many |
 //! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
@@ -37,6 +36,7 @@
 //! | `reference` | the reference pages of the documentation agree with the program |
 //! | `references` | the targets of references in comments and pages are in the repository |
 //! | `reload` | under load, every response is complete and of one release |
+//! | `sites_api` | sites and domains that the API and the command line write are served, and no change is lost |
 //! | `sites` | site records and releases change while the gateway runs; broken ones change nothing |
 //! | `specifications` | OpenAPI files by URL: which hosts are allowed, and the result when none responds |
 //! | `start` | every mistake in the configuration is reported at the start |
@@ -68,7 +68,6 @@ mod presets;
 mod repository;
 
 // The promises.
-mod balance;
 mod browser;
 mod building;
 mod clients;
@@ -106,6 +105,7 @@ mod reload;
 mod rendering;
 mod search;
 mod sites;
+mod sites_api;
 mod specifications;
 mod start;
 mod tidy;

@@ -247,8 +247,6 @@ mod tests {
             port: 8080,
             http: UpstreamHttp::One,
             host_header: HostHeader::Preserve,
-            weight: 1,
-            others: Box::default(),
         };
         let service = Service::default();
         let forwarded = Forwarded {
