@@ -21,6 +21,8 @@ pub(super) const UNSUITED_MAX: usize = 5;
 const UNSUITED_CHARACTERS_MAX: usize = 900;
 /// The longest advice, in characters.
 const ADVICE_MAX: usize = 260;
+/// How many sentences of a page about limits are listed.
+const LIMITS_OF_PAGE_MAX: usize = 3;
 /// The longest heading about a choice, in characters.
 const HEADING_MAX: usize = 80;
 /// The shortest advice, in words.
@@ -62,6 +64,23 @@ const LIMITS: [&str; 33] = [
     "won t",
     "timeout",
 ];
+/// Words of a sentence that says a limit, and does not only announce some.
+const STRICT: [&str; 14] = [
+    "must",
+    "cannot",
+    "can t",
+    "not supported",
+    "unsupported",
+    "never",
+    "at most",
+    "at least",
+    "up to",
+    "maximum of",
+    "minimum of",
+    "limit of",
+    "expire",
+    "expires",
+];
 /// Words of titles of pages about limits.
 const LIMIT_TITLES: [&str; 8] = [
     "limits",
@@ -74,7 +93,7 @@ const LIMIT_TITLES: [&str; 8] = [
     "usage limits",
 ];
 /// Words of a sentence about a case in which another product is better.
-const UNSUITED: [&str; 16] = [
+const UNSUITED: [&str; 15] = [
     "not recommended for",
     "not suitable",
     "not intended",
@@ -87,10 +106,20 @@ const UNSUITED: [&str; 16] = [
     "should not use",
     "not for production",
     "not a replacement",
-    "avoid using",
     "not supported",
     "when not to use",
     "not a good fit",
+];
+/// Words of a sentence whose condition or object is in another sentence, or that is no advice.
+const NOT_UNSUITED: [&str; 8] = [
+    "if you don t use",
+    "if you do not use",
+    "when you don t use",
+    "if you don t",
+    "do not use it",
+    "do not use them",
+    "don t use it",
+    "don t use them",
 ];
 /// Words of headings about a choice.
 const CHOICES: [&str; 8] = [
@@ -143,6 +172,8 @@ struct Page {
     /// Whether its title is about limits, and its first words.
     is_about_limits: bool,
     first: String,
+    /// Its sentences that say a limit.
+    limits: Vec<String>,
     heading: String,
     /// The heading of a section about a choice whose first paragraph has not come yet.
     open_choice: Option<bool>,
@@ -196,8 +227,13 @@ fn pitfalls(
     let mut said = HashSet::new();
     // Pages about limits come first.
     for (_, id, page) in pages.iter().filter(|(_, _, page)| page.is_about_limits) {
-        if !page.first.is_empty() && said.insert(&page.first) {
-            sink.add(&[line(&page.first, *id)]);
+        // Its first words often only announce the limits.
+        let first = Some(&page.first).filter(|first| says_limit(first));
+        let limits = page.limits.iter().chain(first).take(LIMITS_OF_PAGE_MAX);
+        for limit in limits {
+            if said.insert(limit) {
+                sink.add(&[line(limit, *id)]);
+            }
         }
     }
     // The callout with the highest weight on each page comes before any second callout.
@@ -247,6 +283,13 @@ fn decisions(
         }
     }
     sink.lines
+}
+
+/// Returns whether a sentence says a limit: with a number, or what must or cannot be.
+fn says_limit(sentence: &str) -> bool {
+    let words = normal(sentence);
+    let has_number = sentence.contains(|c: char| c.is_ascii_digit());
+    has(&words, &STRICT) || has_number && has(&words, &LIMITS)
 }
 
 /// Returns whether a heading is about a choice, and whether it only compares.
@@ -311,11 +354,23 @@ impl Page {
         }
         for sentence in sentences(line) {
             self.unsuited(sentence);
+            let is_long = sentence.split(' ').count() >= WORDS_MIN;
+            let refers = has(&normal(sentence), &["below", "above", "following"]);
+            if self.is_about_limits
+                && is_long
+                && !refers
+                && !sentence.ends_with([':', '?'])
+                && says_limit(sentence)
+            {
+                self.limits.push(fit(sentence, ADVICE_MAX));
+            }
         }
     }
 
     fn unsuited(&mut self, sentence: &str) {
-        let is_unsuited = has(&normal(sentence), &UNSUITED);
+        let words = normal(sentence);
+        let is_unsuited = (has(&words, &UNSUITED) || words.starts_with(" avoid using "))
+            && !has(&words, &NOT_UNSUITED);
         let is_long = sentence.split(' ').count() > WORDS_MIN;
         if is_unsuited && is_long && !sentence.ends_with([':', '?']) {
             self.unsuited.push(fit(sentence, ADVICE_MAX));

@@ -11,6 +11,8 @@ const LINES_MAX: usize = 50;
 const LONG_LINES: usize = 14;
 /// The most lines of code that only installs or only gives access.
 const SHORT_LINES_MAX: usize = 8;
+/// How many words a sentence has at least that is no command.
+const SENTENCE_WORDS_MIN: usize = 4;
 
 /// Commands that install something.
 pub(in crate::skills) const INSTALLS: [&str; 33] = [
@@ -231,7 +233,10 @@ impl<'d> Block<'d> {
         let language = self.language.to_ascii_lowercase();
         let is_program = self.is_program();
         let is_shell = SHELLS.contains(&&*language);
-        if is_short && lines().any(|line| installs(bare(line))) {
+        // A package manager without a package installs what the reader's own project needs.
+        let installs_product =
+            |line: &str| installs(line) && !line.trim_end().ends_with(" install");
+        if is_short && lines().any(|line| installs_product(bare(line))) {
             return Kind::Install;
         }
         if is_short && self.gives_access() {
@@ -328,6 +333,19 @@ impl<'d> Block<'d> {
             .filter(|line| !line.is_empty());
         let first = lines.next()?;
         (lines.next().is_none() && !first.contains('`') && first.len() <= 160).then_some(first)
+    }
+
+    /// Returns whether the code is an output or a message that the page shows.
+    pub(super) fn is_output(&self) -> bool {
+        let Some(line) = self.one_line() else {
+            return self.kind() == Kind::Other;
+        };
+        let language = self.language.to_ascii_lowercase();
+        let is_sentence = line.ends_with('.')
+            && line.split(' ').count() >= SENTENCE_WORDS_MIN
+            && !line.contains(['=', '|', '/', '$', '<'])
+            && !line.contains(" -");
+        ["", "text", "txt", "plaintext", "log"].contains(&&*language) && is_sentence
     }
 
     /// Writes the code as a fence, unchanged.

@@ -397,6 +397,8 @@ fn tells(sentence: &str) -> bool {
         "requires",
     ];
     (is_instruction(sentence) || has(&normal(sentence), &TELLS))
+        // A single word is a name, not an instruction.
+        && sentence.contains(' ')
         && !sentence.ends_with([':', '?'])
         && !sentence.starts_with("See ")
 }

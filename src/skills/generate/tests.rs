@@ -453,3 +453,81 @@ export const Wrapper = ({ children }) => <div className="wrapped">{children}</di
         assert!(!text.contains(hidden), "{hidden}\n{text}");
     }
 }
+
+#[test]
+fn a_step_shows_its_own_command_and_no_message() {
+    let page = "## Install the Acme CLI\n\nYou need Node first.\n\n```bash\ncurl -o- https://nvm.test/install.sh | bash\n```\n\n\
+        ```bash\nnpm install -g @acme/cli\n```\n\n## Connect to a warehouse\n\nIf you see this, allow our address.\n\n\
+        ```\nOperation did not complete within the designated timeout.\n```\n\n## Run a query\n\n```bash\nacme query 1\n```\n\n## See also\n\nMore.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{ "name": "Acme", "navigation": { "pages": ["quickstart"] } }"#,
+        ),
+        ("quickstart.mdx", page),
+    ]);
+    assert!(text.contains("1. Install the Acme CLI"), "{text}");
+    assert!(!text.contains("nvm.test"), "{text}");
+    assert!(text.contains("\n2. Connect to a warehouse\n"), "{text}");
+    assert!(!text.contains("designated timeout"), "{text}");
+    assert!(!text.contains("See also"), "{text}");
+}
+
+#[test]
+fn the_same_steps_of_several_pages_are_shown_once_and_prerequisites_never() {
+    let chain = |name: &str| {
+        format!(
+            "# {name}: quickstart\n\n## Prerequisites\n\n1. Create an AWS account.\n2. Install Terraform.\n\n\
+             ## How to start\n\n1. Sign up with Acme.\n2. Deploy a node.\n3. View its credentials.\n"
+        )
+    };
+    let (one, two) = (chain("Base"), chain("Tron"));
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{ "name": "Acme", "navigation": { "pages": ["base-quickstart", "tron-quickstart"] } }"#,
+        ),
+        ("base-quickstart.mdx", &one),
+        ("tron-quickstart.mdx", &two),
+    ]);
+    assert_eq!(text.matches("2. Deploy a node.").count(), 1, "{text}");
+    assert!(!text.contains("AWS account"), "{text}");
+}
+
+#[test]
+fn limits_are_sentences_that_say_one() {
+    let limits = "---\ntitle: Rate limits\ndescription: Understand our limits to choose the right plan.\n---\n\n\
+        We set up limits for fairness. A key may make at most 100 calls in a minute. You must wait for 60 s after a 429.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{ "name": "Acme", "navigation": { "pages": ["index", "limits"] } }"#,
+        ),
+        (
+            "index.mdx",
+            "# Acme\n\nIf you prefer to avoid using the facade, inject it into your controllers instead. \
+            Do not use them in your code at any time, please. Do not use Acme for files of more than a gigabyte.\n",
+        ),
+        ("limits.mdx", limits),
+    ]);
+    let (_, context) = text.split_once("### Pitfalls and limits").unwrap();
+    let (limits, unsuited) = context.split_once("### When not to use it").unwrap();
+    for limit in [
+        "- A key may make at most 100 calls in a minute. – ",
+        "- You must wait for 60 s after a 429. – ",
+    ] {
+        assert!(limits.contains(limit), "{text}");
+    }
+    assert!(
+        !limits.contains("right plan") && !limits.contains("fairness"),
+        "{text}"
+    );
+    assert!(
+        unsuited.contains("- Do not use Acme for files of more than a gigabyte."),
+        "{text}"
+    );
+    assert!(
+        !unsuited.contains("facade") && !unsuited.contains("use them"),
+        "{text}"
+    );
+}

@@ -14,7 +14,7 @@ use crate::mdx::{Element, Node};
 use super::about::is_generic_title;
 use super::code::{Block, Kind};
 use super::outline::{Outline, content, link};
-use super::role::{Role, is_explanation};
+use super::role::{Role, has, is_explanation, normal};
 use super::sink::Sink;
 use super::text::{fit, plain, words};
 use super::words::{is_instruction, number, without_number};
@@ -32,6 +32,23 @@ const CODE_LINES_MAX: usize = 12;
 const CODE_BYTES_MAX: usize = 500;
 /// The longest text of a step, in characters.
 const STEP_MAX: usize = 160;
+/// Headings of lists of things that the reader has to have.
+const PREREQUISITES: [&str; 5] = [
+    "prerequisite",
+    "prerequisites",
+    "requirements",
+    "before you begin",
+    "before you start",
+];
+/// Headings at the end of a page, which are no steps.
+const APPENDICES: [&str; 6] = [
+    "see also",
+    "next steps",
+    "what s next",
+    "further reading",
+    "learn more",
+    "related resources",
+];
 
 /// A procedure of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -74,6 +91,7 @@ pub(super) fn workflows(
         .into_iter()
         .filter_map(|(role, page)| Some((page, read(content(docs, page)?, role, is_english(page)))))
         .collect();
+    let mut said = HashSet::new();
     let deepest = found.iter().map(|(_, workflows)| workflows.len()).max();
     let mut sink = Sink::new(base_url, LINES_MAX, CHARACTERS_MAX);
     let mut misses = 0;
@@ -82,6 +100,10 @@ pub(super) fn workflows(
             let Some(workflow) = workflows.get(nth) else {
                 continue;
             };
+            // Pages about similar things begin with the same steps.
+            if !said.insert(workflow.key()) {
+                continue;
+            }
             let own = plain(&page.title);
             // Every part of a site may have a page with such a title.
             let part = page
@@ -123,6 +145,15 @@ fn is_english(page: &Page) -> bool {
 }
 
 impl Workflow<'_> {
+    /// Returns what two procedures have in common that tell the same.
+    fn key(&self) -> Vec<(String, Option<&str>)> {
+        let key = |step: &Step<'_>| normal(&step.words);
+        let steps = self.steps.iter();
+        steps
+            .map(|step| (key(step), step.code.as_ref().map(|code| code.code)))
+            .collect()
+    }
+
     fn lines(&self, link: &str, shown: &HashSet<&str>, has_code: bool) -> Vec<String> {
         let mut lines = Vec::new();
         for (number, step) in (1..).zip(self.steps.iter().take(STEPS_MAX)) {
@@ -264,8 +295,11 @@ impl<'d> Reader<'d> {
 
     /// Adds a procedure. The items of a list must be instructions.
     fn add(&mut self, mut steps: Vec<Step<'d>>, is_list: bool) {
-        steps.retain(|step| !step.words.is_empty());
+        steps.retain(|step| !step.words.is_empty() && !is_appendix(&step.words));
         if steps.len() < STEPS_MIN || is_explanation(&self.heading) {
+            return;
+        }
+        if is_list && has(&normal(&self.heading), &PREREQUISITES) {
             return;
         }
         let instructions = steps.iter().filter(|step| is_instruction(&step.words));
@@ -305,9 +339,18 @@ fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> Step<'d> {
         }
     }
     if !step.words.is_empty() {
-        step.code = first_code(children);
+        // The first code of an installation may install a tool that is needed for it.
+        let installs = has(&normal(title), &["install"]);
+        let own = installs.then(|| code_of(children, &|code| code.kind() == Kind::Install));
+        step.code = own.flatten().or_else(|| first_code(children));
     }
     step
+}
+
+/// Returns whether a heading only begins the end of a page.
+fn is_appendix(words: &str) -> bool {
+    let words = normal(words);
+    APPENDICES.contains(&words.trim())
 }
 
 /// Adds a sentence to a step; returns whether the sentence has content.
@@ -321,17 +364,21 @@ fn add(step: &mut String, words: &str) -> bool {
 
 /// Returns the first code that a skill can repeat, at any depth.
 fn first_code(nodes: &[Node]) -> Option<Block<'_>> {
+    code_of(nodes, &|code| !code.is_output())
+}
+
+/// Returns the first short code that is wanted, at any depth.
+fn code_of<'d>(nodes: &'d [Node], wanted: &dyn Fn(&Block<'_>) -> bool) -> Option<Block<'d>> {
     nodes.iter().find_map(|node| match node {
         Node::Fence { info, code } => {
             let block = Block::of(info, code, "");
             let is_short = code.lines().count() <= CODE_LINES_MAX && code.len() <= CODE_BYTES_MAX;
-            let is_output = block.kind() == Kind::Other && block.one_line().is_none();
-            (is_short && !is_output && !code.trim().is_empty()).then_some(block)
+            (is_short && !code.trim().is_empty() && wanted(&block)).then_some(block)
         }
         node => {
             let mut found = None;
             node.each_children(&mut |children| {
-                found = found.take().or_else(|| first_code(children));
+                found = found.take().or_else(|| code_of(children, wanted));
             });
             found
         }
