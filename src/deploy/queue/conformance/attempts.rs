@@ -346,7 +346,8 @@ fn a_retry_that_is_more_than_twice_the_longest_delay_ahead_is_corrected() {
             for (queue, _directory) in queues(&policy) {
                 enqueue(&queue, "docs", 0);
                 let claim = claim(&queue, 0);
-                queue.finish(&claim, &Outcome::Retry, "", at(0)).unwrap();
+                let held = queue.finish(&claim, &Outcome::Retry, "", at(0));
+                assert_eq!(held.unwrap(), Held::Yes);
                 let State::Queued { ready_at } = record(&queue, claim.id()).update.state else {
                     panic!("the update is tried again");
                 };
