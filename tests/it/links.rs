@@ -81,6 +81,10 @@ Setext *heading*
 
 {/* ## In a comment */}
 
+<svg id="drawing"><path id="line" d="M0 0h1" /><image id="image" /></svg>
+
+<svg id="empty"><defs><linearGradient id="gradient" /></defs></svg>
+
 | a | b |
 |---|---|
 | <span id="in-a-cell">c</span> | d |
@@ -99,7 +103,8 @@ fn check_and_html_agree_on_every_kind_of_heading() {
         fees-&-billing fees--billing my-Name my-name from-a-snippet from-a-snippet-2 step-one step-one-2 \
         step-one-3 first-tab in-a-tab whats-this v1-2-3 v123 param-user-id field-user_id \
         param-user_id param-inner-name param-innerName param-user_id-innerName for-agents by-id \
-        by-name Two-words both in-a-comment in-a-cell in-a-list in-a-quotation kinds more";
+        by-name Two-words both in-a-comment in-a-cell in-a-list in-a-quotation kinds more drawing \
+        line image empty gradient";
     let links: String = wanted
         .split_whitespace()
         .map(|anchor| format!("[x](/kinds#{anchor}) "))

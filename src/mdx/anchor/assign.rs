@@ -5,7 +5,7 @@
 use super::slug::{github, in_letters, of_name, slug};
 use super::{Anchor, Anchors};
 use crate::mdx::component::{self, parameter};
-use crate::mdx::drawing::is_part;
+use crate::mdx::drawing;
 use crate::mdx::node::{Element, Node, holds_expression, plain};
 use crate::mdx::read_markdown;
 
@@ -180,10 +180,13 @@ impl Walk<'_> {
                 }
             }
             // The ids in a drawing are used by the drawing: they are reserved and not changed.
-            name if is_part(name) => {
-                claim_ids(element, self.anchors);
+            "svg" => {
+                let taken = &mut self.anchors.taken;
+                drawing::each_id(element, &mut |id| _ = taken.claim(id));
                 return;
             }
+            // Parts of a drawing are not shown outside of one.
+            name if drawing::is_part(name) => return,
             _ => {}
         }
         self.nodes(&mut element.children);
@@ -260,25 +263,6 @@ fn spaceless(id: &str) -> String {
 #[must_use]
 pub fn of_footnote(label: &str) -> String {
     format!("{FOOTNOTE}{}", github(label))
-}
-
-fn claim_ids(element: &Element, anchors: &mut Anchors) {
-    if let Some(id) = element.text("id") {
-        anchors.taken.claim(id);
-    }
-    for node in &element.children {
-        match node {
-            Node::Element(part) => claim_ids(part, anchors),
-            Node::Paragraph(children) => {
-                for node in children {
-                    if let Node::Element(part) = node {
-                        claim_ids(part, anchors);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Visits the anchors of some nodes, in their order.

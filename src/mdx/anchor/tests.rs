@@ -148,6 +148,28 @@ fn hidden_content_has_no_anchor() {
 }
 
 #[test]
+fn only_ids_that_html_writes_are_anchors_of_a_drawing() {
+    let ids = |text: &str| {
+        let page = page(text);
+        let mut ids: Vec<String> = page.outline.anchors.iter().map(str::to_owned).collect();
+        ids.sort();
+        ids
+    };
+    let drawing = |text: &str| ids(&format!("a <svg id=\"b\">{text}</svg> c"));
+    assert_eq!(drawing("<path ID=\"p\" d=\"M0 0\"/>"), ["b", "p"]);
+    assert_eq!(
+        drawing("<><g id=\"g\"><rect id=\"r\"/></g></>"),
+        ["b", "g", "r"]
+    );
+    // A drawing that shows nothing is left out.
+    assert!(drawing("<defs><linearGradient id=\"l\"/></defs>").is_empty());
+    // Other elements, elements in a title and references to other pages are left out.
+    let parts = "<path d=\"M0 0\"/><image id=\"i\"/><title><text id=\"t\">T</text></title>";
+    assert_eq!(drawing(&format!("{parts}<g id=\"//x\"/>")), ["b"]);
+    assert!(ids("a <path id=\"p\" d=\"M0 0\"/> b").is_empty());
+}
+
+#[test]
 fn a_tooltip_without_a_text_has_no_anchor() {
     let text =
         "<Tooltip>a</Tooltip> <Tooltip tip=\"\">b</Tooltip> <Tooltip tip=\"what\">c</Tooltip>";
