@@ -296,3 +296,185 @@ impl From<u64> for Lengths {
         Self::One(length)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOMAIN: &str = "edge.test";
+
+    fn recipient<'r>(hsts: Option<&'r HeaderValue>) -> Recipient<'r> {
+        Recipient {
+            is_head: false,
+            after: Connection::Keep,
+            date: [b'd'; DATE_BYTES],
+            hsts,
+            domain: DOMAIN,
+        }
+    }
+
+    /// Returns the parsed head, and the head that the client gets.
+    fn read(recipient: &Recipient<'_>, head: &str) -> Result<Option<(Head, String)>, Malformed> {
+        let mut out = Vec::new();
+        let read = recipient.read(head.as_bytes(), &mut out)?;
+        Ok(read.map(|head| (head, String::from_utf8(out).unwrap())))
+    }
+
+    #[track_caller]
+    fn of(fields: &str) -> (Head, String) {
+        let head = format!("HTTP/1.1 200 Fine\r\n{fields}\r\n");
+        let (read, written) = read(&recipient(None), &head).unwrap().unwrap();
+        assert_eq!(read.length, head.len());
+        (read, written)
+    }
+
+    /// Our own fields of a final response, with this `Connection`.
+    fn own(connection: &str) -> String {
+        let date = "d".repeat(DATE_BYTES);
+        format!("Date: {date}\r\nConnection: {connection}\r\nVia: 1.1 {DOMAIN}\r\n\r\n")
+    }
+
+    #[test]
+    fn fields_of_the_connection_are_dropped_and_the_others_stay() {
+        let fields = "Date: x\r\nUpgrade: h2c\r\nTrailer: a\r\nKeep-Alive: 5\r\nX-A: 1\r\n\
+            Connection: keep-alive, X-Gone , transfer-encoding\r\nX-Gone: 2\r\n\
+            Proxy-Connection: close\r\nx-Kept:  two  words \r\nX-Lines: a\r\n b\r\n\
+            content-length: 7\r\n";
+        let (head, written) = of(fields);
+        let kept = "HTTP/1.1 200 Fine\r\nX-A: 1\r\nx-Kept: two  words\r\nX-Lines: a";
+        assert!(written.starts_with(kept), "{written}");
+        assert!(written.ends_with(&format!("Content-Length: 7\r\n{}", own("keep-alive"))));
+        for gone in [
+            "X-Gone",
+            "h2c",
+            "Trailer",
+            "Keep-Alive: 5",
+            "Proxy",
+            "Date: x",
+            "a\r\n b",
+        ] {
+            assert!(!written.contains(gone), "{gone}: {written}");
+        }
+        assert_eq!((head.status, head.content), (200, Content::Length(7)));
+        assert!(head.is_kept && !head.is_event_stream);
+    }
+
+    #[test]
+    fn rfc_9112_6_3_the_fields_decide_where_the_content_ends() {
+        let content = |fields: &str| of(fields).0.content;
+        assert_eq!(content(""), Content::Rechunked);
+        assert_eq!(content("Content-Length: 0\r\n"), Content::Length(0));
+        assert_eq!(
+            content("Content-Length: 5, 5\r\nContent-Length: 5\r\n"),
+            Content::Length(5)
+        );
+        let chunked = "Transfer-Encoding: gzip, Chunked\r\nContent-Length: 5\r\n";
+        assert_eq!(content(chunked), Content::chunked());
+        let (head, written) = of("Transfer-Encoding: chunked, gzip\r\nContent-Length: 5\r\n");
+        assert_eq!(head.content, Content::Raw);
+        // Only the client may know the coding: its connection ends with the content.
+        assert!(written.ends_with(&own("close")) && !written.contains("Content-Length"));
+        let (_, written) = of("");
+        let rechunked = format!("Transfer-Encoding: chunked\r\n{}", own("keep-alive"));
+        assert!(written.ends_with(&rechunked), "{written}");
+        for lengths in ["5, 6", "5,", "+5", "", "5\r\nContent-Length: 6", "x"] {
+            let head = format!("HTTP/1.1 200 Fine\r\nContent-Length: {lengths}\r\n\r\n");
+            assert_eq!(
+                read(&recipient(None), &head).unwrap_err(),
+                Malformed,
+                "{lengths}"
+            );
+        }
+    }
+
+    #[test]
+    fn responses_without_content_have_no_framing() {
+        for status in ["204 No", "304 Same", "103 Early"] {
+            let fields = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\nLink: a";
+            let head = format!("HTTP/1.1 {status}\r\n{fields}\r\n\r\n");
+            let (read, written) = read(&recipient(None), &head).unwrap().unwrap();
+            assert_eq!(read.content, Content::None);
+            let ours = match read.status {
+                103 => format!("Via: 1.1 {DOMAIN}\r\n\r\n"),
+                _ => own("keep-alive"),
+            };
+            assert_eq!(written, format!("HTTP/1.1 {status}\r\nLink: a\r\n{ours}"));
+        }
+        let to_head = Recipient {
+            is_head: true,
+            ..recipient(None)
+        };
+        let head = "HTTP/1.1 200 Fine\r\nContent-Length: 5\r\n\r\n";
+        let (read_head, written) = read(&to_head, head).unwrap().unwrap();
+        assert_eq!(read_head.content, Content::None);
+        assert!(written.contains("Content-Length: 5\r\n"));
+    }
+
+    #[test]
+    fn heads_that_cannot_be_forwarded_are_malformed() {
+        let is_malformed = |head: &str| read(&recipient(None), head).is_err();
+        assert!(is_malformed("HTTP/1.1 101 Switch\r\n\r\n"));
+        assert!(is_malformed("HTTP/1.1 099 Low\r\n\r\n"));
+        assert!(is_malformed("no head\r\n\r\n"));
+        assert!(
+            read(&recipient(None), "HTTP/1.1 100 Go\r\n\r\n")
+                .unwrap()
+                .is_some()
+        );
+        // An incomplete head is awaited until it is too long.
+        let long = |bytes: usize| format!("HTTP/1.1 200 {}", "a".repeat(bytes - 13));
+        assert!(
+            read(&recipient(None), &long(HEAD_BYTES_MAX))
+                .unwrap()
+                .is_none()
+        );
+        assert!(is_malformed(&long(HEAD_BYTES_MAX + 1)));
+    }
+
+    #[test]
+    fn the_connection_of_the_upstream_is_kept_as_its_version_says() {
+        let is_kept = |version: u8, fields: &str| {
+            let head = format!("HTTP/1.{version} 200 Fine\r\n{fields}Content-Length: 0\r\n\r\n");
+            read(&recipient(None), &head).unwrap().unwrap().0.is_kept
+        };
+        assert!(is_kept(1, "") && !is_kept(1, "Connection: a, Close\r\n"));
+        assert!(!is_kept(0, "") && is_kept(0, "Connection: Keep-Alive\r\n"));
+        assert!(!is_kept(0, "Connection: keep-alive, close\r\n"));
+        assert!(!is_kept(
+            0,
+            "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n"
+        ));
+    }
+
+    #[test]
+    fn the_client_gets_what_belongs_to_its_connection() {
+        let hsts = HeaderValue::from_static("max-age=5");
+        let closing = Recipient {
+            after: Connection::Close,
+            ..recipient(Some(&hsts))
+        };
+        let head = |fields: &str| format!("HTTP/1.1 200 Fine\r\nContent-Length: 0\r\n{fields}\r\n");
+        let written = |fields: &str| read(&closing, &head(fields)).unwrap().unwrap().1;
+        let ours = "Connection: close\r\nStrict-Transport-Security: max-age=5\r\n";
+        assert!(written("").contains(ours));
+        // The first field counts, so the field of the upstream stays alone.
+        let own = written("strict-transport-security: max-age=9\r\n");
+        assert!(
+            own.contains("max-age=9") && !own.contains("max-age=5"),
+            "{own}"
+        );
+        // A cookie for the whole service is confined to its host.
+        let cookie = written("Set-Cookie: a=b; Domain=edge.test; Secure\r\n");
+        assert!(
+            !cookie.contains("Domain") && cookie.contains("a=b"),
+            "{cookie}"
+        );
+        let cookie = written("Set-Cookie: a=b; Domain=acme.test\r\n");
+        assert!(
+            cookie.contains("Set-Cookie: a=b; Domain=acme.test\r\n"),
+            "{cookie}"
+        );
+        let (head, _) = of("Content-Type: text/event-stream\r\nContent-Type: a/b\r\n");
+        assert!(head.is_event_stream);
+    }
+}
