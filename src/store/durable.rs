@@ -133,3 +133,31 @@ pub(super) fn replace(temp: &Path, path: &Path, bytes: &[u8]) -> Result<(), File
     let directory = path.parent().unwrap_or(Path::new("."));
     flush_directory(directory)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_exists_is_not_used_and_a_dropped_file_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let first = Temp::write(path, b"first").unwrap();
+        let name = first.path.file_name().unwrap().to_str().unwrap().to_owned();
+        let (process, count) = name.split_once('-').unwrap();
+        let count: u64 = count.parse().unwrap();
+        let taken: Vec<_> = (1..=3)
+            .map(|more| path.join(format!("{process}-{}", count + more)))
+            .collect();
+        taken
+            .iter()
+            .for_each(|name| fs::write(name, "taken").unwrap());
+        let second = Temp::write(path, b"second").unwrap();
+        assert!(!taken.contains(&second.path));
+        drop((first, second));
+        let left = fs::read_dir(path).unwrap().count();
+        assert_eq!(left, taken.len());
+        let missing = Temp::write(&path.join("missing"), b"");
+        assert!(missing.is_err());
+    }
+}

@@ -229,3 +229,33 @@ pub(super) fn log_line(now: Timestamp, text: &str) -> Box<str> {
     let text = cut(text, LOG_LINE_BYTES_MAX);
     format!("{now} {text}").into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(generation: u64, epoch: u64, since: u64) -> Served {
+        Served {
+            fence: Fence { generation, epoch },
+            since: Timestamp::from_millis(since),
+        }
+    }
+
+    fn advance(before: Served, fence: (u64, u64)) -> Served {
+        let (generation, epoch) = fence;
+        let now = Timestamp::from_millis(9);
+        Served::advance(Some(before), Fence { generation, epoch }, now)
+    }
+
+    #[test]
+    fn a_report_changes_what_is_served_only_if_it_is_newer() {
+        let before = served(2, 3, 1);
+        assert_eq!(advance(before, (1, 9)), before);
+        assert_eq!(advance(before, (2, 3)), before);
+        // The second promotion of a claim: its first one made the update visible.
+        assert_eq!(advance(before, (3, 3)), served(3, 3, 1));
+        assert_eq!(advance(before, (3, 4)), served(3, 4, 9));
+        // Releases that were published by hand have no claim.
+        assert_eq!(advance(served(2, 0, 1), (3, 0)), served(3, 0, 9));
+    }
+}

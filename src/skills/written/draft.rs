@@ -201,3 +201,15 @@ fn fence(code: &str) -> String {
         .unwrap_or_default();
     "`".repeat(3.max(longest + 1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fence_is_longer_than_backticks_in_the_code() {
+        assert_eq!(fence("a"), "```");
+        assert_eq!(fence("a ``` b `"), "````");
+        assert_eq!(fence("`````"), "``````");
+    }
+}

@@ -284,3 +284,18 @@ fn the_checklist_reads_code_and_words() {
         "install; not covered: authenticate, first call, entry points, limits"
     );
 }
+
+#[test]
+fn the_longest_text_and_the_longest_language_are_accepted() {
+    assert!(Inline::of(&"a".repeat(TEXT_CHARACTERS_MAX)).is_ok());
+    assert!(Inline::of(&"a".repeat(TEXT_CHARACTERS_MAX + 1)).is_err());
+    let language = |length: usize| changed(|draft| draft.skills[1].language = "a".repeat(length));
+    assert!(language(20).is_ok());
+    assert!(language(21).is_err() && language(40).is_err());
+}
+
+#[test]
+fn the_checklist_reads_code_in_lines() {
+    assert!(Checklist::of("---\n---\nRun `npm install acme` first.").install);
+    assert!(!Checklist::of("---\n---\nRun `acme` first.").install);
+}

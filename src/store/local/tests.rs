@@ -54,6 +54,12 @@ fn content_of(config: &Config, text: &str) -> PathBuf {
     config.path.join("content").join(&hex[..2]).join(&hex[2..])
 }
 
+fn store_inventory(config: &Config, release: ReleaseId) -> PathBuf {
+    let hex = release.digest().to_string();
+    let shard = config.path.join("inventories").join(&hex[..2]);
+    shard.join(format!("{}.json", &hex[2..]))
+}
+
 fn pointer_of(config: &Config, project: &ProjectId) -> PathBuf {
     let hex = Digest::of(project.as_str().as_bytes()).to_string();
     let shard = config.path.join("pointers").join(&hex[..2]);
@@ -261,6 +267,66 @@ fn a_release_that_lost_a_file_is_not_promoted() {
     fs::remove_file(content_of(&config, "one")).unwrap();
     let error = store.promote(&project("acme"), id, fence(1)).unwrap_err();
     assert!(matches!(error, PromoteError::UnknownRelease(_)), "{error}");
+}
+
+#[test]
+fn a_check_counts_what_pointers_name_and_a_repair_uses_the_history() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    let acme = project("acme");
+    let [one, two] = ["one", "second"].map(|text| store.put(&release(text)).unwrap());
+    store.promote(&acme, one, fence(1)).unwrap();
+    let current = store.promote(&acme, two, fence(2)).unwrap().current;
+    let orphan = store.put(&release("orphan")).unwrap();
+    assert!(orphan != one && orphan != two);
+
+    let now = Clock::System.now();
+    let whole = store.check(false, now).unwrap();
+    assert_eq!((whole.projects, whole.releases), (1, 2));
+    // The shared file is read once.
+    assert_eq!((whole.files, whole.bytes), (3, 3 + 6 + 6));
+    // The content and the inventory of the release that was not promoted.
+    assert_eq!(whole.orphans, 2);
+    let inventory = fs::metadata(store_inventory(&config, orphan))
+        .unwrap()
+        .len();
+    assert_eq!(whole.orphan_bytes, 6 + inventory);
+    assert_eq!(whole.damages, vec![]);
+
+    fs::write(content_of(&config, "second"), "damage").unwrap();
+    let found = store.check(false, now).unwrap().damages;
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found.iter().all(|damage| damage.repaired.is_none()),
+        "{found:?}"
+    );
+    assert_eq!(store.current(&acme).unwrap().unwrap().current, current);
+
+    let repaired = store.check(true, now).unwrap().damages;
+    assert_eq!(
+        repaired
+            .iter()
+            .filter(|damage| damage.repaired.is_some())
+            .count(),
+        1
+    );
+    assert_eq!(store.current(&acme).unwrap().unwrap().current.release, one);
+
+    // The shared file is damaged: no release is whole.
+    fs::write(content_of(&config, "shared"), "damage").unwrap();
+    let found = store.check(true, now).unwrap().damages;
+    assert!(
+        found.iter().all(|damage| damage.repaired.is_none()),
+        "{found:?}"
+    );
+    assert!(
+        found
+            .iter()
+            .any(|damage| damage.what.contains("no release of its history is intact")),
+        "{found:?}"
+    );
+    assert_eq!(store.current(&acme).unwrap().unwrap().current.release, one);
 }
 
 #[test]

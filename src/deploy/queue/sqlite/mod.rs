@@ -478,3 +478,58 @@ fn logs(connection: &Connection, id: &StatusId) -> Result<Vec<Box<str>>, QueueEr
     };
     read().map_err(QueueError::unavailable)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn queue() -> (Sqlite, tempfile::TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let sqlite = Sqlite::open(&directory.path().join("updates.sqlite")).unwrap();
+        (sqlite, directory)
+    }
+
+    #[test]
+    fn a_replaced_file_is_opened_when_no_call_uses_the_old_one() {
+        let (sqlite, directory) = queue();
+        let path = directory.path().join("updates.sqlite");
+        let used = sqlite.file().unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(sqlite.reopen(), Err(QueueError::Replaced)));
+        assert!(!path.exists());
+        drop(used);
+        sqlite.reopen().unwrap();
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_probe_writes() {
+        let (sqlite, directory) = queue();
+        sqlite.probe().unwrap();
+        let other = Connection::open(directory.path().join("updates.sqlite")).unwrap();
+        other.execute_batch("DROP TABLE totals").unwrap();
+        assert!(matches!(sqlite.probe(), Err(QueueError::Unavailable(_))));
+    }
+
+    #[test]
+    fn all_connections_are_closed_before_the_file_is_opened_anew() {
+        let (sqlite, _directory) = queue();
+        let error = || QueueError::Corrupt("a test".to_owned());
+        let waited = || {
+            let before = Arc::downgrade(&sqlite.file().unwrap());
+            let since = Instant::now();
+            sqlite.open_anew(error()).unwrap();
+            (since.elapsed(), before.strong_count())
+        };
+        // Without other callers there is nothing to wait for. A loaded machine may be slow.
+        let is_short = |(waited, users)| waited < CLOSE_TIMEOUT && users == 0;
+        assert!((0..5).any(|_| is_short(waited())));
+        // The wait for another caller ends.
+        let used = sqlite.file().unwrap();
+        let (waited, users) = waited();
+        assert!(waited >= CLOSE_TIMEOUT && users == 1, "{waited:?}");
+        assert!(!Arc::ptr_eq(&used, &sqlite.file().unwrap()));
+    }
+}
