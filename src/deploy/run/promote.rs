@@ -179,7 +179,7 @@ impl Stages {
             let order = Order::Build(Box::new(job));
             match monitor.run(order, sandbox).await? {
                 BuildResult::Prepared(prepared) => return Ok(Ok((prepared, prior))),
-                BuildResult::TurnLost => {
+                BuildResult::SlotLost => {
                     if let Err(stopped) = monitor.release_slot().await {
                         return Ok(Err(BuildResult::Stopped(stopped)));
                     }
@@ -204,7 +204,7 @@ impl Stages {
             | BuildResult::Prepared(_)
             | BuildResult::SkillStays(_)
             | BuildResult::SkillWaits
-            | BuildResult::TurnLost
+            | BuildResult::SlotLost
             | BuildResult::ShuttingDown => {
                 let summary =
                     "released: another owner's update goes first, or the worker is shutting down"

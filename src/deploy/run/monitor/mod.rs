@@ -76,7 +76,7 @@ pub(super) enum BuildResult {
     /// The process ran out of time or was killed, as this sentence says.
     Killed(String),
     /// The build has lost its slot: its owner is heavy, and another owner waits.
-    TurnLost,
+    SlotLost,
     /// Another worker holds the update.
     LeaseLost,
     /// This process must shut down.
@@ -289,7 +289,7 @@ impl<'s> BuildMonitor<'s> {
                 },
                 () = until_set(&mut self.stop) => return Ok(BuildResult::ShuttingDown),
                 why = revoked(self.slot.as_ref()) => return Ok(match why {
-                    Revoked::Heavy => BuildResult::TurnLost,
+                    Revoked::Heavy => BuildResult::SlotLost,
                     Revoked::Several => BuildResult::ShuttingDown,
                 }),
             }
