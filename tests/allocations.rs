@@ -21,6 +21,7 @@ use waypost::clock::Clock;
 use waypost::digest::Digest;
 use waypost::discovery::{Listed, Summary};
 use waypost::gateway::access::{Access, Target};
+use waypost::gateway::balance::Balancer;
 use waypost::gateway::clients::{ClientLimits, Clients};
 use waypost::gateway::drain::{Drain, Phase};
 use waypost::gateway::forward::TrustedPeers;
@@ -151,6 +152,8 @@ fn site_before(upstream: SocketAddr) -> Arc<Site> {
             port: upstream.port(),
             http: UpstreamHttp::One,
             host_header: HostHeader::Upstream,
+            weight: 1,
+            others: Box::default(),
         }),
         ..Site::new(ProjectId::parse("app").unwrap())
     })
@@ -204,6 +207,10 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
         admin: None,
         tls: Policy::default(),
         drain: Drain::new(),
+        balancer: Arc::new(Balancer::new(
+            UpstreamLimits::default(),
+            Arc::clone(&metrics),
+        )),
         resolver: Resolver::new(
             ["127.0.0.1".parse::<PrivateHost>().unwrap()]
                 .into_iter()

@@ -362,6 +362,14 @@ fn read_upstream(
         idle,
         upgraded,
         retries_max,
+        retry_percent,
+        eject_failures,
+        eject,
+        eject_max,
+        slow_start,
+        requests_max,
+        queue_max,
+        queue,
     } = upstream;
     let wait = || seconds(1..=DAY_SECONDS);
     section.set("connect_seconds", connect, wait());
@@ -370,6 +378,14 @@ fn read_upstream(
     section.set("idle_seconds", idle, wait());
     section.set("upgraded_seconds", upgraded, wait());
     section.set("retries_max", retries_max, number(0..=16));
+    section.set("retry_percent", retry_percent, number(0..=100));
+    section.set("eject_failures", eject_failures, number(0..=1_000_000));
+    section.set("eject_seconds", eject, wait());
+    section.set("eject_seconds_max", eject_max, wait());
+    section.set("slow_start_seconds", slow_start, seconds(0..=DAY_SECONDS));
+    section.set("requests_max", requests_max, number(1..=1_000_000));
+    section.set("queue_max", queue_max, number(0..=1_000_000));
+    section.set("queue_seconds", queue, wait());
     if let Some(entries) = section.list("private_hosts", parsed(str::parse::<PrivateHost>)) {
         *private_hosts = entries.into_iter().collect();
     }

@@ -6,12 +6,15 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use http::header::{HeaderValue, RETRY_AFTER};
 use pingora::{Error, ErrorSource, ErrorType};
 
 use super::GATEWAY_FAILED;
+use super::balance::Refused;
 use super::head::Rejection;
-use super::upstream::{self, PRIVATE_UPSTREAM};
+use super::upstream::{self, PRIVATE_UPSTREAM, QUEUE_FULL, QUEUE_TIMEOUT};
 use crate::origin::UnresolvedUpstream;
+use crate::response::{Problem, Response};
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +56,10 @@ pub enum End {
     UpstreamClosed,
     /// The response of the upstream is malformed.
     UpstreamInvalid,
+    /// The upstream has too many requests, and so has its queue.
+    QueueFull,
+    /// The request has waited too long for a place at its upstream.
+    QueueTimeout,
     /// The gateway has failed.
     Failed,
 }
@@ -101,6 +108,8 @@ impl End {
             Self::ReadTimeout => "upstream_read_timeout",
             Self::UpstreamClosed => "upstream_closed",
             Self::UpstreamInvalid => "upstream_invalid",
+            Self::QueueFull => "upstream_queue_full",
+            Self::QueueTimeout => "upstream_queue_timeout",
             Self::Failed => "failed",
         }
     }
@@ -169,6 +178,8 @@ impl End {
             }
             ErrorType::TLSHandshakeFailure | ErrorType::InvalidCert => Self::UpstreamTls,
             kind if *kind == PRIVATE_UPSTREAM => Self::UpstreamPrivate,
+            kind if *kind == QUEUE_FULL => Self::QueueFull,
+            kind if *kind == QUEUE_TIMEOUT => Self::QueueTimeout,
             ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::WriteError => {
                 Self::UpstreamClosed
             }
@@ -197,6 +208,7 @@ impl End {
             Self::BodyTimeout => (408, "the request body arrived too slowly"),
             Self::HeadLimit => (431, "the request head is too large"),
             Self::RateLimit => (429, "this address sends too many requests"),
+            Self::QueueFull | Self::QueueTimeout => (503, upstream::BUSY),
             Self::ConnectTimeout
             | Self::SendTimeout
             | Self::FirstByteTimeout
@@ -208,6 +220,27 @@ impl End {
             | Self::UpstreamClosed
             | Self::UpstreamInvalid => (502, upstream::FAILED),
         }
+    }
+
+    /// Returns the end of a request without a place at a server.
+    pub(super) fn of_refused(refused: Refused) -> Self {
+        match refused {
+            Refused::Tried => Self::UpstreamRefused,
+            Refused::Full => Self::QueueFull,
+            Refused::Late => Self::QueueTimeout,
+        }
+    }
+
+    /// Returns the response that the client gets if it has got nothing yet.
+    pub(super) fn response(self) -> Response {
+        let (status, detail) = self.answer();
+        let mut response = Problem::new(status, detail).response();
+        if status == 503 {
+            response
+                .more
+                .push((RETRY_AFTER, HeaderValue::from_static("1")));
+        }
+        response
     }
 
     /// Returns the kind of failure that is counted for an upstream; `None` if it has not failed.

@@ -133,7 +133,10 @@ impl ConnectionHandler {
             tokio::spawn(panics::essential("listener", accepting))
         };
         let direct = Arc::clone(&self.direct);
-        let sweep = panics::essential("upstream connections", async move { direct.sweep().await });
+        let balancer = Arc::clone(&self.gateway.balancer);
+        let sweep = panics::essential("upstream connections", async move {
+            tokio::join!(direct.sweep(), balancer.forget_idle());
+        });
         let sweeping = tokio::spawn(sweep);
         let tasks: Vec<_> = listeners.0.into_iter().map(accept).collect();
         for task in tasks {

@@ -14,6 +14,7 @@ use pingora::apps::HttpServerApp as _;
 use pingora::protocols::http::ServerSession;
 
 use super::access::{Client, Outcome};
+use super::balance::Tried;
 use super::connection::ClientConnection;
 use super::direct::{Ended, Exchange, Plan};
 use super::ending::{End, Stopwatch, Waits};
@@ -26,7 +27,7 @@ use super::return_slot::ReturnSlot;
 use super::single_request::{self, SingleRequestStream};
 use super::timers::Timers;
 use super::{GATEWAY_FAILED, too_many};
-use crate::response::{Connection, MaybeCached, Problem, RequestHeaders};
+use crate::response::{Connection, MaybeCached, RequestHeaders};
 use crate::telemetry::{Route, panics};
 
 /// How many bytes one read gets while the loop waits for a head.
@@ -467,6 +468,8 @@ impl Http1 {
             is_answered: &mut is_answered,
             sent: 0,
             stopwatch: &mut stopwatch,
+            held: None,
+            tried: Tried::default(),
         };
         let ended = match panics::caught(exchange.run(since)).await {
             Ok(ended) => ended,
@@ -477,8 +480,8 @@ impl Http1 {
             Ended::Whole => self.inbox.advance(request.length()),
             Ended::Failed(end) => {
                 let failed = Instant::now();
-                let (status, detail) = end.answer();
-                let ready = MaybeCached::Built(Problem::new(status, detail).response());
+                let ready = MaybeCached::Built(end.response());
+                let status = ready.response().status;
                 let content = plan.answers();
                 let now = gateway.clock.now();
                 self.batch.push(&ready, content, Connection::Close, now);

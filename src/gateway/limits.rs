@@ -70,6 +70,23 @@ pub struct UpstreamLimits {
     /// How often connecting is tried again; a request that may have reached the upstream
     /// is never repeated unless its method is idempotent and the connection was a reused one.
     pub retries_max: usize,
+    /// How many retries a site may have for a hundred requests.
+    pub retry_percent: u32,
+    /// After how many failures in a row a server pauses, if its site has another one; 0 switches
+    /// this off.
+    pub eject_failures: u32,
+    /// How long the first pause is.
+    pub eject: Duration,
+    /// How long a pause may become.
+    pub eject_max: Duration,
+    /// How long after its pause a server gets fewer requests.
+    pub slow_start: Duration,
+    /// How many requests a server of a site may have at once.
+    pub requests_max: usize,
+    /// How many more may wait for it.
+    pub queue_max: usize,
+    /// How long they may wait.
+    pub queue: Duration,
 }
 
 // === impl Limits ===
@@ -110,6 +127,14 @@ impl Default for UpstreamLimits {
             idle: Duration::from_secs(60),
             upgraded: Duration::from_secs(3600),
             retries_max: 2,
+            retry_percent: 20,
+            eject_failures: 5,
+            eject: Duration::from_secs(10),
+            eject_max: Duration::from_secs(300),
+            slow_start: Duration::from_secs(10),
+            requests_max: 1000,
+            queue_max: 100,
+            queue: Duration::from_secs(5),
         }
     }
 }

@@ -22,6 +22,7 @@
 //! | responses without pingora | `fast_path` |
 //! | simple requests to a site's own HTTP/1.1 server, without pingora's proxy | `direct` |
 //! | connections to upstreams | `upstream` |
+//! | several servers for one site | [`balance`] |
 //! | how a request ended, and how long it waited for an upstream | [`ending`] |
 //! | the timer of an HTTP/1.1 connection | `timers` |
 //! | one HTTP/1.1 request as a stream for pingora | `single_request` |
@@ -57,6 +58,7 @@
 
 pub mod access;
 mod admin;
+pub mod balance;
 mod body_rate;
 pub mod chunked;
 pub mod clients;
@@ -107,6 +109,7 @@ use crate::site::Network;
 use crate::telemetry::Metrics;
 
 use access::{Access, Client, Line, Outcome};
+use balance::Balancer;
 use clients::Clients;
 use drain::Drain;
 use ending::{End, Waits};
@@ -146,6 +149,8 @@ pub struct Gateway {
     pub drain: Drain,
     /// The addresses of upstreams.
     pub resolver: Resolver,
+    /// The servers of each site that has its own.
+    pub balancer: Arc<Balancer>,
     /// The admin API, if this node has one.
     pub admin: Option<Arc<Api>>,
     /// The time of day, for log lines and `Date`.

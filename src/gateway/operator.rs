@@ -6,6 +6,7 @@
 //!   same status with a JSON body that says which parts of the process fail, and why. A part that
 //!   fails does not change the status: the sites are served without it.
 //! * `GET /metrics`: the Prometheus text format 0.0.4.
+//! * `GET /upstreams`: the servers of the sites that have their own, with their state, as JSON.
 //! * `POST /reload`: compares what is served with the disk; with `?accept-removals` also if that
 //!   removes many sites at once. The response is 202, the comparison happens after it. A worker
 //!   serves nothing and has no such call.
@@ -32,6 +33,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::Limits;
+use super::balance::Balancer;
 use super::connection::ClientConnection;
 use super::drain::{Drain, Phase};
 use super::forward;
@@ -72,6 +74,8 @@ pub struct Changes {
     pub reload: Arc<dyn Reload>,
     /// The token that a request must have; without one, no request is accepted.
     pub token: Option<Token>,
+    /// The servers of each site that has its own.
+    pub upstreams: Arc<Balancer>,
     /// Names in `Host` that are accepted beside loopback names and the listener's address.
     pub hosts: Vec<String>,
 }
@@ -161,10 +165,16 @@ impl Operator {
                     self.metrics.to_text().into(),
                 )
             }
-            _ => text(
-                StatusCode::NOT_FOUND,
-                "/healthz, /readyz, /metrics or /reload\n",
-            ),
+            _ => match (path, &self.changes) {
+                ("/upstreams", Some(changes)) => {
+                    let body = format!("{:#}\n", changes.upstreams.to_json());
+                    (StatusCode::OK, "application/json", body.into())
+                }
+                _ => text(
+                    StatusCode::NOT_FOUND,
+                    "/healthz, /readyz, /metrics, /upstreams or /reload\n",
+                ),
+            },
         }
     }
 
@@ -283,6 +293,7 @@ impl ServeHttp for Operator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gateway::UpstreamLimits;
 
     #[derive(Debug)]
     struct Never;
@@ -296,6 +307,7 @@ mod tests {
         let changes = Changes {
             reload: Arc::new(Never),
             token: None,
+            upstreams: Arc::new(Balancer::new(UpstreamLimits::default(), Arc::default())),
             hosts: vec!["edge-1.internal".to_owned()],
         };
         let own = Some(IpAddr::from([192, 0, 2, 9]));

@@ -9,7 +9,8 @@
 //! | `fail_to_proxy` | 502, 504 or a client error, as a problem |
 //! | `logging` | the access line and the counters |
 //!
-//! Connecting is retried up to [`UpstreamLimits::retries_max`] times. Once a request may have
+//! Connecting is retried up to [`UpstreamLimits::retries_max`] times, at another server of the site
+//! if it has one ([`balance`](super::balance)). Once a request may have
 //! reached the upstream, only pingora retries it, and only if the method is idempotent, the whole
 //! body is still available, and the upstream has closed an idle connection.
 //!
@@ -35,6 +36,7 @@ use pingora::proxy::{FailToProxy, ProxyHttp, Session};
 use pingora::{ErrorSource, ErrorType, OrErr as _};
 
 use super::access::{self, Outcome};
+use super::balance::{Held, Refused, Tried};
 use super::ending::{self, End, Stopwatch};
 use super::file_response::{FileResponse, Logged};
 use super::forward::{self, Client};
@@ -45,7 +47,7 @@ use super::respond;
 use super::route::{self, Target};
 use super::silence::SILENT;
 use super::single_request::SingleRequestStream;
-use super::upstream::PRIVATE_UPSTREAM;
+use super::upstream::{BUSY, PRIVATE_UPSTREAM, QUEUE_FULL, QUEUE_TIMEOUT};
 use super::{Gateway, admin, mcp, upstream};
 use crate::index::Served;
 use crate::origin::{self, UnresolvedUpstream};
@@ -75,12 +77,32 @@ pub(super) struct RequestCtx {
     route: Route,
     served: Option<Arc<Served>>,
     retries: usize,
+    /// The place at the server that has the request.
+    held: Option<Held>,
+    tried: Tried,
     /// Whether the response is sent after pingora has finished, and logged then.
     is_handed_over: bool,
     /// Runs since the upstream was first chosen.
     stopwatch: Option<Stopwatch>,
     /// How the request ended, if not with a complete response.
     end: Option<End>,
+}
+
+// === impl RequestCtx ===
+
+impl RequestCtx {
+    /// Returns whether the site has more servers than the one that has the request.
+    fn tries_others(&self) -> bool {
+        let served = self.served.as_deref().and_then(Target::upstream);
+        served.is_some_and(|upstream| !upstream.others.is_empty())
+    }
+
+    /// Counts the failure of the server that has the request. Returns whether the request is sent
+    /// again, if that is allowed otherwise.
+    fn leave(&mut self, is_allowed: bool) -> bool {
+        let held = self.held.take();
+        held.is_some_and(|held| self.tried.leave(held, is_allowed))
+    }
 }
 
 // === impl Proxy ===
@@ -243,32 +265,55 @@ impl Proxy {
         is_tls(session).then(|| hsts.clone())
     }
 
-    async fn choose_peer(&self, ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
+    async fn choose_peer(&self, session: &Session, ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
         let unrouted = || {
             Error::explain(
                 ErrorType::InternalError,
                 "proxy a request that has no upstream",
             )
         };
-        let upstream = ctx
-            .served
-            .as_deref()
-            .and_then(Target::upstream)
-            .ok_or_else(unrouted)?;
-        let address = self
-            .gateway
-            .resolver
-            .resolve(&upstream.host, upstream.port)
-            .await
-            .map_err(|error| {
-                let kind = match error {
-                    UnresolvedUpstream::Private(..) => PRIVATE_UPSTREAM,
-                    _ => ErrorType::ConnectError,
-                };
-                Error::because(kind, "look up the upstream", error).into_up()
-            })?;
-        let peer = upstream::peer(upstream, address, &self.gateway.upstream);
-        Ok(Box::new(peer))
+        let Gateway {
+            balancer,
+            resolver,
+            upstream: limits,
+            ..
+        } = &*self.gateway;
+        let served = ctx.served.as_ref().ok_or_else(unrouted)?;
+        let upstream = Target::upstream(served).ok_or_else(unrouted)?;
+        let group = balancer.group(&served.site, upstream);
+        if ctx.held.is_none() && ctx.retries == 0 {
+            group.count_request();
+        }
+        loop {
+            // pingora asks again when it retries on a new connection to the same server.
+            let held = match ctx.held.take() {
+                Some(held) => held,
+                None => {
+                    let is_idempotent = session.req_header().method.is_idempotent();
+                    let holding = group.hold(ctx.tried, is_idempotent);
+                    holding.await.map_err(refused)?
+                }
+            };
+            let upstream = held.upstream();
+            match resolver.resolve(&upstream.host, upstream.port).await {
+                Ok(resolved) => {
+                    let peer = upstream::peer(upstream, &resolved, limits);
+                    ctx.held = Some(held);
+                    return Ok(Box::new(peer));
+                }
+                Err(error) => {
+                    if ctx.tried.leave(held, group.len() > 1) {
+                        upstream::count(&self.gateway.metrics, End::of_unresolved(&error));
+                        continue;
+                    }
+                    let kind = match error {
+                        UnresolvedUpstream::Private(..) => PRIVATE_UPSTREAM,
+                        _ => ErrorType::ConnectError,
+                    };
+                    return Err(Error::because(kind, "look up the upstream", error).into_up());
+                }
+            }
+        }
     }
 
     async fn write_request(
@@ -297,7 +342,7 @@ impl Proxy {
             },
         };
         forward::forward(request, &client, &self.gateway.trusted, self.pseudonym());
-        let upstream = ctx.served.as_deref().and_then(Target::upstream);
+        let upstream = ctx.held.as_ref().map(Held::upstream);
         let host = match upstream {
             Some(upstream) if upstream.host_header == HostHeader::Upstream => {
                 upstream.authority().to_string()
@@ -387,6 +432,8 @@ impl ProxyHttp for Proxy {
             route: Route::Rejected,
             served: None,
             retries: 0,
+            held: None,
+            tried: Tried::default(),
             is_handed_over: false,
             stopwatch: None,
             end: None,
@@ -405,12 +452,12 @@ impl ProxyHttp for Proxy {
 
     async fn upstream_peer(
         &self,
-        _session: &mut Session,
+        session: &mut Session,
         ctx: &mut RequestCtx,
     ) -> Result<Box<HttpPeer>> {
         ctx.stopwatch
             .get_or_insert_with(|| Stopwatch::start(Instant::now()));
-        guarded(self.choose_peer(ctx)).await
+        guarded(self.choose_peer(session, ctx)).await
     }
 
     async fn upstream_request_filter(
@@ -460,8 +507,39 @@ impl ProxyHttp for Proxy {
     ) -> Box<Error> {
         upstream::count(&self.gateway.metrics, End::of_upstream_error(&error, false));
         ctx.retries += 1;
-        let may_pass = upstream::may_pass(&error);
-        error.set_retry(may_pass && ctx.retries <= self.gateway.upstream.retries_max);
+        let has_others = ctx.tries_others();
+        let may_pass = has_others || upstream::may_pass(&error);
+        let is_within = ctx.retries <= self.gateway.upstream.retries_max;
+        error.set_retry(ctx.leave(may_pass && is_within));
+        error
+    }
+
+    fn error_while_proxy(
+        &self,
+        peer: &HttpPeer,
+        session: &mut Session,
+        error: Box<Error>,
+        ctx: &mut RequestCtx,
+        is_reused: bool,
+    ) -> Box<Error> {
+        let mut error = error.more_context(format!("Peer: {peer}"));
+        let is_idempotent = session.req_header().method.is_idempotent();
+        if !is_idempotent || session.as_ref().retry_buffer_truncated() {
+            error.set_retry(false);
+            return error;
+        }
+        error.retry.decide_reuse(is_reused);
+        // The server has closed a new connection without a response: another one may have it.
+        let is_closed = End::of_upstream_error(&error, false) == End::UpstreamClosed;
+        let is_unanswered = ctx.stopwatch.is_some_and(|it| !it.is_answered())
+            && session.response_written().is_none();
+        let is_of_server = error.esource() == &ErrorSource::Upstream && is_closed && is_unanswered;
+        let is_within = ctx.retries < self.gateway.upstream.retries_max;
+        if is_of_server && !error.retry() && is_within && ctx.tries_others() && ctx.leave(true) {
+            upstream::count(&self.gateway.metrics, End::UpstreamClosed);
+            ctx.retries += 1;
+            error.set_retry(true);
+        }
         error
     }
 
@@ -518,7 +596,10 @@ impl ProxyHttp for Proxy {
             if status != 408 {
                 read_small_body(session).await;
             }
-            let response = Problem::new(known_status(status), detail).response();
+            let response = match status == end.answer().0 && detail == end.answer().1 {
+                true => end.response(),
+                false => Problem::new(known_status(status), detail).response(),
+            };
             let mut sent = self.send(session, response).await;
             if is_http2(session.req_header()) && status != 408 {
                 // Reads the rest of the body: a reset could take the response away.
@@ -558,6 +639,10 @@ impl ProxyHttp for Proxy {
             (None, Some(_)) => End::Failed,
             (None, None) => End::Complete,
         };
+        if let Some(mut held) = ctx.held.take() {
+            let is_answered = ctx.stopwatch.is_some_and(|it| it.is_answered());
+            held.report(end, if is_answered { status } else { 0 });
+        }
         let stopwatch = ctx.stopwatch.map(|stopwatch| stopwatch.stop(now));
         let outcome = Outcome {
             route: ctx.route,
@@ -570,6 +655,16 @@ impl ProxyHttp for Proxy {
         let client = self.client_of(session);
         gateway.log(client, &logged(session.req_header()), outcome);
     }
+}
+
+/// Returns the error of a request without a place at a server.
+fn refused(why: Refused) -> Box<Error> {
+    let kind = match why {
+        Refused::Full => QUEUE_FULL,
+        Refused::Late => QUEUE_TIMEOUT,
+        Refused::Tried => ErrorType::ConnectRefused,
+    };
+    Error::explain(kind, BUSY).into_up()
 }
 
 /// Reads the body of an HTTP/2 request before it is answered, if it is small and comes soon.

@@ -35,6 +35,7 @@ fn gateway() -> Arc<Gateway> {
         tls: tls::Policy::default(),
         drain: Drain::new(),
         resolver: Resolver::new(PrivateHosts::default()),
+        balancer: Arc::new(Balancer::new(UpstreamLimits::default(), Arc::default())),
         admin: None,
         clock: Clock::System,
     })

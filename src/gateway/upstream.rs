@@ -1,32 +1,44 @@
 //! Connections to upstreams, on both paths that use them.
 
-use std::net::SocketAddr;
+use std::sync::Arc;
 
 use pingora::protocols::{ALPN, TcpKeepalive};
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType};
 
+use super::balance::race::Race;
 use super::ending::End;
 use super::limits::UpstreamLimits;
+use crate::origin::Resolved;
 use crate::site::{Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::Metrics;
 
 /// The upstream has a private address that the operator has not allowed.
 pub(super) const PRIVATE_UPSTREAM: ErrorType = ErrorType::Custom("PrivateUpstream");
+/// The server has too many requests, and so has its queue.
+pub(super) const QUEUE_FULL: ErrorType = ErrorType::Custom("UpstreamQueueFull");
+/// The request has waited too long for a place at the server.
+pub(super) const QUEUE_TIMEOUT: ErrorType = ErrorType::Custom("UpstreamQueueTimeout");
+/// The error detail for a server with too many requests.
+pub(super) const BUSY: &str = "the site's origin has too many requests at the moment";
 /// The error detail for an upstream that is too slow.
 pub(super) const TOO_LATE: &str = "the site's origin did not respond in time";
 /// The error detail for any other failure of an upstream.
 pub(super) const FAILED: &str =
     "the site's origin could not be reached, or its response was invalid";
 
-/// Describes the upstream at an address that was checked, and how to connect to it.
-pub(super) fn peer(upstream: &Upstream, address: SocketAddr, limits: &UpstreamLimits) -> HttpPeer {
+/// Describes the upstream at addresses that were checked, and how to connect to it.
+pub(super) fn peer(upstream: &Upstream, resolved: &Resolved, limits: &UpstreamLimits) -> HttpPeer {
     let is_tls = upstream.scheme == Scheme::Https;
     let name = match is_tls {
         true => upstream.host.to_string(),
         false => String::new(),
     };
-    let mut peer = HttpPeer::new(address, is_tls, name);
+    let mut peer = HttpPeer::new(resolved.address, is_tls, name);
+    if let Some(all) = &resolved.all {
+        let race = Race::new(resolved.address, all, limits.connect);
+        peer.options.custom_l4 = Some(Arc::new(race));
+    }
     peer.options.connection_timeout = Some(limits.connect);
     peer.options.total_connection_timeout = Some(limits.connect);
     // A stream of events or a WebSocket may send nothing for a long time. `Silence` enforces the

@@ -11,5 +11,5 @@ mod service;
 
 pub use mcp::{find_mcp, mcp_announcement, mcp_rejection, mcp_response};
 pub use negotiation::prefers_markdown;
-pub use resolve::{Resolver, UnresolvedUpstream};
+pub use resolve::{Resolved, Resolver, UnresolvedUpstream};
 pub use service::{respond_from_memory, response};

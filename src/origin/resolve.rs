@@ -64,6 +64,15 @@ pub enum UnresolvedUpstream {
     Failed(Box<str>, #[source] Arc<io::Error>),
 }
 
+/// The addresses of an upstream, all of them checked.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The one whose turn it is.
+    pub address: SocketAddr,
+    /// All of them, if there is more than one.
+    pub all: Option<Arc<[IpAddr]>>,
+}
+
 /// Looks up names, caches their addresses, and checks that they may be connected to.
 #[derive(Clone, Debug)]
 pub struct Resolver(Arc<Shared>);
@@ -123,24 +132,27 @@ impl Resolver {
         }))
     }
 
-    /// Returns an address of `host`, which is a name or an address.
+    /// Returns an address of `host`, which is a name or an address, and the others that it has.
     ///
     /// # Errors
     ///
     /// [`UnresolvedUpstream`] when there is no address that may be used, not even an old one.
-    pub async fn resolve(&self, host: &str, port: u16) -> Result<SocketAddr, UnresolvedUpstream> {
+    pub async fn resolve(&self, host: &str, port: u16) -> Result<Resolved, UnresolvedUpstream> {
         let literal = host
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
         if let Ok(address) = literal.parse::<IpAddr>() {
             return match self.0.private_hosts.allow(literal, address) {
-                true => Ok((address, port).into()),
+                true => Ok(Resolved {
+                    address: (address, port).into(),
+                    all: None,
+                }),
                 false => Err(UnresolvedUpstream::Private(host.into(), address)),
             };
         }
         let running = match self.known_or_running(host) {
-            Ok(known) => return known.map(|address| (address, port).into()),
+            Ok(known) => return known.map(|addresses| self.pick(&addresses, port)),
             Err(running) => running,
         };
         // Longer than the lookup itself may take: it reports its own timeout.
@@ -150,7 +162,7 @@ impl Resolver {
             return Err(UnresolvedUpstream::TimedOut(host.into()));
         };
         match (name.is_usable(Instant::now()), &name.error) {
-            (true, _) => Ok((self.pick(&name.addresses), port).into()),
+            (true, _) => Ok(self.pick(&name.addresses, port)),
             (false, Some(error)) => Err(error.clone()),
             (false, None) => Err(UnresolvedUpstream::TimedOut(host.into())),
         }
@@ -161,7 +173,7 @@ impl Resolver {
     fn known_or_running(
         &self,
         host: &str,
-    ) -> Result<Result<IpAddr, UnresolvedUpstream>, CancellationToken> {
+    ) -> Result<Result<Arc<[IpAddr]>, UnresolvedUpstream>, CancellationToken> {
         let now = Instant::now();
         let mut names = self.0.names();
         let Some(name) = names.get_mut(host) else {
@@ -187,7 +199,7 @@ impl Resolver {
             name.running = Some(self.begin(host));
         }
         if name.is_usable(now) {
-            return Ok(Ok(self.pick(&name.addresses)));
+            return Ok(Ok(Arc::clone(&name.addresses)));
         }
         match (&name.running, &name.error) {
             (Some(running), _) => Err(running.clone()),
@@ -214,8 +226,13 @@ impl Resolver {
         running
     }
 
-    fn pick(&self, addresses: &[IpAddr]) -> IpAddr {
-        addresses[self.0.turn.fetch_add(1, Ordering::Relaxed) % addresses.len()]
+    /// Chooses one of the addresses, which are not empty.
+    fn pick(&self, addresses: &Arc<[IpAddr]>, port: u16) -> Resolved {
+        let turn = self.0.turn.fetch_add(1, Ordering::Relaxed);
+        Resolved {
+            address: (addresses[turn % addresses.len()], port).into(),
+            all: (addresses.len() > 1).then(|| Arc::clone(addresses)),
+        }
     }
 }
 
@@ -361,7 +378,7 @@ mod tests {
 
         async fn resolve(&self) -> Result<String, UnresolvedUpstream> {
             let found = self.resolver.resolve("a.test", 80).await?;
-            Ok(found.ip().to_string())
+            Ok(found.address.ip().to_string())
         }
 
         /// Waits until the lookup in the background has ended.
@@ -379,10 +396,10 @@ mod tests {
         let resolver = Resolver::new(hosts.into_iter().collect());
         for (host, address) in [("127.0.0.2", "127.0.0.2:80"), ("[::1]", "[::1]:80")] {
             let found = resolver.resolve(host, 80).await.unwrap();
-            assert_eq!(found, address.parse().unwrap());
+            assert_eq!(found.address, address.parse().unwrap());
         }
         let found = resolver.resolve("localhost", 80).await.unwrap();
-        assert!(found.ip().is_loopback());
+        assert!(found.address.ip().is_loopback());
         let error = resolver.resolve("no-such-host.invalid", 80).await;
         let error = error.unwrap_err().to_string();
         assert!(error.contains("no-such-host.invalid"), "{error}");

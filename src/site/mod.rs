@@ -113,6 +113,25 @@ pub struct Upstream {
     pub http: UpstreamHttp,
     /// Which `Host` field requests to it have.
     pub host_header: HostHeader,
+    /// Its share of the requests, in proportion to the weights of the others.
+    pub weight: u16,
+    /// More servers with the same content, which understand the same versions of HTTP.
+    pub others: Box<[Server]>,
+}
+
+/// One more server of a customer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// With or without TLS.
+    pub scheme: Scheme,
+    /// Its name or address; its certificate must be valid for this name.
+    pub host: Box<str>,
+    /// Its port.
+    pub port: u16,
+    /// Its share of the requests.
+    pub weight: u16,
+    /// Whether it is used only while no other server is available.
+    pub is_backup: bool,
 }
 
 /// Which HTTP versions an upstream supports.
@@ -229,6 +248,8 @@ mod tests {
                 port,
                 http: UpstreamHttp::One,
                 host_header: HostHeader::Upstream,
+                weight: 1,
+                others: Box::default(),
             }
             .authority()
             .to_string()

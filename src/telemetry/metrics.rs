@@ -105,6 +105,14 @@ pub struct Metrics {
     pub access_lines_dropped: IntCounter,
     /// Failures of upstreams, by what failed: `connect`, `timeout`, `protocol`.
     pub upstream_failures: IntCounterVec,
+    /// Attempts at another connection or server: `made`, `over_budget`.
+    pub upstream_retries: IntCounterVec,
+    /// How often a server of a site was ejected.
+    pub upstream_ejections: IntCounter,
+    /// Servers that are ejected.
+    pub upstream_ejected: IntGauge,
+    /// Requests that wait for a place at a server.
+    pub upstream_queued: IntGauge,
     /// Connections that requests on the direct path have used: `opened`, `reused`.
     pub upstream_connections: IntCounterVec,
     /// Hosts that are served.
@@ -250,6 +258,23 @@ impl Metrics {
                 "gateway_upstream_failures_total",
                 "Failures of the servers of sites, by kind: connect, timeout, tls, protocol, private (an address that is not allowed).",
                 "kind",
+            ),
+            upstream_retries: by(
+                "gateway_upstream_retries_total",
+                "Attempts to reach the server of a site again, or another server of it, by outcome: made, over_budget (upstream.retry_percent).",
+                "outcome",
+            ),
+            upstream_ejections: counter(
+                "gateway_upstream_ejections_total",
+                "How often a server of a site began a pause after failures in a row (upstream.eject_failures).",
+            ),
+            upstream_ejected: gauge(
+                "gateway_upstream_ejected",
+                "Servers of sites that pause now. /upstreams on the operator's listener names them.",
+            ),
+            upstream_queued: gauge(
+                "gateway_upstream_queued",
+                "Requests that wait now because a server of a site has upstream.requests_max requests.",
             ),
             upstream_connections: by(
                 "gateway_upstream_connections_total",

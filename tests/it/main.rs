@@ -4,6 +4,7 @@
 //!
 //! | module | promise |
 //! |---|---|
+//! | `balance` | several servers of one site share its requests, and one that fails harms nobody |
 //! | `browser` | the bundled example, in a browser |
 //! | `building` | a release is the same with one thread and with many |
 //! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
@@ -68,6 +69,7 @@ mod presets;
 mod repository;
 
 // The promises.
+mod balance;
 mod browser;
 mod building;
 mod clients;

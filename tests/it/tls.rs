@@ -385,6 +385,96 @@ async fn an_http_2_request_reaches_an_http_1_1_origin_in_its_form() {
     }
 }
 
+/// A server as gRPC has it: it answers each message of a request with one of its own before the next
+/// comes, and says in trailers how the call ended.
+async fn message_server() -> SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut connection = h2::server::handshake(stream).await.unwrap();
+                while let Some(Ok((request, mut respond))) = connection.accept().await {
+                    tokio::spawn(async move {
+                        let has_te = request
+                            .headers()
+                            .get("te")
+                            .is_some_and(|te| te == "trailers");
+                        let mut body = request.into_body();
+                        let response = http::Response::builder()
+                            .header("content-type", "application/grpc")
+                            .header("trailer", "grpc-status");
+                        let response = response.body(()).unwrap();
+                        let mut stream = respond.send_response(response, false).unwrap();
+                        while let Some(message) = body.data().await {
+                            let message = message.unwrap();
+                            body.flow_control().release_capacity(message.len()).unwrap();
+                            stream.send_data(message, false).unwrap();
+                        }
+                        let sent = body.trailers().await.unwrap().unwrap_or_default();
+                        let mut trailers = http::HeaderMap::new();
+                        let status = if has_te { "0" } else { "13" };
+                        trailers.insert("grpc-status", status.parse().unwrap());
+                        if let Some(sum) = sent.get("x-sum") {
+                            trailers.insert("x-sum", sum.clone());
+                        }
+                        stream.send_trailers(trailers).unwrap();
+                    });
+                }
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_in_both_directions_passes_with_its_trailers() {
+    let address = message_server().await;
+    let record = format!("origin: {{ url: \"http://{address}\", http: \"2\" }}");
+    let gateway = Encrypted::before(&record, "{}");
+    let mut client = gateway.http2().await;
+    let request = http::Request::post(format!("https://{DOMAIN}/acme.Docs/Search"))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers");
+    let mut exchange = client
+        .begin(request.body(()).unwrap(), false)
+        .await
+        .unwrap();
+    let first = Bytes::from_static(b"\0\0\0\0\x03one");
+    exchange.body.send_data(first.clone(), false).unwrap();
+    let call = async {
+        let (head, mut body) = exchange.response.await.unwrap().into_parts();
+        assert_eq!(head.headers["content-type"], "application/grpc");
+        assert_eq!(head.headers["trailer"], "grpc-status");
+        // The answer to the first message comes before the second is sent.
+        assert_eq!(body.data().await.unwrap().unwrap(), first);
+        // More than a window in each direction.
+        let long = Bytes::from(vec![b'a'; 300_000]);
+        let sending = async {
+            let mut rest = long.clone();
+            while !rest.is_empty() {
+                exchange.body.reserve_capacity(rest.len());
+                let room = std::future::poll_fn(|cx| exchange.body.poll_capacity(cx)).await;
+                let piece = rest.split_to(room.unwrap().unwrap().min(rest.len()));
+                exchange.body.send_data(piece, rest.is_empty()).unwrap();
+            }
+        };
+        let receiving = async {
+            let mut got = 0;
+            while let Some(piece) = body.data().await {
+                let length = piece.unwrap().len();
+                got += length;
+                body.flow_control().release_capacity(length).unwrap();
+            }
+            (got, body.trailers().await.unwrap().expect("trailers"))
+        };
+        tokio::join!(sending, receiving).1
+    };
+    let (got, trailers) = tokio::time::timeout(TIMEOUT, call).await.expect("in time");
+    assert_eq!(got, 300_000);
+    assert_eq!(trailers["grpc-status"], "0");
+}
+
 /// A skill that is longer than the initial window of HTTP/2 (65,535 bytes).
 fn long_skill() -> String {
     format!("{SKILL}\n{}", "Nothing new in this line.\n".repeat(12_000))

@@ -62,6 +62,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::deploy::worker;
 use crate::gateway::access::{Access, Target};
+use crate::gateway::balance::Balancer;
 use crate::gateway::clients::Clients;
 use crate::gateway::drain::Drain;
 use crate::gateway::forward::TrustedPeers;
@@ -150,6 +151,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         })?;
     let trusted = TrustedPeers::new(config.connections.trusted_peers.clone());
     let clients = Clients::new(config.clients.clone(), trusted.clone(), &metrics);
+    let balancer = Balancer::new(config.upstream.clone(), Arc::clone(&metrics));
+    let balancer = Arc::new(balancer);
     let gateway = Arc::new(Gateway {
         index,
         metrics: Arc::clone(&metrics),
@@ -165,6 +168,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         tls: tls::Policy::new(&config.tls, &config.service, certificates.as_ref()),
         drain: drain.clone(),
         resolver: Resolver::new(config.private_hosts.clone()),
+        balancer: Arc::clone(&balancer),
         admin: Some(Arc::clone(&updates.api)),
         clock: Clock::System,
     });
@@ -173,6 +177,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let changes = Changes {
         reload: Arc::new(reload.request()),
         token: operator_token(&config, &health),
+        upstreams: balancer,
         hosts: config.listen.operator_hosts.clone(),
     };
     let pseudonym = config.service.domain.as_str();

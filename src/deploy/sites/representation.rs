@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 
 use crate::digest::Digest;
 use crate::response::{ETag, Encoding};
-use crate::site::{HostHeader, KeptIn, Origin, Site, Upstream, UpstreamHttp, Visibility};
+use crate::site::{
+    HostHeader, KeptIn, Origin, Scheme, Server, Site, Upstream, UpstreamHttp, Visibility,
+};
 use crate::store::SiteRecord;
 
 /// A record as it is sent to a client.
@@ -96,30 +98,91 @@ impl Representation {
 }
 
 fn origin_of(origin: &Origin) -> Value {
-    match origin {
-        Origin::Embedded => "embedded".into(),
-        Origin::Upstream(upstream) => {
-            let Upstream {
-                scheme,
-                host: _,
-                port: _,
-                http,
-                host_header,
-            } = upstream;
-            let http = match http {
-                UpstreamHttp::One => "1.1",
-                UpstreamHttp::OneOrTwo => "auto",
-                UpstreamHttp::Two => "2",
+    let Origin::Upstream(upstream) = origin else {
+        return "embedded".into();
+    };
+    let Upstream {
+        scheme,
+        host,
+        port,
+        http,
+        host_header,
+        weight,
+        others,
+    } = upstream;
+    let http = match http {
+        UpstreamHttp::One => "1.1",
+        UpstreamHttp::OneOrTwo => "auto",
+        UpstreamHttp::Two => "2",
+    };
+    let host_header = match host_header {
+        HostHeader::Preserve => "preserve",
+        HostHeader::Upstream => "upstream",
+    };
+    let others: Vec<Value> = others.iter().map(server_of).collect();
+    json!({
+        "url": url(*scheme, host, *port),
+        "http": http,
+        "host": host_header,
+        "weight": weight,
+        "others": others,
+    })
+}
+
+fn server_of(server: &Server) -> Value {
+    let Server {
+        scheme,
+        host,
+        port,
+        weight,
+        is_backup,
+    } = server;
+    json!({ "url": url(*scheme, host, *port), "weight": weight, "backup": is_backup })
+}
+
+/// Returns the address of a server. RFC 3986 §3.2.2: an IPv6 address is in brackets.
+fn url(scheme: Scheme, host: &str, port: u16) -> String {
+    let scheme = scheme.as_str();
+    match host.contains(':') {
+        true => format!("{scheme}://[{host}]:{port}"),
+        false => format!("{scheme}://{host}:{port}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::{PrivateHosts, ProjectId, Service};
+    use crate::store::sites::read_record;
+
+    #[test]
+    fn a_site_is_written_as_the_record_that_makes_it() {
+        let record = json!({
+            "owner": "org_1", "subdomain": "acme", "domains": ["docs.acme.com", "docs.acme.dev"],
+            "base_path": "/docs", "visibility": "private", "lenient": true, "allow_empty": true,
+            "repository": { "url": "https://git.example/a.git", "branch": "b", "directory": "c" },
+            "origin": {
+                "url": "https://origin.acme.com:8443", "http": "2", "host": "upstream", "weight": 3,
+                "others": [{ "url": "http://[2606:4700::1111]", "weight": 2, "backup": true }],
+            },
+            "mcp": true,
+        });
+        let read = |record: &Value| {
+            let stored = SiteRecord {
+                project: ProjectId::parse("acme").unwrap(),
+                changed_at: 0,
+                record: record.as_object().unwrap().clone(),
             };
-            let host = match host_header {
-                HostHeader::Preserve => "preserve",
-                HostHeader::Upstream => "upstream",
-            };
-            json!({
-                "url": format!("{}://{}", scheme.as_str(), upstream.authority()),
-                "http": http,
-                "host": host,
-            })
+            let hosts = PrivateHosts::default();
+            read_record(&stored, &Service::default(), &hosts).unwrap()
+        };
+        for record in [record, json!({ "subdomain": "acme" })] {
+            let site = read(&record);
+            let mut written = Representation::of_site(&site).members;
+            for key in ["project", "kept_in"] {
+                assert!(written.shift_remove(key).is_some());
+            }
+            assert_eq!(read(&Value::Object(written)), site);
         }
     }
 }

@@ -21,6 +21,7 @@ use super::pool::Link;
 use super::response::{self, Recipient};
 use super::{Direct, Plan};
 use crate::gateway::access::Outcome;
+use crate::gateway::balance::{Held, Tried};
 use crate::gateway::body_rate::BodyRate;
 use crate::gateway::connection::ClientConnection;
 use crate::gateway::ending::{End, Stopwatch};
@@ -56,6 +57,9 @@ pub(in crate::gateway) struct Exchange<'c> {
     /// How many bytes of content the client has got.
     pub(in crate::gateway) sent: u64,
     pub(in crate::gateway) stopwatch: &'c mut Stopwatch,
+    /// The place at the server that has the request.
+    pub(in crate::gateway) held: Option<Held>,
+    pub(in crate::gateway) tried: Tried,
 }
 
 /// How an exchange ended.
@@ -95,6 +99,14 @@ impl Exchange<'_> {
     /// Runs the exchange, counts it and logs it.
     pub(in crate::gateway) async fn run(mut self, since: Instant) -> Ended {
         let ended = self.exchange().await;
+        let end = match ended {
+            Ended::Whole | Ended::Last => Some(End::Complete),
+            Ended::Cut(end) | Ended::Failed(end) => Some(end),
+            Ended::Proxy => None,
+        };
+        if let (Some(mut held), Some(end)) = (self.held.take(), end) {
+            held.report(end, *self.status);
+        }
         match ended {
             Ended::Whole | Ended::Last => self.log(End::Complete, since),
             Ended::Cut(end) => self.log(end, since),
@@ -145,15 +157,31 @@ impl Exchange<'_> {
                 {
                     may_reuse = false;
                 }
+                Err(Unanswered::Stale { is_sent })
+                    if (self.plan.is_idempotent || !is_sent) && self.may_move() =>
+                {
+                    upstream::count(&self.gateway.metrics, End::UpstreamClosed);
+                    may_reuse = true;
+                }
                 Err(Unanswered::Stale { .. }) => return self.failed(End::UpstreamClosed, None),
             }
         };
         let ended = self.forward(&mut link, &head).await;
         let is_whole = matches!(ended, Ended::Whole | Ended::Last);
         if is_whole && head.is_kept && !head.content.may_end() && link.read.is_empty() {
-            self.direct.pool.put(&self.plan.served.site, address, link);
+            let server = self.held.as_ref().map_or(0, Held::server);
+            let site = &self.plan.served.site;
+            self.direct.pool.put(site, server, address, link);
         }
         ended
+    }
+
+    /// Leaves a server that has closed a connection without a response. Returns whether the
+    /// request may go to another one.
+    fn may_move(&mut self) -> bool {
+        let has_others = self.plan.group.len() > 1;
+        let held = self.held.take_if(|_| has_others);
+        held.is_some_and(|held| self.tried.leave(held, true))
     }
 
     /// Waits until the content of the request has arrived.
@@ -190,30 +218,42 @@ impl Exchange<'_> {
         .await
     }
 
-    /// Finds a connection to the upstream, or makes one. Returns whether it was used before.
+    /// Finds a connection to a server of the site, or makes one. Returns whether it was used
+    /// before.
     async fn connect(&mut self, may_reuse: bool) -> Result<(Link, SocketAddr, bool), Ended> {
         let Self {
-            gateway, direct, ..
+            gateway,
+            direct,
+            plan,
+            ..
         } = *self;
-        let upstream = self.plan.upstream();
+        let has_others = plan.group.len() > 1;
         let mut failures = 0;
         loop {
-            let resolved = gateway
-                .resolver
-                .resolve(&upstream.host, upstream.port)
-                .await;
-            let address =
-                resolved.map_err(|error| self.failed(End::of_unresolved(&error), Some(&error)))?;
-            let site = &self.plan.served.site;
-            if may_reuse
-                && failures == 0
-                && let Some(link) = direct.pool.take(site, address)
-            {
+            let held = match self.held.take().or_else(|| plan.group.hold_now()) {
+                Some(held) => held,
+                None => Box::pin(self.hold()).await?,
+            };
+            let upstream = held.upstream();
+            let resolving = gateway.resolver.resolve(&upstream.host, upstream.port);
+            let resolved = match resolving.await {
+                Ok(resolved) => resolved,
+                Err(error) => {
+                    let failed = self.failed(End::of_unresolved(&error), Some(&error));
+                    if self.tried.leave(held, has_others) {
+                        continue;
+                    }
+                    return Err(failed);
+                }
+            };
+            let (site, address) = (&plan.served.site, resolved.address);
+            if may_reuse && let Some(link) = direct.pool.take(site, held.server(), address) {
                 direct.reused.inc();
                 self.stopwatch.connected();
+                self.held = Some(held);
                 return Ok((link, address, true));
             }
-            let peer = upstream::peer(upstream, address, &gateway.upstream);
+            let peer = upstream::peer(upstream, &resolved, &gateway.upstream);
             let error = match Box::pin(direct.connector.new_stream(&peer)).await {
                 Ok(stream) if stream.selected_alpn_proto() == Some(ALPN::H2) => {
                     direct.chose_http2(upstream);
@@ -222,16 +262,41 @@ impl Exchange<'_> {
                 Ok(stream) => {
                     direct.opened.inc();
                     self.stopwatch.connected();
+                    self.held = Some(held);
                     return Ok((Link::new(stream), address, false));
                 }
                 Err(error) => error,
             };
             failures += 1;
             let failed = self.failed(End::of_upstream_error(&error, false), Some(&error));
-            if !upstream::may_pass(&error) || failures > gateway.upstream.retries_max {
+            let may_pass = has_others || upstream::may_pass(&error);
+            let is_within = failures <= gateway.upstream.retries_max;
+            if !self.tried.leave(held, may_pass && is_within) {
                 return Err(failed);
             }
         }
+    }
+
+    /// Waits for a place at a server of the site.
+    async fn hold(&mut self) -> Result<Held, Ended> {
+        let plan = self.plan;
+        // The queue has its own timeout, which is shorter.
+        let late = self.gateway.upstream.queue * 2;
+        let mut deadline = None;
+        let holding = plan.group.hold(self.tried, plan.is_idempotent);
+        let mut holding = std::pin::pin!(holding);
+        std::future::poll_fn(|cx| {
+            if let Poll::Ready(held) = holding.as_mut().poll(cx) {
+                return Poll::Ready(held.map_err(|why| Ended::Failed(End::of_refused(why))));
+            }
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + late);
+            self.poll_meanwhile(deadline, cx)
+                .map(|waited| match waited {
+                    Waited::Gone => Err(Ended::Cut(End::ClientClosed)),
+                    Waited::Late | Waited::Upstream(_) => Err(Ended::Failed(End::QueueTimeout)),
+                })
+        })
+        .await
     }
 
     /// Sends the request and reads the head of the response. Interim responses go to the client.

@@ -22,9 +22,9 @@
 //! clients. If the fast path is switched off, so is this one. `tests/it/direct.rs` compares
 //! both, with generated requests and answers.
 //!
-//! An exchange is tried again in two cases only: the connection could not be made; or it came from
-//! the pool and ended before anything was received, and the method is idempotent or nothing was
-//! sent.
+//! An exchange is tried again in two cases only: the connection could not be made; or it ended
+//! before anything was received, it came from the pool or the site has another server, and the
+//! method is idempotent or nothing was sent.
 
 mod content;
 mod exchange;
@@ -44,11 +44,12 @@ use prometheus::IntCounter;
 
 use super::Gateway;
 use super::access::{Client, Outcome};
+use super::balance::Group;
 use super::head::{Framing, Head};
 use super::route::{self, Target};
 use crate::index::Served;
 use crate::response::{Connection, Content, RequestHeaders};
-use crate::site::{Origin, Scheme, Upstream, UpstreamHttp};
+use crate::site::{HostHeader, Scheme, Upstream, UpstreamHttp};
 
 pub(super) use exchange::{Ended, Exchange};
 use pool::Pool;
@@ -77,6 +78,7 @@ pub(super) struct Direct {
 #[derive(Debug)]
 pub(super) struct Plan {
     served: Arc<Served>,
+    group: Arc<Group>,
     client: Client,
     is_head: bool,
     is_idempotent: bool,
@@ -128,15 +130,24 @@ impl Direct {
 
     /// Returns whether an upstream takes requests of this path.
     fn serves(&self, upstream: &Upstream) -> bool {
-        match (upstream.http, upstream.scheme) {
+        // The head is written before the server is chosen.
+        if upstream.host_header == HostHeader::Upstream && !upstream.others.is_empty() {
+            return false;
+        }
+        let has_http1 = |scheme: Scheme, host: &str| match (upstream.http, scheme) {
             (UpstreamHttp::Two, _) => false,
             (UpstreamHttp::One, _) | (UpstreamHttp::OneOrTwo, Scheme::Http) => true,
             (UpstreamHttp::OneOrTwo, Scheme::Https) => {
                 let known = self.http2.lock().unwrap_or_else(PoisonError::into_inner);
-                let since = known.get(&*upstream.host);
+                let since = known.get(host);
                 since.is_none_or(|since| since.elapsed() > HTTP2_TIME)
             }
-        }
+        };
+        has_http1(upstream.scheme, &upstream.host)
+            && upstream
+                .others
+                .iter()
+                .all(|other| has_http1(other.scheme, &other.host))
     }
 
     /// Remembers that an upstream has chosen HTTP/2.
@@ -205,7 +216,10 @@ impl Plan {
             return None;
         }
         let method = head.headers.method;
+        let group = gateway.balancer.group(&served.site, forwarded.upstream);
+        group.count_request();
         Some(Self {
+            group,
             client,
             is_head: method == "HEAD",
             is_idempotent: matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS"),
@@ -226,13 +240,6 @@ impl Plan {
         match self.is_head {
             true => Content::HeadOnly,
             false => Content::Whole,
-        }
-    }
-
-    fn upstream(&self) -> &Upstream {
-        match &self.served.site.origin {
-            Origin::Upstream(upstream) => upstream,
-            Origin::Embedded => unreachable!("`Plan::of` has found an upstream"),
         }
     }
 }

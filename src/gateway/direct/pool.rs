@@ -1,7 +1,7 @@
 //! Idle connections to upstreams.
 //!
-//! A connection belongs to one site, one address that was checked, and one origin: its scheme,
-//! its name and with it the name in its certificate. When a site record changes its origin, the
+//! A connection belongs to one site, one address that was checked, and one of the servers of the
+//! site: its scheme, its name and with it the name in its certificate. When a site record changes its origin, the
 //! connections of the old one are not used again.
 //!
 //! The connection that was returned last is used first. When there is no room, the one that has
@@ -53,6 +53,8 @@ struct Groups {
 /// The connections for one site to one address.
 struct Group {
     site: Arc<Site>,
+    /// Which of the servers of the site.
+    server: usize,
     address: SocketAddr,
     /// The one that has been idle longest comes first.
     links: Vec<Idle>,
@@ -101,21 +103,26 @@ impl Pool {
     }
 
     /// Takes a connection.
-    pub(super) fn take(&self, site: &Arc<Site>, address: SocketAddr) -> Option<Link> {
+    pub(super) fn take(
+        &self,
+        site: &Arc<Site>,
+        server: usize,
+        address: SocketAddr,
+    ) -> Option<Link> {
         loop {
-            let mut idle = self.pop(site, address)?;
+            let mut idle = self.pop(site, server, address)?;
             if idle.since.elapsed() < self.idle && idle.link.is_quiet() {
                 return Some(idle.link);
             }
         }
     }
 
-    fn pop(&self, site: &Arc<Site>, address: SocketAddr) -> Option<Idle> {
-        let hash = self.hash(site, address);
+    fn pop(&self, site: &Arc<Site>, server: usize, address: SocketAddr) -> Option<Idle> {
+        let hash = self.hash(site, server, address);
         let mut groups = self.groups();
         let group = groups
             .table
-            .find_mut(hash, |group| group.is_for(site, address))?;
+            .find_mut(hash, |group| group.is_for(site, server, address))?;
         let idle = group.links.pop()?;
         group.is_used = true;
         groups.count -= 1;
@@ -123,7 +130,7 @@ impl Pool {
     }
 
     /// Returns a connection whose last response was read to its end.
-    pub(super) fn put(&self, site: &Arc<Site>, address: SocketAddr, mut link: Link) {
+    pub(super) fn put(&self, site: &Arc<Site>, server: usize, address: SocketAddr, mut link: Link) {
         link.read.clear();
         link.head.clear();
         if link.read.capacity() + link.head.capacity() > IDLE_BUFFER_BYTES {
@@ -132,7 +139,7 @@ impl Pool {
         if self.max == 0 {
             return;
         }
-        let hash = self.hash(site, address);
+        let hash = self.hash(site, server, address);
         let idle = Idle {
             link,
             since: Instant::now(),
@@ -142,17 +149,18 @@ impl Pool {
         // Closed after the lock is free.
         let closed = is_full.then(|| groups.remove_oldest());
         groups.count += 1;
-        let is_for = |group: &Group| group.is_for(site, address);
+        let is_for = |group: &Group| group.is_for(site, server, address);
         match groups.table.find_mut(hash, is_for) {
             Some(group) => group.links.push(idle),
             None => {
                 let group = Group {
                     site: Arc::clone(site),
+                    server,
                     address,
                     links: vec![idle],
                     is_used: false,
                 };
-                let hash_of = |group: &Group| self.hash(&group.site, group.address);
+                let hash_of = |group: &Group| self.hash(&group.site, group.server, group.address);
                 groups.table.insert_unique(hash, group, hash_of);
             }
         }
@@ -171,8 +179,8 @@ impl Pool {
         groups.count = groups.table.iter().map(|group| group.links.len()).sum();
     }
 
-    fn hash(&self, site: &Site, address: SocketAddr) -> u64 {
-        self.hasher.hash_one((&site.project, address))
+    fn hash(&self, site: &Site, server: usize, address: SocketAddr) -> u64 {
+        self.hasher.hash_one((&site.project, server, address))
     }
 
     /// Every change is one connection more or less, so the table is whole after a panic too.
@@ -199,10 +207,12 @@ impl Groups {
 // === impl Group ===
 
 impl Group {
-    fn is_for(&self, site: &Arc<Site>, address: SocketAddr) -> bool {
+    fn is_for(&self, site: &Arc<Site>, server: usize, address: SocketAddr) -> bool {
         // A record that was read again is another value, and may say the same.
         let is_same = || self.site.project == site.project && self.site.origin == site.origin;
-        self.address == address && (Arc::ptr_eq(&self.site, site) || is_same())
+        self.server == server
+            && self.address == address
+            && (Arc::ptr_eq(&self.site, site) || is_same())
     }
 }
 
@@ -222,6 +232,8 @@ mod tests {
                 port: 443,
                 http: UpstreamHttp::One,
                 host_header: HostHeader::Preserve,
+                weight: 1,
+                others: Box::default(),
             }),
             ..Site::new(ProjectId::parse(project).unwrap())
         })
@@ -245,14 +257,21 @@ mod tests {
         let pool = Pool::new(4, Duration::from_secs(60));
         let acme = site("acme", "origin.test");
         let (link, _end) = connect(&listener).await;
-        pool.put(&acme, address, link);
-        assert!(pool.take(&site("other", "origin.test"), address).is_none());
-        assert!(pool.take(&site("acme", "moved.test"), address).is_none());
+        pool.put(&acme, 0, address, link);
+        assert!(
+            pool.take(&site("other", "origin.test"), 0, address)
+                .is_none()
+        );
+        assert!(pool.take(&site("acme", "moved.test"), 0, address).is_none());
         let elsewhere = (address.ip(), 1).into();
-        assert!(pool.take(&acme, elsewhere).is_none());
+        assert!(pool.take(&acme, 0, elsewhere).is_none());
+        assert!(pool.take(&acme, 1, address).is_none());
         // The record was read again and says the same.
-        assert!(pool.take(&site("acme", "origin.test"), address).is_some());
-        assert!(pool.take(&acme, address).is_none());
+        assert!(
+            pool.take(&site("acme", "origin.test"), 0, address)
+                .is_some()
+        );
+        assert!(pool.take(&acme, 0, address).is_none());
     }
 
     #[tokio::test]
@@ -278,12 +297,12 @@ mod tests {
                 })
                 .await
                 .unwrap();
-                pool.put(&acme, address, link);
+                pool.put(&acme, 0, address, link);
                 if is_swept {
                     pool.sweep();
                     assert_eq!(pool.groups().count, 0);
                 }
-                assert!(pool.take(&acme, address).is_none());
+                assert!(pool.take(&acme, 0, address).is_none());
             }
         }
     }
@@ -296,15 +315,15 @@ mod tests {
         let mut ends = Vec::new();
         for project in ["a", "b", "c"] {
             let (link, end) = connect(&listener).await;
-            pool.put(&site(project, "origin.test"), address, link);
+            pool.put(&site(project, "origin.test"), 0, address, link);
             ends.push(end);
         }
-        assert!(pool.take(&site("a", "origin.test"), address).is_none());
-        assert!(pool.take(&site("b", "origin.test"), address).is_some());
+        assert!(pool.take(&site("a", "origin.test"), 0, address).is_none());
+        assert!(pool.take(&site("b", "origin.test"), 0, address).is_some());
         assert_eq!(pool.groups().count, 1);
         let brief = Pool::new(2, Duration::ZERO);
         let (link, _end) = connect(&listener).await;
-        brief.put(&site("a", "origin.test"), address, link);
-        assert!(brief.take(&site("a", "origin.test"), address).is_none());
+        brief.put(&site("a", "origin.test"), 0, address, link);
+        assert!(brief.take(&site("a", "origin.test"), 0, address).is_none());
     }
 }

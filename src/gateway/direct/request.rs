@@ -247,6 +247,8 @@ mod tests {
             port: 8080,
             http: UpstreamHttp::One,
             host_header: HostHeader::Preserve,
+            weight: 1,
+            others: Box::default(),
         };
         let service = Service::default();
         let forwarded = Forwarded {

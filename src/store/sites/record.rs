@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::diagnostic::Diagnostic;
 use crate::site::{
     BasePath, Host, HostHeader, KeptIn, Origin, PrivateHosts, ProjectId, Repository, Scheme,
-    Service, Site, Upstream, UpstreamHttp, Visibility,
+    Server, Service, Site, Upstream, UpstreamHttp, Visibility,
 };
 use crate::store::SiteRecord;
 use crate::syntax::strict::{self, Expected, Mapping, Report};
@@ -27,6 +27,10 @@ pub(super) const RULE: &str = "site";
 const RECORD_BYTES_MAX: usize = 64 << 10;
 /// RFC 1034 §3.1: the longest label.
 const LABEL_LENGTH_MAX: usize = 63;
+/// The most servers of one site, beside the first.
+const OTHERS_MAX: usize = 15;
+/// The largest weight of a server.
+const WEIGHT_MAX: u16 = 1000;
 /// The most domains of one site.
 const DOMAINS_MAX: usize = 1000;
 
@@ -330,6 +334,10 @@ fn read_origin(
         ("upstream", HostHeader::Upstream),
     ];
     section.set("host", &mut host_header, strict::one_of(&headers));
+    let mut weight = 1;
+    section.set("weight", &mut weight, strict::number(1..=WEIGHT_MAX));
+    let others = section.take("others");
+    let others = others.map(|list| read_others(list, private_hosts, report));
     section.finish();
     let (scheme, host, port) = server?;
     Some(Origin::Upstream(Upstream {
@@ -338,7 +346,46 @@ fn read_origin(
         port,
         http,
         host_header,
+        weight,
+        others: others.unwrap_or_default(),
     }))
+}
+
+/// Reads the other servers of a site. Mistakes are reported.
+fn read_others(list: &Value, private_hosts: &PrivateHosts, report: &Report<'_>) -> Box<[Server]> {
+    let Some(items) = list.list() else {
+        report.error(list, "`origin.others` is not a list");
+        return Box::default();
+    };
+    if items.len() > OTHERS_MAX {
+        let message = format!("an origin has at most {OTHERS_MAX} other servers");
+        report.error(list, message);
+    }
+    let server = |item: &Value| {
+        if !item.is_map() {
+            report.error(item, "each of `origin.others` is a mapping with a `url`");
+            return None;
+        }
+        let mut section = Mapping::of(item, report)?;
+        let url = section.require(
+            "url",
+            strict::parsed(|text| parse_upstream(text, private_hosts)),
+        );
+        let mut weight = 1;
+        section.set("weight", &mut weight, strict::number(1..=WEIGHT_MAX));
+        let mut is_backup = false;
+        section.set("backup", &mut is_backup, strict::boolean);
+        section.finish();
+        let (scheme, host, port) = url?;
+        Some(Server {
+            scheme,
+            host,
+            port,
+            weight,
+            is_backup,
+        })
+    };
+    items.iter().filter_map(server).collect()
 }
 
 /// Reads `https://name` or `http://name:port`. An upstream has no path, because the path of the

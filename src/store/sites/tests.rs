@@ -106,6 +106,8 @@ fn every_key_of_a_record_is_read() {
         port: 8443,
         http: UpstreamHttp::Two,
         host_header: HostHeader::Upstream,
+        weight: 1,
+        others: Box::default(),
     };
     assert_eq!(acme.origin, Origin::Upstream(upstream));
     let bare = platform

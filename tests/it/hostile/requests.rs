@@ -120,26 +120,30 @@ async fn no_error_response_to_head_has_a_body() {
         listener.local_addr().unwrap()
     };
     let before_dead = format!("domains: [dead.test]\norigin: {{ url: \"http://{dead}\" }}");
-    let gateway = Encrypted::of(Setup::new().site("dead", &before_dead), "");
-    let mut http2 = gateway.http2().await;
-    for (host, path, status) in [
-        (DOMAIN, "/none", 404),
-        (DOMAIN, "/.well-known/skills/none/SKILL.md", 404),
-        ("dead.test", "/a", 502),
-        (API, "/v1/none", 404),
-        ("none.test", "/", 404),
-    ] {
-        let mut connection = Connection::open(gateway.edge.http);
-        let head = format!("HEAD {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-        connection.send(head.as_bytes());
-        let response = connection.receive_head().unwrap();
-        assert_eq!(response.status, status, "{host}{path}");
-        assert_ne!(response.field("content-length"), Some("0"), "{host}{path}");
-        assert_eq!(connection.receive_rest(), b"", "{host}{path}");
-        let request = http::Request::head(format!("https://{host}{path}"));
-        let response = http2.request(request.body(()).unwrap()).await.unwrap();
-        assert_ne!(response.field("content-length"), Some("0"), "{host}{path}");
-        assert_eq!(response.body, b"", "{host}{path}");
+    for fast_path in [true, false] {
+        let fast_path = format!("{{ fast_path: {fast_path} }}");
+        let setup = Setup::new().conf("connections", &fast_path);
+        let gateway = Encrypted::of(setup.site("dead", &before_dead), "");
+        let mut http2 = gateway.http2().await;
+        for (host, path, status) in [
+            (DOMAIN, "/none", 404),
+            (DOMAIN, "/.well-known/skills/none/SKILL.md", 404),
+            ("dead.test", "/a", 502),
+            (API, "/v1/none", 404),
+            ("none.test", "/", 404),
+        ] {
+            let mut connection = Connection::open(gateway.edge.http);
+            let head = format!("HEAD {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+            connection.send(head.as_bytes());
+            let response = connection.receive_head().unwrap();
+            assert_eq!(response.status, status, "{host}{path}");
+            assert_ne!(response.field("content-length"), Some("0"), "{host}{path}");
+            assert_eq!(connection.receive_rest(), b"", "{host}{path}");
+            let request = http::Request::head(format!("https://{host}{path}"));
+            let response = http2.request(request.body(()).unwrap()).await.unwrap();
+            assert_ne!(response.field("content-length"), Some("0"), "{host}{path}");
+            assert_eq!(response.body, b"", "{host}{path}");
+        }
     }
 }
 

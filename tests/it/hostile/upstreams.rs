@@ -15,14 +15,21 @@ use crate::origin::{After, Origin, write_page};
 use crate::presets::DOMAIN;
 use crate::tls::Encrypted;
 
+/// A setup with the direct path, and one in which the proxy path forwards everything.
+fn paths() -> impl Iterator<Item = Setup> {
+    [true, false]
+        .into_iter()
+        .map(|is_direct| Setup::new().conf("connections", &format!("{{ fast_path: {is_direct} }}")))
+}
+
 /// A gateway before an origin that answers each request with the same bytes.
-fn sending(head: &'static str) -> (Origin, Edge) {
+fn sending(setup: Setup, head: &'static str) -> (Origin, Edge) {
     let origin = Origin::responding(move |_, stream| {
         // The gateway may have closed the connection.
         let _closed = stream.write_all(head.as_bytes());
         After::Keep
     });
-    let edge = Setup::new().acme(&origin.record()).start();
+    let edge = setup.acme(&origin.record()).start();
     (origin, edge)
 }
 
@@ -148,73 +155,87 @@ fn forwarding_fields_of_a_client_do_not_reach_the_server() {
 
 #[test]
 fn a_cookie_reaches_no_site_of_another_owner() {
-    let (_origin, edge) = sending(
-        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nSet-Cookie: a=1; Path=/; Domain=waypost.localhost\r\n\
+    for setup in paths() {
+        let (_origin, edge) = sending(
+            setup,
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nSet-Cookie: a=1; Path=/; Domain=waypost.localhost\r\n\
          Set-Cookie: b=2; domain=.localhost\r\nSet-Cookie: c=3; Domain=acme.test\r\n\r\n",
-    );
-    let response = get(&edge, "");
-    let cookies = response
-        .fields
-        .iter()
-        .filter(|(name, _)| name == "set-cookie");
-    let cookies: Vec<_> = cookies.map(|(_, value)| value.as_str()).collect();
-    assert_eq!(cookies, ["a=1; Path=/", "b=2", "c=3; Domain=acme.test"]);
+        );
+        let response = get(&edge, "");
+        let cookies = response
+            .fields
+            .iter()
+            .filter(|(name, _)| name == "set-cookie");
+        let cookies: Vec<_> = cookies.map(|(_, value)| value.as_str()).collect();
+        assert_eq!(cookies, ["a=1; Path=/", "b=2", "c=3; Domain=acme.test"]);
+    }
 }
 
 #[test]
 fn an_unrequested_upgrade_is_a_502() {
-    let (_origin, edge) = sending(
-        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nsecret",
-    );
-    let response = get(&edge, "");
-    assert_eq!(response.status, 502);
-    response.check("GET");
+    for setup in paths() {
+        let (_origin, edge) = sending(
+            setup,
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nsecret",
+        );
+        let response = get(&edge, "");
+        assert_eq!(response.status, 502);
+        response.check("GET");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_without_content_has_no_length() {
-    let origin = Origin::responding(|request, stream| {
-        let status = &request.target[1..];
-        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: 4\r\nETag: \"a\"\r\n\r\n");
-        let _closed = stream.write_all(head.as_bytes());
-        After::Keep
-    });
-    let gateway = Encrypted::before(&origin.record(), "{}");
-    let mut http1 = Connection::open(gateway.edge.http);
-    let mut http2 = gateway.http2().await;
-    for status in [204, 304] {
-        let head = format!("GET /{status} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
-        http1.send(head.as_bytes());
-        let over_http1 = http1.receive("GET").unwrap();
-        let over_http2 = http2.get(DOMAIN, &format!("/{status}")).await.unwrap();
-        for response in [over_http1, over_http2] {
-            assert_eq!(response.status, status);
-            assert_eq!(response.field("content-length"), None);
-            assert_eq!(response.field("etag"), Some("\"a\""));
+    for setup in paths() {
+        let origin = Origin::responding(|request, stream| {
+            let status = &request.target[1..];
+            let head = format!("HTTP/1.1 {status} X\r\nContent-Length: 4\r\nETag: \"a\"\r\n\r\n");
+            let _closed = stream.write_all(head.as_bytes());
+            After::Keep
+        });
+        let gateway = Encrypted::of(setup, &origin.record());
+        let mut http1 = Connection::open(gateway.edge.http);
+        let mut http2 = gateway.http2().await;
+        for status in [204, 304] {
+            let head = format!("GET /{status} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
+            http1.send(head.as_bytes());
+            let over_http1 = http1.receive("GET").unwrap();
+            let over_http2 = http2.get(DOMAIN, &format!("/{status}")).await.unwrap();
+            for response in [over_http1, over_http2] {
+                assert_eq!(response.status, status);
+                assert_eq!(response.field("content-length"), None);
+                assert_eq!(response.field("etag"), Some("\"a\""));
+            }
         }
     }
 }
 
 #[test]
 fn trailers_are_not_announced_because_they_are_not_forwarded() {
-    let (_origin, edge) = sending(
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n",
-    );
-    let response = get(&edge, "");
-    assert_eq!((response.status, response.text()), (200, "ok"));
-    assert_eq!(response.field("trailer"), None);
+    for setup in paths() {
+        let (_origin, edge) = sending(
+            setup,
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n",
+        );
+        let response = get(&edge, "");
+        assert_eq!((response.status, response.text()), (200, "ok"));
+        assert_eq!(response.field("trailer"), None);
+    }
 }
 
 #[test]
 fn a_response_has_at_most_256_fields() {
-    for (count, status) in [(250, 200), (300, 502)] {
+    for ((count, status), setup) in [(250, 200), (300, 502)]
+        .into_iter()
+        .flat_map(|case| paths().map(move |setup| (case, setup)))
+    {
         let origin = Origin::responding(move |_, stream| {
             let fields: String = (0..count).map(|n| format!("X-{n}: a\r\n")).collect();
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n");
             let _closed = stream.write_all(head.as_bytes());
             After::Keep
         });
-        let edge = Setup::new().acme(&origin.record()).start();
+        let edge = setup.acme(&origin.record()).start();
         assert_eq!(get(&edge, "").status, status, "{count} fields");
     }
 }
@@ -238,12 +259,15 @@ fn silent_events(media_type: &'static str) -> (Origin, std::sync::mpsc::Sender<(
 #[tokio::test(flavor = "multi_thread")]
 async fn the_type_of_the_response_sets_the_silence_limit() {
     let upstream = format!("{{ read_seconds: 1, upgraded_seconds: 60, {LOCAL_UPSTREAMS} }}");
-    for (media_type, may_be_silent) in [
+    for ((media_type, may_be_silent), setup) in [
         ("text/event-stream; charset=utf-8", true),
         ("text/plain", false),
-    ] {
+    ]
+    .into_iter()
+    .flat_map(|case| paths().map(move |setup| (case, setup)))
+    {
         let (origin, end) = silent_events(media_type);
-        let setup = Setup::new().conf("upstream", &upstream);
+        let setup = setup.conf("upstream", &upstream);
         let gateway = Encrypted::of(setup, &origin.record());
         // The request asks for the opposite.
         let accept = if may_be_silent {
@@ -282,39 +306,43 @@ async fn the_type_of_the_response_sets_the_silence_limit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_never_responds_is_a_timeout_in_both_versions() {
-    let (origin, _end) = Origin::with_delayed_body();
-    let upstream = format!("{{ read_seconds: 1, {LOCAL_UPSTREAMS} }}");
-    let gateway = Encrypted::of(Setup::new().conf("upstream", &upstream), &origin.record());
-    let since = Instant::now();
-    assert_eq!(get(&gateway.edge, "").status, 504);
-    let mut http2 = gateway.http2().await;
-    assert_eq!(http2.get(DOMAIN, "/a").await.unwrap().status, 504);
-    assert!(since.elapsed() < Duration::from_secs(10));
+    for setup in paths() {
+        let (origin, _end) = Origin::with_delayed_body();
+        let upstream = format!("{{ read_seconds: 1, {LOCAL_UPSTREAMS} }}");
+        let gateway = Encrypted::of(setup.conf("upstream", &upstream), &origin.record());
+        let since = Instant::now();
+        assert_eq!(get(&gateway.edge, "").status, 504);
+        let mut http2 = gateway.http2().await;
+        assert_eq!(http2.get(DOMAIN, "/a").await.unwrap().status, 504);
+        assert!(since.elapsed() < Duration::from_secs(10));
+    }
 }
 
 #[test]
 fn early_hints_reach_clients_of_http_1_1_and_http_2() {
-    let origin = Origin::responding(|request, stream| {
-        let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
-        let _closed = stream.write_all(hints);
-        write_page(stream, &request.method, "final");
-        After::Keep
-    });
-    let gateway = Encrypted::before(&origin.record(), "{}");
-    let authority = gateway.edge.setup.path("authority.pem");
-    gateway.authority.write(&authority);
-    let port = gateway.address().port();
-    for (option, version) in [("--http1.1", "HTTP/1.1"), ("--http2", "HTTP/2")] {
-        let output = std::process::Command::new("curl")
-            .args(["--silent", "--include", option, "--cacert"])
-            .arg(&authority)
-            .args(["--resolve", &format!("{DOMAIN}:{port}:127.0.0.1")])
-            .arg(format!("https://{DOMAIN}:{port}/a"))
-            .output()
-            .expect("curl is installed");
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.starts_with(&format!("{version} 103")), "{text}");
-        assert!(text.contains(&format!("{version} 200")), "{text}");
-        assert!(text.ends_with("\r\n\r\nfinal"), "{text}");
+    for setup in paths() {
+        let origin = Origin::responding(|request, stream| {
+            let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
+            let _closed = stream.write_all(hints);
+            write_page(stream, &request.method, "final");
+            After::Keep
+        });
+        let gateway = Encrypted::of(setup, &origin.record());
+        let authority = gateway.edge.setup.path("authority.pem");
+        gateway.authority.write(&authority);
+        let port = gateway.address().port();
+        for (option, version) in [("--http1.1", "HTTP/1.1"), ("--http2", "HTTP/2")] {
+            let output = std::process::Command::new("curl")
+                .args(["--silent", "--include", option, "--cacert"])
+                .arg(&authority)
+                .args(["--resolve", &format!("{DOMAIN}:{port}:127.0.0.1")])
+                .arg(format!("https://{DOMAIN}:{port}/a"))
+                .output()
+                .expect("curl is installed");
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert!(text.starts_with(&format!("{version} 103")), "{text}");
+            assert!(text.contains(&format!("{version} 200")), "{text}");
+            assert!(text.ends_with("\r\n\r\nfinal"), "{text}");
+        }
     }
 }

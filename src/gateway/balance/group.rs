@@ -1,0 +1,614 @@
+//! The servers of one site.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::gateway::UpstreamLimits;
+use crate::gateway::ending::End;
+use crate::site::{Site, Upstream};
+use crate::telemetry::Metrics;
+
+/// How many retries the budget holds. It begins full.
+const RETRIES_SAVED: u32 = 10;
+/// The part of its weight, in percent, with which a server returns.
+const START_PERCENT: u128 = 10;
+
+/// The servers of a site.
+#[derive(Debug)]
+pub(in crate::gateway) struct Group {
+    pub(super) site: Arc<Site>,
+    servers: Box<[Server]>,
+    state: Mutex<Box<[State]>>,
+    /// In hundredths of a retry.
+    budget: AtomicU32,
+    is_touched: AtomicBool,
+    limits: UpstreamLimits,
+    metrics: Arc<Metrics>,
+}
+
+#[derive(Debug)]
+struct Server {
+    upstream: Upstream,
+    is_backup: bool,
+    free: Semaphore,
+    queued: AtomicUsize,
+    /// Whether its last request succeeded and nothing else is known: then a success changes
+    /// nothing.
+    is_clean: AtomicBool,
+}
+
+/// What the answers of a server have told.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// Of the smooth round robin.
+    current: i64,
+    /// In a row.
+    failures: u32,
+    /// How often it was ejected without a long time between.
+    ejections: u32,
+    ejected_until: Option<Instant>,
+    /// Whether the one request that tries it is on its way.
+    is_tried: bool,
+    returned: Option<Instant>,
+}
+
+/// The servers that a request has tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::gateway) struct Tried(u32);
+
+/// A place for one request at a server, until it is dropped.
+#[derive(Debug)]
+pub(in crate::gateway) struct Held {
+    group: Arc<Group>,
+    server: usize,
+    is_trial: bool,
+    is_reported: bool,
+    /// Whether it counts against the cap of the server.
+    has_place: bool,
+}
+
+/// Counts a request in the queue of a server.
+struct Queued<'g> {
+    group: &'g Group,
+    server: &'g Server,
+}
+
+/// Why a request has no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::gateway) enum Refused {
+    /// All servers were tried.
+    Tried,
+    /// The queue is full.
+    Full,
+    /// The request was in the queue for too long.
+    Late,
+}
+
+/// The state of a server, as operators see it.
+#[derive(Debug)]
+pub(super) struct Row {
+    project: Box<str>,
+    server: String,
+    state: &'static str,
+    failures: u32,
+    ejections: u32,
+    pause: Option<Duration>,
+    requests: usize,
+    queued: usize,
+    is_backup: bool,
+}
+
+// === impl Group ===
+
+impl Group {
+    pub(super) fn new(
+        site: Arc<Site>,
+        upstream: &Upstream,
+        limits: &UpstreamLimits,
+        metrics: &Arc<Metrics>,
+    ) -> Self {
+        let server = |upstream: Upstream, is_backup| Server {
+            upstream,
+            is_backup,
+            free: Semaphore::new(limits.requests_max),
+            queued: AtomicUsize::new(0),
+            is_clean: AtomicBool::new(true),
+        };
+        let first = Upstream {
+            others: Box::default(),
+            ..upstream.clone()
+        };
+        let others = upstream.others.iter().map(|other| {
+            let same = Upstream {
+                scheme: other.scheme,
+                host: other.host.clone(),
+                port: other.port,
+                weight: other.weight,
+                ..first.clone()
+            };
+            server(same, other.is_backup)
+        });
+        let servers: Box<[Server]> = std::iter::once(server(first.clone(), false))
+            .chain(others)
+            .collect();
+        Self {
+            site,
+            state: Mutex::new(vec![State::default(); servers.len()].into()),
+            servers,
+            budget: AtomicU32::new(RETRIES_SAVED * 100),
+            is_touched: AtomicBool::new(true),
+            limits: limits.clone(),
+            metrics: Arc::clone(metrics),
+        }
+    }
+
+    pub(super) fn is_for(&self, site: &Arc<Site>) -> bool {
+        Arc::ptr_eq(&self.site, site) || self.site.origin == site.origin
+    }
+
+    pub(super) fn touch(&self) {
+        self.is_touched.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn take_touched(&self) -> bool {
+        self.is_touched.swap(false, Ordering::Relaxed)
+    }
+
+    /// Returns how many servers there are.
+    pub(in crate::gateway) fn len(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// Adds the part of a retry that a request brings.
+    pub(in crate::gateway) fn count_request(&self) {
+        let saved = self.budget.load(Ordering::Relaxed);
+        if saved < RETRIES_SAVED * 100 {
+            let percent = self.limits.retry_percent;
+            self.budget.fetch_add(percent, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes one retry from the budget, if it has one.
+    fn may_retry(&self) -> bool {
+        let take = |saved: u32| saved.checked_sub(100);
+        let taken = self
+            .budget
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        let outcome = match taken {
+            Ok(_) => "made",
+            Err(_) => "over_budget",
+        };
+        let retries = &self.metrics.upstream_retries;
+        retries.with_label_values(&[outcome]).inc();
+        taken.is_ok()
+    }
+
+    /// Finds a place without waiting, if the site has one server and it has room.
+    pub(in crate::gateway) fn hold_now(self: &Arc<Self>) -> Option<Held> {
+        let [server] = &*self.servers else {
+            return None;
+        };
+        server.free.try_acquire().ok()?.forget();
+        Some(Held {
+            group: Arc::clone(self),
+            server: 0,
+            is_trial: false,
+            is_reported: false,
+            has_place: true,
+        })
+    }
+
+    /// Finds a place at a server that was not tried, and waits in its queue if it has none.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`].
+    pub(in crate::gateway) async fn hold(
+        self: &Arc<Self>,
+        tried: Tried,
+        is_idempotent: bool,
+    ) -> Result<Held, Refused> {
+        let (server, is_trial) = match self.servers.len() {
+            1 => (0, false),
+            _ => self.choose(tried, is_idempotent).ok_or(Refused::Tried)?,
+        };
+        // Dropped also if the caller stops waiting.
+        let mut held = Held {
+            group: Arc::clone(self),
+            server,
+            is_trial,
+            is_reported: false,
+            has_place: false,
+        };
+        match self.servers[server].free.try_acquire() {
+            Ok(permit) => permit.forget(),
+            Err(_full) => self.wait_for_place(server).await?,
+        }
+        held.has_place = true;
+        Ok(held)
+    }
+
+    /// Waits in the queue of a server.
+    async fn wait_for_place(&self, at: usize) -> Result<(), Refused> {
+        let server = &self.servers[at];
+        let queued = Queued::new(self, server);
+        if server.queued.load(Ordering::Relaxed) > self.limits.queue_max {
+            return Err(Refused::Full);
+        }
+        let waiting = tokio::time::timeout(self.limits.queue, server.free.acquire());
+        let permit = waiting.await.map_err(|_elapsed| Refused::Late)?;
+        permit.map_err(|_closed| Refused::Full)?.forget();
+        drop(queued);
+        Ok(())
+    }
+
+    /// Chooses a server, and says whether the request tries it after its pause.
+    fn choose(&self, tried: Tried, is_idempotent: bool) -> Option<(usize, bool)> {
+        let now = Instant::now();
+        let mut states = self.states();
+        let open = |at: usize| !tried.has(at);
+        for is_backup in [false, true] {
+            let of_tier = |at: &usize| self.servers[*at].is_backup == is_backup && open(*at);
+            let tier = || (0..self.servers.len()).filter(of_tier);
+            let is_due = |at: &usize| {
+                let state = &states[*at];
+                is_idempotent
+                    && !state.is_tried
+                    && state.ejected_until.is_some_and(|until| until <= now)
+            };
+            if let Some(at) = tier().find(is_due) {
+                states[at].is_tried = true;
+                return Some((at, true));
+            }
+            let is_well = |at: &usize| states[*at].ejected_until.is_none();
+            let has_room = |at: &usize| self.servers[*at].free.available_permits() > 0;
+            let mut able: Vec<usize> = tier().filter(is_well).filter(has_room).collect();
+            if able.is_empty() {
+                able = tier().filter(is_well).collect();
+            }
+            if let Some(at) = self.turn(&mut states, &able, now) {
+                return Some((at, false));
+            }
+        }
+        // All pause: the one whose pause ends first.
+        let left = (0..self.servers.len()).filter(|at| open(*at));
+        left.min_by_key(|at| (self.servers[*at].is_backup, states[*at].ejected_until))
+            .map(|at| (at, false))
+    }
+
+    /// Chooses one of the servers by weight.
+    fn turn(&self, states: &mut [State], able: &[usize], now: Instant) -> Option<usize> {
+        let mut total = 0;
+        for &at in able {
+            let weight = self.weight(at, &states[at], now);
+            states[at].current += weight;
+            total += weight;
+        }
+        let at = *able.iter().max_by_key(|at| states[**at].current)?;
+        states[at].current -= total;
+        Some(at)
+    }
+
+    /// Returns the weight of a server, in hundredths: less in the time after it returned.
+    fn weight(&self, at: usize, state: &State, now: Instant) -> i64 {
+        let whole = i64::from(self.servers[at].upstream.weight) * 100;
+        let Some(returned) = state.returned else {
+            return whole;
+        };
+        let since = now.saturating_duration_since(returned).as_millis();
+        let slow = self.limits.slow_start.as_millis();
+        if since >= slow {
+            return whole;
+        }
+        let percent = START_PERCENT + (100 - START_PERCENT) * since / slow.max(1);
+        (whole * i64::try_from(percent).unwrap_or(100) / 100).max(1)
+    }
+
+    fn succeeded(&self, server: usize) {
+        let is_clean = &self.servers[server].is_clean;
+        if is_clean.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut states = self.states();
+        let state = &mut states[server];
+        state.failures = 0;
+        state.is_tried = false;
+        if state.ejected_until.take().is_some() {
+            let url = self.servers[server].url();
+            log::info!(target: "origin", project:% = self.site.project; "{url} responds again");
+            self.metrics.upstream_ejected.dec();
+            state.returned = Some(Instant::now());
+        }
+        is_clean.store(true, Ordering::Relaxed);
+    }
+
+    fn failed(&self, server: usize, is_trial: bool) {
+        let limits = &self.limits;
+        self.servers[server]
+            .is_clean
+            .store(false, Ordering::Relaxed);
+        let mut states = self.states();
+        let state = &mut states[server];
+        state.failures = state.failures.saturating_add(1);
+        let is_ejected = state.ejected_until.is_some();
+        let is_due = match is_ejected {
+            // It was used because all others pause too.
+            true => is_trial,
+            false => limits.eject_failures > 0 && state.failures >= limits.eject_failures,
+        };
+        if !is_due || self.servers.len() == 1 {
+            return;
+        }
+        let now = Instant::now();
+        let was_well = |returned: Instant| now - returned > limits.eject_max;
+        if !is_ejected && state.returned.is_none_or(was_well) {
+            state.ejections = 0;
+        }
+        let pause = limits.eject * 2_u32.saturating_pow(state.ejections.min(16));
+        let pause = pause.min(limits.eject_max);
+        state.ejections = state.ejections.saturating_add(1);
+        state.ejected_until = Some(now + pause);
+        state.is_tried = false;
+        if !is_ejected {
+            self.metrics.upstream_ejected.inc();
+        }
+        self.metrics.upstream_ejections.inc();
+        let (url, seconds) = (self.servers[server].url(), pause.as_secs());
+        log::warn!(target: "origin", project:% = self.site.project; "{url} fails; it pauses for {seconds} s");
+    }
+
+    /// Lets another request try a server: this one has told nothing.
+    fn untried(&self, server: usize) {
+        self.states()[server].is_tried = false;
+    }
+
+    pub(super) fn rows(&self) -> Vec<Row> {
+        let now = Instant::now();
+        let states = self.states().clone();
+        let rows = self.servers.iter().zip(&states).map(|(server, state)| {
+            let pause = state.ejected_until;
+            Row {
+                project: self.site.project.as_str().into(),
+                server: server.url(),
+                state: match (pause, state.returned) {
+                    (Some(_), _) if state.is_tried => "tried",
+                    (Some(_), _) => "ejected",
+                    (None, Some(at)) if now - at < self.limits.slow_start => "slow_start",
+                    (None, _) if state.failures > 0 => "failing",
+                    (None, _) => "up",
+                },
+                failures: state.failures,
+                ejections: state.ejections,
+                pause: pause.map(|until| until.saturating_duration_since(now)),
+                requests: self
+                    .limits
+                    .requests_max
+                    .saturating_sub(server.free.available_permits()),
+                queued: server.queued.load(Ordering::Relaxed),
+                is_backup: server.is_backup,
+            }
+        });
+        rows.collect()
+    }
+
+    /// Every change leaves a state that is whole.
+    fn states(&self) -> MutexGuard<'_, Box<[State]>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for state in &*self.states() {
+            if state.ejected_until.is_some() {
+                self.metrics.upstream_ejected.dec();
+            }
+        }
+    }
+}
+
+// === impl Server ===
+
+impl Server {
+    fn url(&self) -> String {
+        let Upstream { scheme, .. } = &self.upstream;
+        format!("{}://{}", scheme.as_str(), self.upstream.authority())
+    }
+}
+
+// === impl Tried ===
+
+impl Tried {
+    fn has(self, server: usize) -> bool {
+        self.0 & (1 << server) != 0
+    }
+
+    /// Counts the failure of a server. Returns whether the request is sent again, if that is
+    /// allowed otherwise: to another server, or to another address of the only one.
+    pub(in crate::gateway) fn leave(&mut self, mut held: Held, is_allowed: bool) -> bool {
+        held.failed();
+        self.0 |= 1 << held.server;
+        let group = &held.group;
+        let has_more = match group.len() {
+            1 => true,
+            servers => (self.0.count_ones() as usize) < servers,
+        };
+        is_allowed && has_more && group.may_retry()
+    }
+}
+
+// === impl Held ===
+
+impl Held {
+    /// Returns the server.
+    pub(in crate::gateway) fn upstream(&self) -> &Upstream {
+        &self.group.servers[self.server].upstream
+    }
+
+    /// Returns the number of the server in the list of its site.
+    pub(in crate::gateway) fn server(&self) -> usize {
+        self.server
+    }
+
+    /// Tells how a request has ended, and which status the server has sent (0: none).
+    pub(in crate::gateway) fn report(&mut self, end: End, status: u16) {
+        // RFC 9110 §15.6.3 to §15.6.5: the server itself does not work.
+        let has_failed = end.upstream_failure().is_some() || matches!(status, 502..=504);
+        match (end, status) {
+            _ if has_failed => self.failed(),
+            (End::Complete, 1..) => {
+                self.is_reported = true;
+                self.group.succeeded(self.server);
+            }
+            // The client has ended it: nothing is known of the server.
+            _ => {}
+        }
+    }
+
+    fn failed(&mut self) {
+        self.is_reported = true;
+        self.group.failed(self.server, self.is_trial);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.is_trial && !self.is_reported {
+            self.group.untried(self.server);
+        }
+        if self.has_place {
+            self.group.servers[self.server].free.add_permits(1);
+        }
+    }
+}
+
+// === impl Queued ===
+
+impl<'g> Queued<'g> {
+    fn new(group: &'g Group, server: &'g Server) -> Self {
+        server.queued.fetch_add(1, Ordering::Relaxed);
+        group.metrics.upstream_queued.inc();
+        Self { group, server }
+    }
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.server.queued.fetch_sub(1, Ordering::Relaxed);
+        self.group.metrics.upstream_queued.dec();
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    /// Sorts servers with failures to the front.
+    pub(super) fn order(&self) -> (bool, &str, &str) {
+        (self.state == "up", &self.project, &self.server)
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "project": self.project,
+            "server": self.server,
+            "backup": self.is_backup,
+            "state": self.state,
+            "failures": self.failures,
+            "ejections": self.ejections,
+            "pause_seconds": self.pause.map(|pause| pause.as_secs()),
+            "requests": self.requests,
+            "queued": self.queued,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::{HostHeader, ProjectId, Scheme, Server as Other, UpstreamHttp};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn group(limits: UpstreamLimits) -> Arc<Group> {
+        let site = Site::new(ProjectId::parse("acme").unwrap());
+        let upstream = Upstream {
+            scheme: Scheme::Http,
+            host: "a.test".into(),
+            port: 80,
+            http: UpstreamHttp::One,
+            host_header: HostHeader::Preserve,
+            weight: 1,
+            others: [Other {
+                scheme: Scheme::Http,
+                host: "b.test".into(),
+                port: 80,
+                weight: 1,
+                is_backup: false,
+            }]
+            .into(),
+        };
+        let metrics = Arc::new(Metrics::new());
+        Arc::new(Group::new(Arc::new(site), &upstream, &limits, &metrics))
+    }
+
+    async fn hold(group: &Arc<Group>, is_idempotent: bool) -> Held {
+        group.hold(Tried::default(), is_idempotent).await.unwrap()
+    }
+
+    /// Returns how many of 110 requests the first server gets.
+    async fn share(group: &Arc<Group>) -> usize {
+        let mut count = 0;
+        for _ in 0..110 {
+            count += usize::from(hold(group, true).await.server() == 0);
+        }
+        count
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_grow_one_request_tries_and_a_server_returns_slowly() {
+        let group = group(UpstreamLimits {
+            eject_failures: 1,
+            eject: 10 * SECOND,
+            eject_max: 15 * SECOND,
+            slow_start: 10 * SECOND,
+            ..UpstreamLimits::default()
+        });
+        assert_eq!(share(&group).await, 55);
+        let mut held = hold(&group, true).await;
+        while held.server() != 0 {
+            held = hold(&group, true).await;
+        }
+        held.report(End::Complete, 503);
+        drop(held);
+        assert_eq!(share(&group).await, 0);
+        tokio::time::advance(10 * SECOND).await;
+        // A request that may not be repeated tries nothing.
+        assert_eq!(hold(&group, false).await.server(), 1);
+        let mut trial = hold(&group, true).await;
+        assert_eq!(trial.server(), 0);
+        assert_eq!(share(&group).await, 0);
+        trial.report(End::FirstByteTimeout, 0);
+        drop(trial);
+        // Twice as long, but no longer than the longest.
+        tokio::time::advance(14 * SECOND).await;
+        assert_eq!(share(&group).await, 0);
+        tokio::time::advance(SECOND).await;
+        // The client ends the trial: another request makes it.
+        let mut trial = hold(&group, true).await;
+        trial.report(End::ClientClosed, 0);
+        drop(trial);
+        let mut trial = hold(&group, true).await;
+        assert_eq!(trial.server(), 0);
+        trial.report(End::Complete, 200);
+        drop(trial);
+        // A tenth of the weight at first.
+        assert_eq!(share(&group).await, 10);
+        tokio::time::advance(10 * SECOND).await;
+        assert_eq!(share(&group).await, 55);
+    }
+}
