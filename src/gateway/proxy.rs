@@ -273,10 +273,7 @@ impl Proxy {
             )
         };
         let Gateway {
-            balancer,
-            resolver,
-            upstream: limits,
-            ..
+            balancer, resolver, ..
         } = &*self.gateway;
         let served = ctx.served.as_ref().ok_or_else(unrouted)?;
         let upstream = Target::upstream(served).ok_or_else(unrouted)?;
@@ -297,7 +294,7 @@ impl Proxy {
             let upstream = held.upstream();
             match resolver.resolve(&upstream.host, upstream.port).await {
                 Ok(resolved) => {
-                    let peer = upstream::peer(upstream, &resolved, limits);
+                    let peer = upstream::peer(&self.gateway, upstream, &resolved);
                     ctx.held = Some(held);
                     return Ok(Box::new(peer));
                 }
@@ -581,7 +578,9 @@ impl ProxyHttp for Proxy {
             _ if end == End::RequestInvalid => detail = "the request cannot be read",
             _ => {}
         }
-        if end.upstream_failure().is_some() {
+        // `fail_to_connect` has counted the failure of the last connection.
+        let is_counted = ctx.retries > 0 && ctx.held.is_none() && !is_answered;
+        if end.upstream_failure().is_some() && !is_counted {
             upstream::count(&self.gateway.metrics, end);
             log::debug!(target: "origin", "{error}");
         }

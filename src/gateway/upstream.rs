@@ -6,9 +6,9 @@ use pingora::protocols::{ALPN, TcpKeepalive};
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType};
 
+use super::Gateway;
 use super::balance::race::Race;
 use super::ending::End;
-use super::limits::UpstreamLimits;
 use crate::origin::Resolved;
 use crate::site::{Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::Metrics;
@@ -28,7 +28,8 @@ pub(super) const FAILED: &str =
     "the site's origin could not be reached, or its response was invalid";
 
 /// Describes the upstream at addresses that were checked, and how to connect to it.
-pub(super) fn peer(upstream: &Upstream, resolved: &Resolved, limits: &UpstreamLimits) -> HttpPeer {
+pub(super) fn peer(gateway: &Gateway, upstream: &Upstream, resolved: &Resolved) -> HttpPeer {
+    let limits = &gateway.upstream;
     let is_tls = upstream.scheme == Scheme::Https;
     let name = match is_tls {
         true => upstream.host.to_string(),
@@ -36,7 +37,8 @@ pub(super) fn peer(upstream: &Upstream, resolved: &Resolved, limits: &UpstreamLi
     };
     let mut peer = HttpPeer::new(resolved.address, is_tls, name);
     if let Some(all) = &resolved.all {
-        let race = Race::new(resolved.address, all, limits.connect);
+        let name = (&gateway.resolver, &*upstream.host);
+        let race = Race::new(name, resolved.address, all, limits.connect);
         peer.options.custom_l4 = Some(Arc::new(race));
     }
     peer.options.connection_timeout = Some(limits.connect);

@@ -168,6 +168,19 @@ impl Resolver {
         }
     }
 
+    /// Chooses the other addresses of a name until the next lookup, if it has others.
+    pub fn avoid(&self, host: &str, address: IpAddr) {
+        let mut names = self.0.names();
+        let Some(name) = names.get_mut(host) else {
+            return;
+        };
+        let others = name.addresses.iter().copied();
+        let others: Arc<[IpAddr]> = others.filter(|other| *other != address).collect();
+        if !others.is_empty() {
+            name.addresses = others;
+        }
+    }
+
     /// Returns what is known about a name, or the lookup that will find it. A lookup begins when
     /// it is due.
     fn known_or_running(
@@ -473,6 +486,30 @@ mod tests {
         tokio::time::advance(STALE).await;
         upstream.fail();
         upstream.resolve().await.unwrap_err();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_is_avoided_until_the_next_lookup_if_there_is_another() {
+        let upstream = Answers::new();
+        upstream.answer(&["1.1.1.1", "1.1.1.2"]);
+        upstream.resolve().await.unwrap();
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        upstream.resolver.avoid("a.test", ip("1.1.1.1"));
+        for _ in 0..3 {
+            assert_eq!(upstream.resolve().await.unwrap(), "1.1.1.2");
+        }
+        upstream.resolver.avoid("a.test", ip("1.1.1.2"));
+        assert_eq!(upstream.resolve().await.unwrap(), "1.1.1.2");
+        tokio::time::advance(FRESH).await;
+        upstream.answer(&["1.1.1.1", "1.1.1.2"]);
+        upstream.resolve().await.unwrap();
+        upstream.settled().await;
+        let mut addresses = [
+            upstream.resolve().await.unwrap(),
+            upstream.resolve().await.unwrap(),
+        ];
+        addresses.sort();
+        assert_eq!(addresses, ["1.1.1.1", "1.1.1.2"]);
     }
 
     #[tokio::test(start_paused = true)]

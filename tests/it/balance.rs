@@ -309,11 +309,14 @@ fn a_name_with_an_address_that_refuses_works() {
         // It has an IPv6 address too, on most machines.
         let record = format!("origin: {{ url: \"http://localhost:{port}\" }}");
         let edge = edge(&record, "retries_max: 0, ", fast_path);
-        for _ in 0..10 {
+        for _ in 0..30 {
             let fields = [("Connection", "close")];
             let response = request(edge.http, "GET", DOMAIN, "/a", &fields);
             assert_eq!(response.status, 200, "fast path {fast_path}");
         }
+        // The address that refuses is not chosen again, so connections are used again.
+        let used = origin.wait_for(30).connection + 1;
+        assert!(used < 10, "30 requests took {used} connections");
     }
 }
 

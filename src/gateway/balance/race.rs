@@ -5,8 +5,9 @@
 //! when an attempt fails. The first connection wins, and the others are dropped. So an address that
 //! does not respond costs a reader a quarter of a second, and not the whole timeout.
 //!
-//! All addresses come from one look-up and were checked. An idle connection is kept under the address
-//! that was chosen first, as both pools know only this one.
+//! All addresses come from one look-up and were checked. Both pools keep an idle connection under the
+//! address that was chosen, and pingora's does not use it if it leads to another one. So an address
+//! that loses is not chosen until the next look-up ([`Resolver::avoid`]).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,6 +21,8 @@ use pingora::{Error, ErrorType};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use crate::origin::Resolver;
+
 /// RFC 8305 §5: the recommended Connection Attempt Delay.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// How many addresses are tried.
@@ -30,14 +33,24 @@ const ATTEMPTS_MAX: usize = 8;
 pub(in crate::gateway) struct Race {
     addresses: Vec<SocketAddr>,
     limit: Duration,
+    resolver: Resolver,
+    /// The name that has the addresses.
+    host: Box<str>,
 }
 
 impl Race {
     /// Makes a race that begins with `first`, one of `all`.
-    pub(in crate::gateway) fn new(first: SocketAddr, all: &[IpAddr], limit: Duration) -> Self {
+    pub(in crate::gateway) fn new(
+        (resolver, host): (&Resolver, &str),
+        first: SocketAddr,
+        all: &[IpAddr],
+        limit: Duration,
+    ) -> Self {
         Self {
             addresses: in_order(first, all),
             limit,
+            resolver: resolver.clone(),
+            host: host.into(),
         }
     }
 
@@ -94,7 +107,15 @@ impl L4Connect for Race {
     async fn connect(&self, _chosen: &PingoraAddr) -> pingora::Result<Stream> {
         let why = "connect to an address of the upstream";
         match tokio::time::timeout(self.limit, self.run()).await {
-            Ok(Ok(stream)) => Ok(stream.into()),
+            Ok(Ok(stream)) => {
+                let winner = stream.peer_addr().map(|address| address.ip());
+                if let Some(chosen) = self.addresses.first()
+                    && winner.is_ok_and(|winner| winner != chosen.ip())
+                {
+                    self.resolver.avoid(&self.host, chosen.ip());
+                }
+                Ok(stream.into())
+            }
             Ok(Err(error)) => {
                 let kind = match error.kind() {
                     io::ErrorKind::ConnectionRefused => ErrorType::ConnectRefused,
@@ -118,6 +139,12 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::site::PrivateHosts;
+
+    fn race(first: SocketAddr, all: &[IpAddr]) -> Race {
+        let resolver = Resolver::new(PrivateHosts::default());
+        Race::new((&resolver, "a.test"), first, all, Duration::from_secs(5))
+    }
 
     #[test]
     fn families_take_turns_beginning_with_the_chosen_address() {
@@ -143,16 +170,12 @@ mod tests {
         for first in [4, 3] {
             let all = [ip(first), ip(2)];
             let began = Instant::now();
-            let race = Race::new((ip(first), port).into(), &all, Duration::from_secs(5));
+            let race = race((ip(first), port).into(), &all);
             let stream = race.run().await.unwrap();
             assert_eq!(stream.peer_addr().unwrap().ip(), ip(2), "{first}");
             assert!(began.elapsed() < Duration::from_secs(3), "{first}");
         }
-        let race = Race::new(
-            (ip(4), port).into(),
-            &[ip(4), ip(5)],
-            Duration::from_secs(5),
-        );
+        let race = race((ip(4), port).into(), &[ip(4), ip(5)]);
         let error = race.run().await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     }

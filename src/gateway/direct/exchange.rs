@@ -253,7 +253,7 @@ impl Exchange<'_> {
                 self.held = Some(held);
                 return Ok((link, address, true));
             }
-            let peer = upstream::peer(upstream, &resolved, &gateway.upstream);
+            let peer = upstream::peer(gateway, upstream, &resolved);
             let error = match Box::pin(direct.connector.new_stream(&peer)).await {
                 Ok(stream) if stream.selected_alpn_proto() == Some(ALPN::H2) => {
                     direct.chose_http2(upstream);
