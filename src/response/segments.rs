@@ -26,7 +26,7 @@ use flate2::{Compress, Compression, FlushCompress};
 
 use super::Encoding;
 use super::encoder_memory::Memory;
-use super::encoding::{ENCODED_ABOVE_BYTES, PAGE_QUALITY, is_small_enough};
+use super::encoding::{ENCODED_ABOVE_BYTES, PAGE_GZIP_LEVEL, PAGE_QUALITY, is_small_enough};
 
 /// A document of fewer bytes is encoded as a whole.
 pub const COMMON_BYTES_MIN: usize = 64 << 10;
@@ -209,7 +209,7 @@ fn brotli(text: &[u8], before: &[u8], is_first: bool, out: &mut Vec<u8>) {
 fn deflate(text: &[u8], before: &[u8], is_last: bool, out: &mut Vec<u8>) {
     // Not one that was used before: zlib-ng also compares bytes of earlier streams beyond the end
     // of its input, and may then choose other matches.
-    let mut deflate = Compress::new(Compression::default(), false);
+    let mut deflate = Compress::new(Compression::new(PAGE_GZIP_LEVEL), false);
     if !before.is_empty() {
         deflate
             .set_dictionary(before)
