@@ -27,6 +27,8 @@ const DEPTH_MAX: usize = 4;
 pub(super) struct Members<'d> {
     ordered: Vec<&'d str>,
     known: HashSet<&'d str>,
+    /// The first of them in each directory. A page is also in the directory of its own path.
+    first_in: HashMap<&'d str, &'d str>,
 }
 
 /// The members of each version and language. The key is the address of the division in
@@ -41,6 +43,10 @@ impl<'d> Alternates<'d> {
         let members = self.0.entry(address(division)).or_default();
         if members.known.insert(path) {
             members.ordered.push(path);
+            let ends = path.match_indices('/').map(|(at, _)| at);
+            for end in ends.chain([path.len()]) {
+                members.first_in.entry(&path[..end]).or_insert(path);
+            }
         }
     }
 
@@ -155,11 +161,7 @@ impl<'d> Members<'d> {
                 if best.is_some_and(|(deepest, _)| deepest >= depth) {
                     break;
                 }
-                let inside = |member: &&&str| {
-                    let rest = member.strip_prefix(directory);
-                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                };
-                if let Some(found) = self.ordered.iter().find(inside) {
+                if let Some(found) = self.first_in.get(directory) {
                     best = Some((depth, found));
                     break;
                 }
