@@ -12,6 +12,11 @@ pub struct Html(String);
 // === impl Html ===
 
 impl Html {
+    /// Makes space for this many more bytes.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.0.reserve(bytes);
+    }
+
     /// Writes markup, which must be a constant.
     pub fn markup(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);

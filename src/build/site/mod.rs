@@ -56,6 +56,9 @@ const HTML: &str = "text/html; charset=utf-8";
 /// only use space.
 const CODINGS: [Encoding; 2] = [Encoding::Brotli, Encoding::Gzip];
 
+/// How many files a thread makes before it looks whether another one has nothing left to do.
+const FILES_PER_JOB: usize = 8;
+
 /// The inputs of a site beside its documentation, and the articles rendered so far.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -242,10 +245,14 @@ impl<'s> Site<'s> {
         output: &dyn Output,
     ) -> Vec<Diagnostic> {
         self.render_all();
-        let files = self.files();
+        let mut files = self.files();
+        // An image takes as long as hundreds of pages, so a thread that began one last would work
+        // alone at the end.
+        files.sort_by_key(|(_, file)| !matches!(file, File::Form(..) | File::SearchIndex));
         let sidebars = Sidebars::default();
         let files: Vec<_> = files
             .par_iter()
+            .with_max_len(FILES_PER_JOB)
             .flat_map_iter(|(path, file)| match file {
                 File::Html(at) => self.page_encoded(path, *at, &sidebars, previous),
                 _ => self.encoded(path, file, previous),

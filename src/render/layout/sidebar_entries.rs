@@ -25,6 +25,9 @@ pub(super) const CURRENT: &str = " aria-current=page";
 /// Opens a group.
 pub(super) const OPEN: &str = " open";
 
+/// The space that is reserved for what follows the entries of a page.
+const ARTICLE_BYTES: usize = 64 << 10;
+
 /// The entries of sidebars, as far as pages have asked for them.
 #[derive(Debug, Default)]
 pub struct Sidebars {
@@ -197,6 +200,9 @@ impl PageWriter<'_> {
     /// Copies entries, with the insertions for this page.
     fn copy(&mut self, entries: &Entries) {
         let insertions = entries.marks.insertions(self.id);
+        // With space for the article too, or a long page would be copied several times.
+        self.out
+            .reserve(entries.common.text().len() + ARTICLE_BYTES);
         let mut left = &insertions[..];
         let mut follows = false;
         if entries.is_long {
