@@ -1,9 +1,14 @@
-//! `waypost build` makes the same release however many threads it has.
+//! `waypost build` makes the same release on every machine: however many processors it has, and in
+//! whichever time zone it is.
+//!
+//! The building process is isolated and inherits no environment. So the processors are set by
+//! affinity, which every process inherits, and from which the pool of threads gets its size.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tempfile::TempDir;
 
 /// A site of three parts, each with its own search index.
@@ -15,27 +20,56 @@ const CONFIG: &str = r#"{"name": "Acme", "navigation": {"languages": [
         {"version": "1", "pages": ["c", "d"]}]},
     {"language": "fr", "pages": ["e", "f"]}]}}"#;
 
-/// Builds a directory with this many threads in the pool that all parts of a build share.
+/// A page that shows dates.
+const DATES: &str = "export const at = new Date(2026, 10, 22, 23, 30);\n\n\
+    {at.toISOString()} {at.toString()} {at.toLocaleString()} {at.getTimezoneOffset()} \
+    {new Date('2026-07-01T00:30').toJSON()}\n";
+
+/// Calls a function while this thread, and each process that it starts, may use only one
+/// processor.
+fn on_one_processor<T>(call: impl FnOnce() -> T) -> T {
+    let all = sched_getaffinity(None).unwrap();
+    let first = (0..CpuSet::MAX_CPU).find(|at| all.is_set(*at)).unwrap();
+    let mut one = CpuSet::new();
+    one.set(first);
+    sched_setaffinity(None, &one).unwrap();
+    let result = call();
+    sched_setaffinity(None, &all).unwrap();
+    result
+}
+
+/// Builds a directory in a time zone, and returns the inventory of the release: the digest of each
+/// file.
 ///
 /// A build that does not end is killed, and the test fails.
-fn build(docs: &Path, out: &Path, threads: usize) -> Output {
-    Command::new("timeout")
+fn build(docs: &Path, out: &Path, zone: &str) -> String {
+    let output: Output = Command::new("timeout")
         .args(["300", env!("CARGO_BIN_EXE_waypost"), "build", "--out"])
         .arg(out)
         .arg(docs)
-        .env("RAYON_NUM_THREADS", threads.to_string())
+        .env("TZ", zone)
         .output()
-        .unwrap()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    fs::read_to_string(out.join("inventory.json")).unwrap()
+}
+
+/// Asserts that a directory has the same release on one processor and on all, in other time zones.
+fn has_one_release(docs: &Path, directory: &TempDir) {
+    let out = |name: &str| directory.path().join(name);
+    let one = on_one_processor(|| build(docs, &out("one"), "Asia/Kolkata"));
+    let all = build(docs, &out("all"), "America/New_York");
+    assert!(one == all, "{one}\n{all}");
 }
 
 #[test]
-fn a_build_with_one_thread_makes_the_same_release() {
+fn a_build_on_one_processor_in_another_time_zone_makes_the_same_release() {
     let directory = TempDir::new().unwrap();
     let docs = directory.path().join("docs");
     fs::create_dir(&docs).unwrap();
     for (name, text) in [
         ("docs.json", CONFIG),
-        ("a.mdx", "Whales sing."),
+        ("a.mdx", DATES),
         ("b.mdx", "Seals bark."),
         ("c.mdx", "Whales sang."),
         ("d.mdx", "Seals barked."),
@@ -44,11 +78,14 @@ fn a_build_with_one_thread_makes_the_same_release() {
     ] {
         fs::write(docs.join(name), text).unwrap();
     }
-    let inventory = |threads: usize| {
-        let out = directory.path().join(threads.to_string());
-        let output = build(&docs, &out, threads);
-        assert!(output.status.success(), "{threads} threads: {output:?}");
-        fs::read(out.join("inventory.json")).unwrap()
-    };
-    assert_eq!(inventory(1), inventory(4));
+    has_one_release(&docs, &directory);
+    let page = directory.path().join("one/files/pages/a.md");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("2026-11-22T23:30:00.000Z"), "{page}");
+}
+
+#[test]
+fn the_bundled_documentation_has_the_same_release_on_one_processor() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/demo/docs");
+    has_one_release(&docs, &TempDir::new().unwrap());
 }
