@@ -333,6 +333,40 @@ mod tests {
     }
 
     #[test]
+    fn a_heavy_photograph_has_a_form_of_the_same_width_that_is_really_smaller() {
+        let mut state = 7_u32;
+        let pixel = |x: u32, y: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let [.., noise] = (state >> 4).to_be_bytes();
+            let low = |number: u32| number.to_le_bytes()[0] / 4;
+            image::Rgb([
+                low(x) + noise / 2,
+                low(y) + noise / 3,
+                low(x + y) + noise / 2,
+            ])
+        };
+        let image = image::RgbImage::from_fn(1000, 600, pixel);
+        let mut bytes = Vec::new();
+        let encoder = jpeg_encoder::Encoder::new(&mut bytes, 98);
+        encoder
+            .encode(&image, 1000, 600, jpeg_encoder::ColorType::Rgb)
+            .unwrap();
+        assert!(bytes.len() > HEAVY_BYTES, "{}", bytes.len());
+        assert!(Form::is_needed("a.jpeg", &bytes, (1000, 600), Use::Picture));
+        let form = Form::new(&bytes, (1000, 600), Use::Picture);
+        assert_eq!(form.width, 1000);
+        let (made, media_type) = form.make(&bytes);
+        assert_eq!(media_type, "image/jpeg");
+        assert!(
+            made.len() * 3 < bytes.len() * 2,
+            "{} {}",
+            made.len(),
+            bytes.len()
+        );
+        assert!(form.make(&bytes).0 == made);
+    }
+
+    #[test]
     fn a_turned_photograph_has_the_size_in_which_it_is_shown_and_no_form() {
         for (orientation, size) in [(1, (1600, 40)), (3, (1600, 40)), (6, (40, 1600))] {
             let bytes = jpeg(1600, 40, &turned(orientation));
