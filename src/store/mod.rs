@@ -37,11 +37,13 @@
 
 pub mod audit;
 mod content;
+pub mod documents;
 mod durable;
 pub mod local;
 mod pointer;
 mod record;
 pub mod sites;
+pub mod ticket_keys;
 pub mod watch;
 
 use std::path::PathBuf;

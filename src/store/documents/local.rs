@@ -1,0 +1,303 @@
+//! Documents in a directory of this machine.
+//!
+//! ```text
+//! {path}/
+//!   FORMAT                     "waypost certificates 1": the version of this layout
+//!   leader                     locked by the process that leads
+//!   temp/{process}-{count}     files that are being written
+//!   certificates/{ab}/{key}    divided kinds: {ab} begins the digest of the key's name
+//!   accounts/{key}             other kinds
+//! ```
+//!
+//! A file is written through [`durable`](super::super::durable). The directory and its files can
+//! be read by their owner only.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::{Change, Documents, Kind, Lead, Seen, part_of};
+use crate::clock::Clock;
+use crate::store::durable::{self, FileError};
+
+/// The layout that is written, and the highest that is read.
+const FORMAT_VERSION: u64 = 1;
+const FORMAT: &str = "FORMAT";
+const FORMAT_PREFIX: &str = "waypost certificates ";
+const LEADER: &str = "leader";
+const TEMP: &str = "temp";
+/// A directory that has changed less long ago is listed again: its time may not show a second
+/// change.
+const TIME_STEP: Duration = Duration::from_secs(2);
+/// The largest document that is read.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// Documents in a directory.
+#[derive(Debug)]
+pub struct LocalDocuments {
+    root: PathBuf,
+    clock: Clock,
+}
+
+/// A lock on the file `leader`.
+#[derive(Debug)]
+struct Leader {
+    file: File,
+    path: PathBuf,
+}
+
+// === impl LocalDocuments ===
+
+impl LocalDocuments {
+    /// Opens the directory, and makes what is missing.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be written, or a newer program made it.
+    pub fn open(root: &Path, clock: Clock) -> Result<Self, FileError> {
+        let documents = Self {
+            root: root.to_owned(),
+            clock,
+        };
+        let format = root.join(FORMAT);
+        match fs::read_to_string(&format) {
+            Ok(text) => {
+                let version = text.trim_end().strip_prefix(FORMAT_PREFIX);
+                match version.and_then(|version| version.parse::<u64>().ok()) {
+                    Some(1..=FORMAT_VERSION) => {}
+                    Some(newer) => {
+                        let why = format!(
+                            "it has format {newer}; this program reads formats up to {FORMAT_VERSION}"
+                        );
+                        return Err(FileError::on("use", root)(io::Error::other(why)));
+                    }
+                    None => {
+                        let why = format!("its {FORMAT} says {:?}", text.trim_end());
+                        return Err(FileError::on("use", root)(io::Error::other(why)));
+                    }
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(FileError::on("read", &format)(error)),
+        }
+        make_directory(&root.join(TEMP))?;
+        for kind in Kind::ALL {
+            let above = root.join(kind.directory());
+            make_directory(&above)?;
+            if kind.is_divided() {
+                for part in 0..=u8::MAX {
+                    make_directory(&above.join(hex::encode([part])))?;
+                }
+                durable::flush_directory(&above)?;
+            }
+        }
+        durable::flush_directory(root)?;
+        if !format.exists() {
+            let text = format!("{FORMAT_PREFIX}{FORMAT_VERSION}\n");
+            durable::replace(&root.join(TEMP), &format, text.as_bytes())?;
+        }
+        Ok(documents)
+    }
+
+    fn path(&self, kind: Kind, key: &str) -> PathBuf {
+        let mut path = self.directory(kind, part_of(key));
+        path.push(key);
+        path
+    }
+
+    fn directory(&self, kind: Kind, part: u8) -> PathBuf {
+        let mut path = self.root.join(kind.directory());
+        if kind.is_divided() {
+            path.push(hex::encode([part]));
+        }
+        path
+    }
+}
+
+impl Documents for LocalDocuments {
+    fn get(&self, kind: Kind, key: &str) -> Result<Option<Vec<u8>>, FileError> {
+        let path = self.path(kind, key);
+        let read = || {
+            if fs::metadata(&path)?.len() > BYTES_MAX {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            fs::read(&path)
+        };
+        match read() {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(FileError::on("read", &path)(error)),
+        }
+    }
+
+    fn put(&self, kind: Kind, key: &str, bytes: &[u8]) -> Result<(), FileError> {
+        durable::replace(&self.root.join(TEMP), &self.path(kind, key), bytes)
+    }
+
+    fn remove(&self, kind: Kind, key: &str) -> Result<(), FileError> {
+        let path = self.path(kind, key);
+        match fs::remove_file(&path) {
+            Ok(()) => durable::flush_directory(&self.directory(kind, part_of(key))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(FileError::on("remove", &path)(error)),
+        }
+    }
+
+    fn changes(&self, kind: Kind, seen: &mut Seen) -> Result<Vec<Change>, FileError> {
+        let last = if kind.is_divided() { u8::MAX } else { 0 };
+        let now = self.clock.now();
+        let mut changes = Vec::new();
+        for part in 0..=last {
+            let directory = self.directory(kind, part);
+            let metadata = fs::metadata(&directory);
+            let changed_at = metadata.and_then(|metadata| metadata.modified());
+            let changed_at = changed_at.map_err(FileError::on("look at", &directory))?;
+            let (time, keys) = seen.parts.entry(part).or_default();
+            if *time == Some(changed_at) {
+                continue;
+            }
+            let listed = list(&directory)?;
+            let removed = keys.iter().filter(|key| !listed.contains(*key));
+            changes.extend(removed.cloned().map(Change::Removed));
+            let added = listed.iter().filter(|key| !keys.contains(*key));
+            changes.extend(added.cloned().map(Change::Added));
+            *time = is_settled(changed_at, now).then_some(changed_at);
+            *keys = listed;
+        }
+        Ok(changes)
+    }
+
+    fn keys_of(&self, kind: Kind, name: &str) -> Result<Vec<Box<str>>, FileError> {
+        let keys = list(&self.directory(kind, part_of(name)))?.into_iter();
+        let is_of = |key: &Box<str>| key.split_once('~').is_some_and(|(own, _)| own == name);
+        Ok(keys.filter(is_of).collect())
+    }
+
+    fn lead(&self) -> Result<Option<Box<dyn Lead>>, FileError> {
+        let path = self.root.join(LEADER);
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        let file = options.open(&path).map_err(FileError::on("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {
+                let leader = Leader { file, path };
+                // The file may have been replaced between the two calls.
+                Ok(leader.holds().then(|| Box::new(leader) as Box<dyn Lead>))
+            }
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(FileError::on("lock", &path)(error)),
+        }
+    }
+
+    fn has_space(&self, bytes: u64) -> Result<bool, FileError> {
+        let disk = rustix::fs::statvfs(&self.root)
+            .map_err(|error| FileError::on("look at the disk of", &self.root)(error.into()))?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize) >= bytes)
+    }
+}
+
+/// Returns whether the time of a directory would show another change.
+fn is_settled(changed_at: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(changed_at)
+        .is_ok_and(|age| age > TIME_STEP)
+}
+
+fn list(directory: &Path) -> Result<HashSet<Box<str>>, FileError> {
+    let on = || FileError::on("list", directory);
+    let mut keys = HashSet::new();
+    for entry in fs::read_dir(directory).map_err(on())? {
+        let name = entry.map_err(on())?.file_name();
+        keys.extend(name.to_str().map(Box::from));
+    }
+    Ok(keys)
+}
+
+fn make_directory(path: &Path) -> Result<(), FileError> {
+    let mut builder = fs::DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(path);
+    made.map_err(FileError::on("make directory", path))
+}
+
+// === impl Leader ===
+
+impl Lead for Leader {
+    fn holds(&self) -> bool {
+        let same = || {
+            let (ours, theirs) = (self.file.metadata()?, fs::metadata(&self.path)?);
+            Ok::<_, io::Error>((ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()))
+        };
+        same().unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(root: &Path) -> LocalDocuments {
+        LocalDocuments::open(root, Clock::System).unwrap()
+    }
+
+    #[test]
+    fn a_reader_sees_what_was_put_and_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let (writer, reader) = (open(root.path()), open(root.path()));
+        let mut seen = Seen::default();
+        for kind in [Kind::Certificate, Kind::Request] {
+            writer.put(kind, "docs.acme.com~1", b"one").unwrap();
+            assert_eq!(
+                reader.changes(kind, &mut seen).unwrap(),
+                [Change::Added("docs.acme.com~1".into())]
+            );
+            writer.put(kind, "docs.acme.com~2", b"two").unwrap();
+            writer.remove(kind, "docs.acme.com~1").unwrap();
+            writer.remove(kind, "docs.acme.com~1").unwrap();
+            let changes = reader.changes(kind, &mut seen).unwrap();
+            assert_eq!(changes.len(), 2, "{changes:?}");
+            assert_eq!(
+                reader.get(kind, "docs.acme.com~2").unwrap().unwrap(),
+                b"two"
+            );
+            assert_eq!(reader.get(kind, "docs.acme.com~1").unwrap(), None);
+            seen = Seen::default();
+        }
+    }
+
+    #[test]
+    fn one_process_leads_and_notices_that_it_no_longer_does() {
+        let root = tempfile::tempdir().unwrap();
+        let (one, two) = (open(root.path()), open(root.path()));
+        let first = one.lead().unwrap().unwrap();
+        assert!(first.holds() && two.lead().unwrap().is_none());
+        // Somebody removes the lock: both believe that they lead, until the first looks.
+        fs::remove_file(root.path().join(LEADER)).unwrap();
+        let second = two.lead().unwrap().unwrap();
+        assert!(!first.holds() && second.holds());
+        drop(second);
+        assert!(one.lead().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_directory_of_a_newer_program_is_not_used() {
+        let root = tempfile::tempdir().unwrap();
+        drop(open(root.path()));
+        fs::write(root.path().join(FORMAT), "waypost certificates 2\n").unwrap();
+        let error = LocalDocuments::open(root.path(), Clock::System).unwrap_err();
+        let text = crate::error::chain(&error);
+        assert!(
+            text.contains("it has format 2; this program reads"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_key_fits_into_a_file_name_and_a_long_name_has_its_own() {
+        let long = |end: &str| format!("{}{end}", "a23456789.".repeat(25));
+        assert_eq!(super::super::key_of("docs.acme.com"), "docs.acme.com");
+        let keys = [long("x"), long("y")].map(|name| super::super::key_of(&name));
+        assert!(keys[0] != keys[1] && keys[0].len() < 200, "{keys:?}");
+    }
+}

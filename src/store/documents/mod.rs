@@ -1,0 +1,171 @@
+//! Documents: small records that are kept beside the releases, each under a kind and a key.
+//!
+//! Certificates, their orders and the accounts at certificate authorities are kept here. The
+//! interface is small on purpose: a table of a database with the columns kind, key and bytes can
+//! keep the same, for several machines.
+//!
+//! * A put is atomic and durable: a reader gets the bytes before or the bytes after, also after a
+//!   power cut.
+//! * [`Documents::changes`] finds what other processes have put or removed.
+//! * [`Documents::lead`] chooses one process among those that share the documents.
+
+mod local;
+mod seal;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::time::SystemTime;
+
+pub use local::LocalDocuments;
+pub use seal::{KeyFileError, SealKey, Sealed, UnsealError};
+
+use super::FileError;
+use crate::digest::Digest;
+
+/// The longest name that is used as a key as it is.
+const KEY_BYTES_MAX: usize = 180;
+/// How many bytes of a longer name begin its key.
+const KEY_START_BYTES: usize = 140;
+
+/// The kinds of documents. Each has keys of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A certificate with its private key. It never changes.
+    Certificate,
+    /// An account at a certificate authority.
+    Account,
+    /// What is known about the orders of a name: failures, and when it is tried again.
+    Order,
+    /// The answer to a challenge of an authority, as long as the authority may ask for it.
+    Challenge,
+    /// A private key whose certificate has not come yet, and the address of its order.
+    Pending,
+    /// A name whose certificate an operator wants to have replaced.
+    Request,
+    /// When the orders of an authority began that count for its limits.
+    Budget,
+}
+
+/// A change of the documents of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A new key.
+    Added(Box<str>),
+    /// A key that is gone.
+    Removed(Box<str>),
+}
+
+/// What a reader has seen of the documents of a kind.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// For each part of the keys: when it was last changed, and its keys.
+    parts: HashMap<u8, (Option<SystemTime>, HashSet<Box<str>>)>,
+}
+
+/// A place where documents are kept.
+pub trait Documents: fmt::Debug + Send + Sync {
+    /// Returns the bytes under a key.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read.
+    fn get(&self, kind: Kind, key: &str) -> Result<Option<Vec<u8>>, FileError>;
+
+    /// Stores bytes under a key, in place of those that were there.
+    ///
+    /// # Errors
+    ///
+    /// When they could not be made durable; the bytes before stay.
+    fn put(&self, kind: Kind, key: &str, bytes: &[u8]) -> Result<(), FileError>;
+
+    /// Removes a key, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be removed.
+    fn remove(&self, kind: Kind, key: &str) -> Result<(), FileError>;
+
+    /// Returns the keys that were added or removed since the last call with the same `seen`. The
+    /// keys of documents whose bytes were replaced are left out.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be listed; the next call lists them again.
+    fn changes(&self, kind: Kind, seen: &mut Seen) -> Result<Vec<Change>, FileError>;
+
+    /// Returns the keys of a divided kind that begin with `name` and `~`.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be listed.
+    fn keys_of(&self, kind: Kind, name: &str) -> Result<Vec<Box<str>>, FileError>;
+
+    /// Makes this process the leader, if no other process is. It is the leader until the value is
+    /// dropped or the process ends.
+    ///
+    /// # Errors
+    ///
+    /// When the lock cannot be used.
+    fn lead(&self) -> Result<Option<Box<dyn Lead>>, FileError>;
+
+    /// Returns whether this many bytes can be put, as far as that can be known.
+    ///
+    /// # Errors
+    ///
+    /// When the disk cannot be looked at.
+    fn has_space(&self, bytes: u64) -> Result<bool, FileError>;
+}
+
+/// The leadership of a process.
+pub trait Lead: fmt::Debug + Send {
+    /// Returns whether it still holds. It can be lost when somebody removes the lock.
+    fn holds(&self) -> bool;
+}
+
+// === impl Kind ===
+
+impl Kind {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Certificate,
+        Self::Account,
+        Self::Order,
+        Self::Challenge,
+        Self::Pending,
+        Self::Request,
+        Self::Budget,
+    ];
+
+    pub(super) fn directory(self) -> &'static str {
+        match self {
+            Self::Certificate => "certificates",
+            Self::Account => "accounts",
+            Self::Order => "orders",
+            Self::Challenge => "challenges",
+            Self::Pending => "pending",
+            Self::Request => "requests",
+            Self::Budget => "budgets",
+        }
+    }
+
+    /// Returns whether there may be so many that they are divided into parts.
+    pub(super) fn is_divided(self) -> bool {
+        matches!(self, Self::Certificate | Self::Order)
+    }
+}
+
+/// Returns the key for a name of any length. Short names are their own keys.
+#[must_use]
+pub fn key_of(name: &str) -> String {
+    if name.len() <= KEY_BYTES_MAX {
+        return name.to_owned();
+    }
+    let digest = Digest::of(name.as_bytes()).to_string();
+    let start = &name[..name.floor_char_boundary(KEY_START_BYTES)];
+    format!("{start}-{}", &digest[..32])
+}
+
+/// Returns the part that a key belongs to: keys with the same text before `~` are in one part.
+fn part_of(key: &str) -> u8 {
+    let name = key.split_once('~').map_or(key, |(name, _)| name);
+    Digest::of(name.as_bytes()).as_bytes()[0]
+}

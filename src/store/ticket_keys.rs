@@ -1,0 +1,259 @@
+//! The keys of TLS session tickets, in a file of the store that several processes share.
+//!
+//! A ticket that one process has made can be used with another one, and after a restart. The file
+//! can be read by its owner only. A key encrypts for six hours and decrypts for twelve hours more.
+//! The next key is written ten minutes before it is used, so that every process has it by then.
+//!
+//! Source: RFC 8446 §4.6.1 (a ticket lives at most seven days), §C.4 and RFC 5077 §5.5 (rotation).
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::durable::{self, FileError};
+
+/// The length of a key, in bytes.
+pub const KEY_BYTES: usize = 32;
+/// The length of the name of a key, in bytes.
+pub const ID_BYTES: usize = 16;
+/// How long a key encrypts.
+const ENCRYPTS_SECONDS: u64 = 6 * 3600;
+/// How long a ticket lives.
+pub const TICKET_TIME: Duration = Duration::from_secs(12 * 3600);
+/// How long before it is used a key is written.
+const AHEAD_SECONDS: u64 = 600;
+/// The version of the file.
+const VERSION: u64 = 1;
+/// The largest file that is read.
+const BYTES_MAX: u64 = 64 << 10;
+
+/// A key of session tickets.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TicketKey {
+    /// Its name, which a ticket begins with.
+    pub id: [u8; ID_BYTES],
+    /// The key.
+    pub key: [u8; KEY_BYTES],
+    /// From when it encrypts, in seconds after the Unix epoch.
+    pub from: u64,
+}
+
+/// The content of the file.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u64,
+    keys: Vec<WrittenKey>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenKey {
+    id: String,
+    key: String,
+    from: u64,
+}
+
+/// The file of the keys of session tickets.
+#[derive(Clone, Debug)]
+pub struct TicketKeys {
+    file: PathBuf,
+}
+
+// === impl TicketKey ===
+
+impl std::fmt::Debug for TicketKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TicketKey")
+            .field("id", &hex::encode(self.id))
+            .field("from", &self.from)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TicketKey {
+    /// Makes a key.
+    ///
+    /// # Errors
+    ///
+    /// When the system gives no random bytes.
+    pub fn random(from: u64) -> io::Result<Self> {
+        let mut made = Self {
+            id: [0; ID_BYTES],
+            key: [0; KEY_BYTES],
+            from,
+        };
+        let filled = getrandom::fill(&mut made.id).and_then(|()| getrandom::fill(&mut made.key));
+        filled.map_err(io::Error::other)?;
+        Ok(made)
+    }
+}
+
+// === impl TicketKeys ===
+
+impl TicketKeys {
+    /// Names the file; it is made when it is needed.
+    #[must_use]
+    pub fn new(file: PathBuf) -> Self {
+        Self { file }
+    }
+
+    /// Returns the keys, the newest first, after making those that are missing and removing those
+    /// that are over. There is always one that encrypts now.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or written. A file that is damaged is replaced.
+    pub fn current(&self, now: u64) -> Result<Vec<TicketKey>, FileError> {
+        let keys = self.read()?;
+        if !is_due(&keys, now) {
+            return Ok(keys);
+        }
+        // Only one process makes the next key.
+        let lock = self.file.with_extension("lock");
+        let mut options = OpenOptions::new();
+        let opened = options.create(true).truncate(false).write(true).open(&lock);
+        let locked = opened.map_err(FileError::on("open", &lock))?;
+        locked.lock().map_err(FileError::on("lock", &lock))?;
+        let mut keys = self.read()?;
+        if !is_due(&keys, now) {
+            return Ok(keys);
+        }
+        let next = match keys.first() {
+            Some(newest) => (newest.from + ENCRYPTS_SECONDS).max(now),
+            None => now,
+        };
+        let has_current = keys.iter().any(|key| encrypts(key, now));
+        let from = if has_current { next } else { now };
+        let made = TicketKey::random(from).map_err(FileError::on("make a key for", &self.file))?;
+        keys.insert(0, made);
+        keys.retain(|key| now < key.from + ENCRYPTS_SECONDS + TICKET_TIME.as_secs());
+        self.write(&keys)?;
+        Ok(keys)
+    }
+
+    fn read(&self) -> Result<Vec<TicketKey>, FileError> {
+        let read = || {
+            if fs::metadata(&self.file)?.len() > BYTES_MAX {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            fs::read(&self.file)
+        };
+        let bytes = match read() {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(FileError::on("read", &self.file)(error)),
+        };
+        let written: Written = serde_json::from_slice(&bytes).unwrap_or_default();
+        if written.version > VERSION {
+            let newer = written.version;
+            let why =
+                format!("it has version {newer}; this program reads versions up to {VERSION}");
+            return Err(FileError::on("use", &self.file)(io::Error::other(why)));
+        }
+        let keys = written.keys.into_iter().filter_map(|written| {
+            let mut key = TicketKey {
+                id: [0; ID_BYTES],
+                key: [0; KEY_BYTES],
+                from: written.from,
+            };
+            hex::decode_to_slice(&written.id, &mut key.id).ok()?;
+            hex::decode_to_slice(&written.key, &mut key.key).ok()?;
+            Some(key)
+        });
+        Ok(keys.collect())
+    }
+
+    fn write(&self, keys: &[TicketKey]) -> Result<(), FileError> {
+        let keys = keys.iter().map(|key| WrittenKey {
+            id: hex::encode(key.id),
+            key: hex::encode(key.key),
+            from: key.from,
+        });
+        let written = Written {
+            version: VERSION,
+            keys: keys.collect(),
+        };
+        let bytes = serde_json::to_vec(&written).expect("numbers and texts are JSON");
+        let directory = self.file.parent().unwrap_or(Path::new("."));
+        durable::replace(directory, &self.file, &bytes)
+    }
+}
+
+/// Returns whether a key encrypts at a time.
+fn encrypts(key: &TicketKey, now: u64) -> bool {
+    (key.from..key.from + ENCRYPTS_SECONDS).contains(&now)
+}
+
+/// Returns the key that encrypts at a time: the newest that has begun.
+#[must_use]
+pub fn encrypting(keys: &[TicketKey], now: u64) -> Option<&TicketKey> {
+    keys.iter().find(|key| key.from <= now)
+}
+
+/// Returns whether the next key has to be made.
+fn is_due(keys: &[TicketKey], now: u64) -> bool {
+    let newest = keys.first();
+    newest.is_none_or(|newest| now + AHEAD_SECONDS >= newest.from + ENCRYPTS_SECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    const BEGIN: u64 = 1_700_000_000;
+    const HOUR: u64 = 3600;
+
+    #[test]
+    fn keys_are_shared_and_replaced_before_they_are_over() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("ticket-keys");
+        let (one, two) = (TicketKeys::new(file.clone()), TicketKeys::new(file));
+        let first = one.current(BEGIN).unwrap();
+        assert_eq!((first.len(), &first), (1, &two.current(BEGIN).unwrap()));
+        // The next key is there before it encrypts.
+        let both = two.current(BEGIN + 6 * HOUR - 600).unwrap();
+        assert_eq!(both.len(), 2);
+        assert_eq!(both, one.current(BEGIN + 6 * HOUR - 599).unwrap());
+        let at = |now| encrypting(&both, now).unwrap().id;
+        assert_eq!(at(BEGIN + 6 * HOUR - 1), first[0].id);
+        assert_eq!(at(BEGIN + 6 * HOUR), both[0].id);
+        // A ticket of the first key lives twelve hours, and no longer.
+        let keys = |now| {
+            let keys = one.current(now).unwrap();
+            assert!(encrypting(&keys, now).is_some_and(|key| encrypts(key, now)));
+            keys
+        };
+        assert!(keys(BEGIN + 17 * HOUR).contains(&first[0]));
+        assert!(!keys(BEGIN + 18 * HOUR).contains(&first[0]));
+        // After a long stop a new key encrypts at once.
+        assert_eq!(keys(BEGIN + 1000 * HOUR).len(), 1);
+    }
+
+    #[test]
+    fn a_damaged_file_is_replaced_and_a_newer_one_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("ticket-keys");
+        let keys = TicketKeys::new(file.clone());
+        fs::write(&file, "{").unwrap();
+        assert_eq!(keys.current(BEGIN).unwrap().len(), 1);
+        let newer = "{\"version\":2,\"keys\":[]}";
+        fs::write(&file, newer).unwrap();
+        assert!(keys.current(BEGIN).is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), newer);
+    }
+
+    #[test]
+    fn the_file_can_be_read_by_its_owner_only() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("ticket-keys");
+        TicketKeys::new(file.clone()).current(BEGIN).unwrap();
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{mode:o}");
+    }
+}
