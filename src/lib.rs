@@ -112,6 +112,9 @@ pub mod origin;
 // Deploying: keys, queue, worker.
 pub mod deploy;
 
+// Certificates: orders, renewals, challenges.
+pub mod acme;
+
 // Edge: the process.
 pub mod gateway;
 pub mod config;

@@ -4,6 +4,7 @@
 //! code. The modules below take and return values.
 
 pub mod build;
+pub mod cert;
 pub mod check;
 pub mod completions;
 mod deploying;
@@ -58,6 +59,7 @@ enum Command {
     Serve(serve::Args),
     Worker(worker::Args),
     Key(key::Args),
+    Cert(cert::Args),
     Update(update::Args),
     Skill(skill::Args),
     /// Run one build for a worker, which starts this process
@@ -102,6 +104,7 @@ impl Cli {
             Command::Serve(args) => serve::run(args),
             Command::Worker(args) => worker::run(args),
             Command::Key(args) => key::run(args),
+            Command::Cert(args) => cert::run(args),
             Command::Update(args) => update::run(args),
             Command::Skill(args) => skill::run(args),
             Command::BuildChild => in_a_sandbox(child::serve()),
@@ -135,6 +138,7 @@ impl Command {
             Self::Serve(_)
             | Self::Worker(_)
             | Self::Key(_)
+            | Self::Cert(_)
             | Self::Update(_)
             | Self::Skill(_)
             | Self::BuildChild

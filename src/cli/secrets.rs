@@ -56,9 +56,13 @@ pub(super) fn exposed(config: &Config) -> Vec<Exposed> {
         let pairs = entries(directory);
         secrets.extend(pairs.into_iter().map(|pair| pair.join("privkey.pem")));
     }
+    secrets.extend(config.acme.key_file.clone());
+    let eab_keys = config.acme.authorities.iter();
+    secrets.extend(eab_keys.filter_map(|authority| authority.eab_key_file.clone()));
     let store = settings::store_path(config);
     secrets.extend(entries(&store.join(KEYS)));
     secrets.push(settings::operator_token(config));
+    secrets.push(store.join(settings::TICKET_KEYS));
     secrets
         .iter()
         .filter_map(|path| Exposed::of(path))

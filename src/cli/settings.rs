@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
+use crate::acme::Vault;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::store::sites::{Changes, Removals, Sites};
+use crate::store::ticket_keys::TicketKeys;
 use crate::store::{Local, Store};
 
 /// The file that is read if none is named. It need not exist.
@@ -76,6 +78,40 @@ pub(super) fn upgrade_socket(config: &Config) -> Option<PathBuf> {
         config::UpgradeSocket::At(path) => Some(path.clone()),
         config::UpgradeSocket::Off => None,
     }
+}
+
+/// The directory of certificates by ACME, below the directory of the store.
+const CERTIFICATES: &str = "certificates";
+
+/// The keys of TLS session tickets, below the directory of the store.
+pub(super) const TICKET_KEYS: &str = "ticket-keys";
+
+/// Returns the keys of TLS session tickets.
+pub(super) fn ticket_keys(config: &Config) -> TicketKeys {
+    TicketKeys::new(store_path(config).join(TICKET_KEYS))
+}
+
+/// Returns the directory of certificates by ACME.
+pub(super) fn certificates_path(config: &Config) -> PathBuf {
+    let configured = config.acme.directory.clone();
+    configured.unwrap_or_else(|| store_path(config).join(CERTIFICATES))
+}
+
+/// Opens the certificates by ACME.
+///
+/// # Errors
+///
+/// When they are not configured, or the directory or the key file cannot be used.
+pub(super) fn open_vault(config: &Config) -> anyhow::Result<Vault> {
+    let key_file = config.acme.key_file.as_deref();
+    let key_file = key_file.context("`acme.key_file` is not configured")?;
+    // A store that does not exist is not made around them.
+    open_store(config)?;
+    Ok(Vault::open(
+        &certificates_path(config),
+        key_file,
+        Clock::System,
+    )?)
 }
 
 /// Opens the store of a configuration.

@@ -9,6 +9,7 @@
 //!
 //! Paths are relative to the directory the process is started in.
 
+mod acme;
 mod deploying;
 mod read;
 
@@ -57,6 +58,8 @@ pub struct Config {
     pub sites: Sites,
     /// Where certificates are.
     pub tls: tls::Config,
+    /// How certificates are ordered.
+    pub acme: crate::acme::Config,
     /// The limits of clients' connections.
     pub connections: Connections,
     /// The limits on each client address.

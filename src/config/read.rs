@@ -62,6 +62,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         generate,
         sites,
         tls,
+        acme,
         connections,
         clients,
         memory,
@@ -91,6 +92,9 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     read_sites(top, sites);
     within(top, "tls", |section| {
         read_tls(section, tls, listen, service, report);
+    });
+    within(top, "acme", |section| {
+        super::acme::read(section, acme, listen, report);
     });
     within(top, "connections", |section| {
         read_connections(section, connections)

@@ -33,7 +33,7 @@ fn known_keys(section: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_shipped_file_lists_every_key() {
-    let sections: [&[&str]; 19] = [
+    let sections: [&[&str]; 20] = [
         &[],
         &["service"],
         &["listen"],
@@ -47,6 +47,7 @@ fn the_shipped_file_lists_every_key() {
         &["generate"],
         &["generate", "model"],
         &["tls"],
+        &["acme"],
         &["connections"],
         &["clients"],
         &["memory"],

@@ -27,6 +27,7 @@ use super::pace::Pace;
 use super::proxy::Proxy;
 use super::proxy_protocol;
 use super::reads::Reads;
+use crate::acme::TLS_PROTOCOL;
 use crate::telemetry::panics;
 
 /// How many connections may wait in the kernel to be accepted; it has a limit of its own too.
@@ -324,6 +325,15 @@ impl ConnectionHandler {
                     () = closing.cancelled(), if !self.gateway.drain.is_draining() => None,
                 };
                 match accepted {
+                    Some(Ok(Ok(stream)))
+                        if stream.get_ref().1.alpn_protocol() == Some(TLS_PROTOCOL) =>
+                    {
+                        // RFC 8737 §3: the handshake was the answer, no data follows.
+                        ClientConnection::tls(stream, peer, guards, pace)
+                            .close()
+                            .await;
+                        None
+                    }
                     Some(Ok(Ok(stream))) => Some(ClientConnection::tls(stream, peer, guards, pace)),
                     Some(Ok(Err(_)) | Err(_)) => {
                         metrics.tls_failures.inc();

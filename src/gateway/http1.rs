@@ -354,8 +354,9 @@ impl Http1 {
         } = self;
         let gateway = &handler.gateway;
         let now = gateway.clock.now();
-        let is_redirected =
-            |host: &str| !connection.info().is_tls() && gateway.tls.may_redirect(host);
+        let is_redirected = |host: &str, path: &str| {
+            !connection.info().is_tls() && gateway.may_redirect(host, path)
+        };
         let mut at = 0;
         let next = loop {
             let head = match Head::parse(&inbox[at..at + length], &gateway.limits) {
@@ -386,7 +387,7 @@ impl Http1 {
             }
             let mut end = at + length;
             let response = match head.host_name {
-                Some(host) if is_last || is_redirected(host) => None,
+                Some(host) if is_last || is_redirected(host, head.headers.path) => None,
                 Some(host) if head.is_fast_path_form() => {
                     fast_path::find(gateway, &head.headers, host)
                 }
@@ -412,7 +413,9 @@ impl Http1 {
                     true => Connection::Close,
                     false => Connection::Keep,
                 };
-                let host = head.host_name.filter(|host| !is_redirected(host));
+                let host = head
+                    .host_name
+                    .filter(|host| !is_redirected(host, head.headers.path));
                 let bytes = (&inbox[at..], length);
                 let direct = &handler.direct;
                 let plan = host.and_then(|host| {

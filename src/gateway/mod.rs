@@ -100,10 +100,12 @@ pub use limits::{Limits, UpstreamLimits};
 
 use std::sync::Arc;
 
+use crate::acme::Challenges;
 use crate::clock::Clock;
 use crate::deploy::api::Api;
-use crate::index::Index;
-use crate::origin::Resolver;
+use crate::discovery::paths::{self, McpPath};
+use crate::index::{Index, Served};
+use crate::origin::{self, Resolver};
 use crate::response::{Problem, RequestHeaders, Response};
 use crate::site::Network;
 use crate::telemetry::Metrics;
@@ -145,6 +147,8 @@ pub struct Gateway {
     pub fast_path: bool,
     /// The rules for requests without TLS.
     pub tls: tls::Policy,
+    /// The answers to certificate authorities, if certificates are ordered.
+    pub challenges: Option<Arc<Challenges>>,
     /// The phase of stopping the process.
     pub drain: Drain,
     /// The addresses of upstreams.
@@ -179,6 +183,18 @@ impl Gateway {
                 outcome,
             });
         }
+    }
+
+    /// Returns whether a request without TLS for a path of a host, in normal form, may be redirected.
+    /// Discovery documents are not: agents read them as they ask.
+    fn may_redirect(&self, host: &str, path: &str) -> bool {
+        let is_discovery = |served: &Arc<Served>| {
+            let path = paths::normalise(path);
+            let site = &served.site;
+            paths::find(&path, &site.base_path).is_some()
+                || origin::find_mcp(site, &path).is_some_and(|found| found != McpPath::Server)
+        };
+        self.tls.may_redirect(host) && self.index.with(host, is_discovery) != Some(true)
     }
 
     /// Returns whether each response must be the last of its connection.

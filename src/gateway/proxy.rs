@@ -28,7 +28,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use http::{Version, header};
+use bytes::Bytes;
+use http::{Method, Version, header};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::prelude::{Error, HttpPeer, Result};
 use pingora::protocols::Digest;
@@ -49,9 +50,10 @@ use super::silence::SILENT;
 use super::single_request::SingleRequestStream;
 use super::upstream::{BUSY, PRIVATE_UPSTREAM, QUEUE_FULL, QUEUE_TIMEOUT};
 use super::{Gateway, admin, mcp, upstream};
+use crate::acme::HTTP_PATH;
 use crate::index::Served;
 use crate::origin::{self, UnresolvedUpstream};
-use crate::response::{Problem, Response};
+use crate::response::{Body, Problem, Response};
 use crate::site::{self, HostHeader};
 use crate::telemetry::{Route, panics};
 
@@ -158,9 +160,12 @@ impl Proxy {
             session.req_header_mut().remove_header(&header::EXPECT);
             session.set_ignore_info_resp(true);
         }
-        let target = match self.redirect(session) {
-            Some(redirect) => Target::Response(Route::Rejected, Box::new(redirect)),
-            None => self.route(session),
+        let target = match self.challenge(session).await {
+            Some(answer) => Target::Response(Route::Challenge, Box::new(answer)),
+            None => match self.redirect(session) {
+                Some(redirect) => Target::Response(Route::Rejected, Box::new(redirect)),
+                None => self.route(session),
+            },
         };
         let response = match target {
             Target::Response(route, response) => {
@@ -234,6 +239,26 @@ impl Proxy {
         }
     }
 
+    /// Returns the answer to a certificate authority that asks for a proof (RFC 8555 §8.3). If this
+    /// service has not asked it to, the request goes on: a site's own server may have.
+    async fn challenge(&self, session: &Session) -> Option<Response> {
+        let challenges = self.gateway.challenges.as_ref()?;
+        let request = session.req_header();
+        let path = request.uri.path();
+        if !path.starts_with(HTTP_PATH) || !matches!(request.method, Method::GET | Method::HEAD) {
+            return None;
+        }
+        let host = site::normalise(host_of(request)?).ok()?.into_owned();
+        let (challenges, path) = (Arc::clone(challenges), path.to_owned());
+        let found = self.reads.run(move || challenges.http(&host, &path));
+        let answer = found.await.flatten()?;
+        Some(Response {
+            media_type: Some("application/octet-stream"),
+            body: Body::from(Bytes::from(String::from(answer))),
+            ..Response::empty(200)
+        })
+    }
+
     /// Returns the redirect of a request that came without TLS, if it has to come with TLS.
     fn redirect(&self, session: &Session) -> Option<Response> {
         let Gateway {
@@ -246,6 +271,9 @@ impl Proxy {
         let host = site::normalise(host_of(request)?).ok()?;
         // A key that was sent without TLS is refused, so that its owner learns of it.
         if is_tls(session) || *host == *index.service().api_host.as_str() {
+            return None;
+        }
+        if !self.gateway.may_redirect(&host, request.uri.path()) {
             return None;
         }
         tls.redirect(&host, request, client_of(session).peer, trusted)

@@ -33,6 +33,7 @@ fn gateway() -> Arc<Gateway> {
         trusted: TrustedPeers::default(),
         fast_path: true,
         tls: tls::Policy::default(),
+        challenges: None,
         drain: Drain::new(),
         resolver: Resolver::new(PrivateHosts::default()),
         balancer: Arc::new(Balancer::new(UpstreamLimits::default(), Arc::default())),

@@ -31,6 +31,7 @@ pub use files::{
 };
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use arc_swap::ArcSwap;
@@ -51,6 +52,8 @@ pub struct Index {
     service: Service,
     hosts: Hosts,
     sites: Mutex<HashMap<ProjectId, Arc<Slot>>>,
+    /// How often hosts were added or removed.
+    generation: AtomicU64,
     errors: ErrorResponses,
 }
 
@@ -105,6 +108,7 @@ impl Index {
             service,
             hosts: Hosts::new(),
             sites: Mutex::default(),
+            generation: AtomicU64::new(0),
             errors: ErrorResponses::new(),
         }
     }
@@ -207,6 +211,7 @@ impl Index {
             );
         }
         self.hosts.apply(changes);
+        self.generation.fetch_add(1, Ordering::Release);
         lost
     }
 
@@ -244,6 +249,26 @@ impl Index {
             })
             .collect();
         self.hosts.apply(changes);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns a number that changes when sites are added, replaced or removed.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Returns the domains of all sites: the hosts that customers own. It looks at every site.
+    #[must_use]
+    pub fn domains(&self) -> Vec<Host> {
+        let all: Vec<_> = {
+            let slots = self.lock();
+            slots.values().map(|slot| slot.served.load_full()).collect()
+        };
+        let visible = all.iter().filter(|served| !served.is_hidden());
+        visible
+            .flat_map(|served| served.site.domains.iter().cloned())
+            .collect()
     }
 
     /// Returns the site of a project with the release that it serves; `None` if there is no site.

@@ -43,6 +43,8 @@ pub enum Route {
     Mcp,
     /// The origin of a site, embedded or the customer's.
     Origin,
+    /// The answer to a certificate authority.
+    Challenge,
     /// No route: the request was malformed, or for a host that no site has.
     Rejected,
 }
@@ -134,12 +136,13 @@ pub struct Metrics {
 // === impl Route ===
 
 impl Route {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::FastPath,
         Self::Discovery,
         Self::Admin,
         Self::Mcp,
         Self::Origin,
+        Self::Challenge,
         Self::Rejected,
     ];
 
@@ -152,6 +155,7 @@ impl Route {
             Self::Admin => "admin",
             Self::Mcp => "mcp",
             Self::Origin => "origin",
+            Self::Challenge => "challenge",
             Self::Rejected => "rejected",
         }
     }

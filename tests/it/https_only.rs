@@ -34,9 +34,21 @@ fn a_request_without_tls_is_redirected_if_its_host_has_a_certificate() {
     let gateway = start("redirect: true", "", "");
     let edge = &gateway.edge;
     for (method, host, path, status, location) in [
-        // Paths of the fast path are redirected too.
-        ("GET", DOMAIN, "/skill.md", 308, "/skill.md"),
-        ("HEAD", DOMAIN, "/skill.md?a=b&c", 308, "/skill.md?a=b&c"),
+        ("GET", DOMAIN, "/guide", 308, "/guide"),
+        ("HEAD", DOMAIN, "/guide?a=b&c", 308, "/guide?a=b&c"),
+        // The MCP server is no document.
+        ("POST", DOMAIN, "/mcp", 308, "/mcp"),
+        // Agents read discovery documents as they ask, on both paths.
+        ("GET", DOMAIN, "/skill.md", 200, ""),
+        ("HEAD", DOMAIN, "/skill.md?a=b&c", 200, ""),
+        (
+            "GET",
+            DOMAIN,
+            "/.well-known/skills/../agent-card.json",
+            200,
+            "",
+        ),
+        ("GET", DOMAIN, "/.well-known/agent-card.json", 200, ""),
         ("POST", "DOCS.acme.test:80", "//x/%2e", 308, "//x/%2e"),
         // A certificate authority asks before there is a certificate.
         ("GET", DOMAIN, "/.well-known/acme-challenge/x", 404, ""),
@@ -60,13 +72,13 @@ fn a_request_without_tls_is_redirected_if_its_host_has_a_certificate() {
 #[test]
 fn a_trusted_peer_that_has_received_a_request_over_tls_gets_no_redirect() {
     let gateway = start("redirect: true", "127.0.0.0/8", "");
-    for (proto, status) in [("https", 200), ("http", 308), ("https, http", 308)] {
+    for (proto, status) in [("https", 404), ("http", 308), ("https, http", 308)] {
         let fields = [("X-Forwarded-Proto", proto)];
-        let response = gateway.edge.request("GET", DOMAIN, "/skill.md", &fields);
+        let response = gateway.edge.request("GET", DOMAIN, "/guide", &fields);
         assert_eq!(response.status, status, "{proto}");
     }
     // Without the field, a redirect could lead to the same peer for ever.
-    assert_eq!(gateway.edge.get(DOMAIN, "/skill.md").status, 200);
+    assert_eq!(gateway.edge.get(DOMAIN, "/guide").status, 404);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! | module | promise |
 //! |---|---|
 //! | `balance` | several servers of one site share its requests, and one that fails harms nobody |
+//! | `acme` | certificates are ordered, renewed and replaced, whatever authorities and disks do |
 //! | `browser` | the bundled example, in a browser |
 //! | `building` | a release is the same with one thread and with many |
 //! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
@@ -62,6 +63,7 @@
 mod certificates;
 mod edge;
 mod faults;
+mod pebble;
 mod http;
 mod http2;
 mod origin;
@@ -70,6 +72,7 @@ mod repository;
 
 // The promises.
 mod balance;
+mod acme;
 mod browser;
 mod building;
 mod clients;

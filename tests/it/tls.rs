@@ -91,7 +91,11 @@ pub fn encrypted(authority: &Authority, setup: Setup) -> Setup {
 }
 
 /// Makes a TLS connection and completes the handshake.
-fn connect(address: SocketAddr, name: &str, config: &Arc<ClientConfig>) -> std::io::Result<Tls> {
+pub fn connect(
+    address: SocketAddr,
+    name: &str,
+    config: &Arc<ClientConfig>,
+) -> std::io::Result<Tls> {
     let mut socket = TcpStream::connect(address)?;
     socket.set_read_timeout(Some(TIMEOUT))?;
     let name = ServerName::try_from(name.to_owned()).unwrap();
@@ -274,6 +278,40 @@ fn tls_1_2_and_1_3_are_spoken_and_sessions_resume() {
             assert_eq!(seen, Some(kind), "{version:?}");
         }
     }
+}
+
+#[test]
+fn a_session_is_resumed_after_a_restart_of_the_program() {
+    let gateway = Encrypted::start("{}");
+    let Encrypted {
+        authority,
+        mut edge,
+    } = gateway;
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let config = authority.client_of(&["http/1.1"], &[version]);
+        for kind in [HandshakeKind::Full, HandshakeKind::Resumed] {
+            let stream = connect(edge.https.unwrap(), DOMAIN, &config).unwrap();
+            let seen = stream.conn.handshake_kind();
+            // Tickets come with the first response.
+            let mut connection = Connection::over(stream);
+            connection.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
+            assert_eq!(connection.receive("GET").unwrap().status, 200);
+            assert_eq!(seen, Some(kind), "{version:?}");
+            if kind == HandshakeKind::Full {
+                edge.signal("TERM");
+                edge = edge.ended().start();
+            }
+        }
+    }
+    // Without the keys, nobody resumes it.
+    let config = authority.client_of(&["http/1.1"], &[&rustls::version::TLS12]);
+    connect(edge.https.unwrap(), DOMAIN, &config).unwrap();
+    edge.signal("TERM");
+    let setup = edge.ended();
+    std::fs::remove_file(setup.path("store/ticket-keys")).unwrap();
+    let edge = setup.start();
+    let stream = connect(edge.https.unwrap(), DOMAIN, &config).unwrap();
+    assert_eq!(stream.conn.handshake_kind(), Some(HandshakeKind::Full));
 }
 
 #[tokio::test(flavor = "multi_thread")]

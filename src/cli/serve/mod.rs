@@ -14,6 +14,8 @@
 //! | `queue-writer` | triggers → disk |
 //! | `key-watch` | admin keys → memory |
 //! | `certificates` | certificate files → TLS |
+//! | `acme` | orders of certificates → TLS |
+//! | `session-tickets` | keys of session tickets → TLS |
 //! | `sweep` | removes what the store no longer needs |
 //! | `memory` | reads how much memory is used, if it is bounded |
 //! | `freed-memory` | gives freed memory back to the system |
@@ -31,6 +33,7 @@
 //! [`reload`] the index, [`updates`] queue and worker, [`runtimes`] the listeners. [`stop`]
 //! handles signals, [`upgrade`] and [`successor`] the change to another program.
 
+mod certificates;
 mod descriptors;
 mod freed;
 mod handover;
@@ -67,12 +70,13 @@ use crate::gateway::clients::Clients;
 use crate::gateway::drain::Drain;
 use crate::gateway::forward::TrustedPeers;
 use crate::gateway::operator::{Changes, Operator};
-use crate::gateway::tls::{self, Certificates};
+use crate::gateway::tls;
 use crate::gateway::token::Token;
 use crate::gateway::{ConnectionHandler, Gateway, Listeners, memory, server};
 use crate::index::Index;
 use crate::origin::Resolver;
 use crate::telemetry::{Health, Metrics, Part, logging, panics};
+use certificates::Acme;
 use handover::Passed;
 use inherited::Inherited;
 use reload::Reload;
@@ -134,14 +138,22 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let health = Health::new(Clock::System);
     let part = health.part("upgrade");
     let drain = Drain::new();
-    let certificates = certificates(&config, &metrics)?;
-    let tls_config = certificates
-        .as_ref()
-        .map(tls::server_config)
-        .transpose()
-        .context("set up TLS")?;
+    let directory = certificates::of_directory(&config, &metrics)?;
     let index = Arc::new(Index::new(config.service.clone()));
     let reload = Reload::load(&config, &index, &metrics, &health)?;
+    // They are kept in the store, which exists now.
+    let acme = Acme::open(&config)?;
+    let resolver = Arc::new(tls::Resolver {
+        directory: directory.clone(),
+        ordered: acme.as_ref().map(|acme| Arc::clone(&acme.ordered)),
+        challenges: acme.as_ref().map(|acme| Arc::clone(&acme.challenges)),
+        default: config.tls.default.clone(),
+    });
+    let has_tls = directory.is_some() || acme.is_some();
+    let tls_config = has_tls
+        .then(|| certificates::tls(&config, &resolver, &health))
+        .transpose()?;
+    let served = Arc::clone(&index);
     let updates = Updates::open(&config, &index, &reload, &metrics, &health)?;
 
     let access = Access::start(&config.access_log, metrics.access_lines_dropped.clone())
@@ -165,7 +177,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         trusted,
         proxy_protocol: config.connections.proxy_protocol.clone(),
         fast_path: config.connections.fast_path,
-        tls: tls::Policy::new(&config.tls, &config.service, certificates.as_ref()),
+        tls: tls::Policy::new(&config.tls, &config.service, &resolver),
+        challenges: resolver.challenges.clone(),
         drain: drain.clone(),
         resolver: Resolver::new(config.private_hosts.clone()),
         balancer: Arc::clone(&balancer),
@@ -183,7 +196,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let pseudonym = config.service.domain.as_str();
     let operator = Operator::new(
         Arc::clone(&metrics),
-        health,
+        health.clone(),
         drain.clone(),
         pseudonym,
         Some(changes),
@@ -223,12 +236,18 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         sockets,
         handed_over,
     };
-    let threads = reload.start(certificates, metrics, updates.served_log())?;
+    let ordering =
+        acme.map(|acme| acme.start(&config, served, directory.clone(), &metrics, &health));
+    let ordering = ordering.transpose()?;
+    let threads = reload.start(directory, metrics, updates.served_log())?;
     let working = updates.start(stopped, predecessor, worker_thread)?;
     server.run(RunArgs {
         shutdown_signal: Box::new(stop),
     });
     working.end();
+    if let Some(ordering) = ordering {
+        ordering.end();
+    }
     threads.end();
     gateway.access.close();
     log::info!(target: "serve", "stopped");
@@ -251,8 +270,10 @@ fn bind(
     if config.listen.http.is_empty() && config.listen.https.is_empty() {
         anyhow::bail!("`listen` names no address for http or https");
     }
-    if !config.listen.https.is_empty() && config.tls.directory.is_none() {
-        anyhow::bail!("`listen.https` needs `tls.directory`, where the certificates are");
+    if !config.listen.https.is_empty() && config.tls.directory.is_none() && !config.acme.is_on() {
+        anyhow::bail!(
+            "`listen.https` needs `tls.directory`, where the certificates are, or `acme.authorities`"
+        );
     }
     let mut all = |addresses: &[SocketAddr]| {
         addresses
@@ -356,21 +377,4 @@ fn operator_token(config: &Config, health: &Health) -> Option<Token> {
             None
         }
     }
-}
-
-fn certificates(config: &Config, metrics: &Metrics) -> anyhow::Result<Option<Arc<Certificates>>> {
-    let Some(directory) = &config.tls.directory else {
-        return Ok(None);
-    };
-    let certificates = Arc::new(Certificates::new(
-        directory.clone(),
-        config.tls.default.clone(),
-        Clock::System,
-    ));
-    let report = certificates
-        .read()
-        .with_context(|| format!("read certificates in {}", directory.display()))?;
-    report.record(metrics);
-    log::info!(target: "tls", names = report.names; "certificates for {} names", report.names);
-    Ok(Some(certificates))
 }

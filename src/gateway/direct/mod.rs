@@ -47,6 +47,7 @@ use super::access::{Client, Outcome};
 use super::balance::Group;
 use super::head::{Framing, Head};
 use super::route::{self, Target};
+use crate::acme::HTTP_PATH;
 use crate::index::Served;
 use crate::response::{Connection, Content, RequestHeaders};
 use crate::site::{HostHeader, Scheme, Upstream, UpstreamHttp};
@@ -182,6 +183,9 @@ impl Plan {
         out: &mut Vec<u8>,
     ) -> Option<Self> {
         if !gateway.fast_path || !head.is_fast_message_form() {
+            return None;
+        }
+        if gateway.challenges.is_some() && head.headers.path.starts_with(HTTP_PATH) {
             return None;
         }
         let has_upstream = |served: &Arc<Served>| {

@@ -1,4 +1,4 @@
-//! Certificates by server name, from a directory.
+//! Certificates by server name, from a directory of the operator.
 //!
 //! Each sub-directory has the name of a server and holds two files, as ACME clients write them:
 //! `docs.acme.com/fullchain.pem` and `docs.acme.com/privkey.pem`. A pair is used if it can serve
@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -19,12 +20,10 @@ use arc_swap::ArcSwap;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
+use crate::acme::Leaf;
 use crate::clock::{Clock, unix_seconds};
-use crate::site::Host;
 use crate::telemetry::Metrics;
 
 /// The files of a pair, as certbot names them.
@@ -37,8 +36,9 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Certificates {
     directory: PathBuf,
-    default: Option<Host>,
     clock: Clock,
+    /// How often the set was replaced.
+    generation: AtomicU64,
     pairs: ArcSwap<HashMap<Box<str>, Pair>>,
     /// Time and size of each pair's files at the last reading.
     seen: Mutex<HashMap<Box<str>, Stamp>>,
@@ -117,11 +117,11 @@ impl Report {
 impl Certificates {
     /// Makes an empty set for a directory; [`Certificates::read`] fills it.
     #[must_use]
-    pub fn new(directory: PathBuf, default: Option<Host>, clock: Clock) -> Self {
+    pub fn new(directory: PathBuf, clock: Clock) -> Self {
         Self {
             directory,
-            default,
             clock,
+            generation: AtomicU64::new(0),
             pairs: ArcSwap::default(),
             seen: Mutex::default(),
         }
@@ -171,7 +171,14 @@ impl Certificates {
         report.expires_at = pairs.values().map(|pair| pair.expires_at).min();
         *seen = listed;
         self.pairs.store(Arc::new(pairs));
+        self.generation.fetch_add(1, Ordering::Release);
         Ok(report)
+    }
+
+    /// Returns a number that changes when the certificates were read again.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
     /// Returns whether there is a certificate for a name in normal form: an exact one or a
@@ -181,21 +188,9 @@ impl Certificates {
         named(&self.pairs.load(), name).is_some()
     }
 
-    /// Finds the certificate for a server name: exact, wildcard, default, in this order.
-    fn find(&self, name: Option<&str>) -> Option<Arc<CertifiedKey>> {
-        let pairs = self.pairs.load();
-        let found = name.and_then(|name| {
-            let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-            named(&pairs, &name)
-        });
-        let pair = found.or_else(|| pairs.get(self.default.as_ref()?.as_str()))?;
-        Some(Arc::clone(&pair.key))
-    }
-}
-
-impl ResolvesServerCert for Certificates {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.find(hello.server_name())
+    /// Finds the certificate for a name in normal form: exact, then wildcard.
+    pub(super) fn find(&self, name: &str) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&named(&self.pairs.load(), name)?.key))
     }
 }
 
@@ -255,40 +250,14 @@ fn load(directory: &Path, name: &str, now: u64) -> Result<Pair, UnusableCertific
 
 /// Checks that a certificate can serve a name now, and returns when it expires.
 fn check(leaf: &CertificateDer<'_>, name: &str, now: u64) -> Result<u64, UnusableCertificate> {
-    let Ok((_rest, certificate)) = X509Certificate::from_der(leaf) else {
-        return Err(UnusableCertificate::Syntax);
-    };
-    let time = |time: x509_parser::time::ASN1Time| u64::try_from(time.timestamp()).unwrap_or(0);
-    let validity = certificate.validity();
-    if !(time(validity.not_before)..time(validity.not_after)).contains(&now) {
+    let leaf = Leaf::parse(leaf).map_err(|_malformed| UnusableCertificate::Syntax)?;
+    if !leaf.is_valid_at(now) {
         return Err(UnusableCertificate::Dates);
     }
-    // RFC 6125 §6.4.4: the names are in this extension; the common name is ignored.
-    let Ok(Some(names)) = certificate.subject_alternative_name() else {
-        return Err(UnusableCertificate::Name);
-    };
-    let covers = names
-        .value
-        .general_names
-        .iter()
-        .any(|general| match general {
-            GeneralName::DNSName(pattern) => covers(&pattern.to_ascii_lowercase(), name),
-            _ => false,
-        });
-    if covers {
-        Ok(time(validity.not_after))
-    } else {
-        Err(UnusableCertificate::Name)
+    match leaf.covers(name) {
+        true => Ok(leaf.not_after),
+        false => Err(UnusableCertificate::Name),
     }
-}
-
-/// RFC 6125 §6.4.3: a wildcard replaces exactly the first label.
-fn covers(pattern: &str, name: &str) -> bool {
-    pattern == name
-        || pattern.strip_prefix("*.").is_some_and(|rest| {
-            name.split_once('.')
-                .is_some_and(|(_label, tail)| tail == rest)
-        })
 }
 
 #[cfg(test)]
@@ -307,47 +276,17 @@ mod tests {
         fs::write(directory.join(KEY), made.signing_key.serialize_pem()).unwrap();
     }
 
-    fn certificates(root: &Path, default: Option<&str>) -> Certificates {
-        Certificates::new(
-            root.to_owned(),
-            default.map(|name| Host::parse(name).unwrap()),
-            Clock::System,
-        )
-    }
-
-    #[test]
-    fn exact_names_come_before_wildcards_and_wildcards_before_the_default() {
-        let root = tempfile::tempdir().unwrap();
-        write(root.path(), "docs.acme.com", &["docs.acme.com"]);
-        write(root.path(), "_.acme.com", &["*.acme.com"]);
-        write(root.path(), "default.example", &["default.example"]);
-        let set = certificates(root.path(), Some("default.example"));
-        assert_eq!(set.read().unwrap().names, 3);
-        let leaf = |name: Option<&str>| set.find(name).map(|key| key.cert[0].to_vec());
-        assert_eq!(leaf(Some("DOCS.acme.com.")), leaf(Some("docs.acme.com")));
-        assert_ne!(leaf(Some("docs.acme.com")), leaf(Some("other.acme.com")));
-        assert_eq!(leaf(Some("other.acme.com")), leaf(Some("*.acme.com")));
-        assert_eq!(leaf(Some("a.b.acme.com")), leaf(None));
-        assert_eq!(leaf(None), leaf(Some("default.example")));
-    }
-
-    #[test]
-    fn without_a_default_an_unknown_name_is_rejected() {
-        let root = tempfile::tempdir().unwrap();
-        write(root.path(), "docs.acme.com", &["docs.acme.com"]);
-        let set = certificates(root.path(), None);
-        set.read().unwrap();
-        assert!(set.find(Some("else.example")).is_none());
-        assert!(set.find(None).is_none());
+    fn certificates(root: &Path) -> Certificates {
+        Certificates::new(root.to_owned(), Clock::System)
     }
 
     #[test]
     fn a_broken_pair_leaves_the_previous_pair_in_use_and_is_reported_once() {
         let root = tempfile::tempdir().unwrap();
         write(root.path(), "docs.acme.com", &["docs.acme.com"]);
-        let set = certificates(root.path(), None);
+        let set = certificates(root.path());
         assert!(set.read().unwrap().failures.is_empty());
-        let before = set.find(Some("docs.acme.com")).unwrap();
+        let before = set.find("docs.acme.com").unwrap();
         fs::write(
             root.path().join("docs.acme.com").join(CHAIN),
             "no certificate",
@@ -355,14 +294,11 @@ mod tests {
         .unwrap();
         let report = set.read().unwrap();
         assert_eq!(report.failures.len(), 1);
-        assert!(Arc::ptr_eq(
-            &before,
-            &set.find(Some("docs.acme.com")).unwrap()
-        ));
+        assert!(Arc::ptr_eq(&before, &set.find("docs.acme.com").unwrap()));
         assert!(set.read().unwrap().failures.is_empty());
         fs::remove_dir_all(root.path().join("docs.acme.com")).unwrap();
         set.read().unwrap();
-        assert!(set.find(Some("docs.acme.com")).is_none());
+        assert!(set.find("docs.acme.com").is_none());
     }
 
     #[test]
@@ -377,7 +313,7 @@ mod tests {
         )
         .unwrap();
         fs::remove_dir_all(root.path().join("spare")).unwrap();
-        let mut failures = certificates(root.path(), None).read().unwrap().failures;
+        let mut failures = certificates(root.path()).read().unwrap().failures;
         failures.sort_by(|a, b| a.0.cmp(&b.0));
         assert!(
             matches!(failures[0].1, UnusableCertificate::Key(_)),

@@ -1,7 +1,7 @@
 //! TLS, terminated by the gateway.
 //!
-//! The server name of the handshake selects the certificate, from a directory that is watched
-//! ([`Certificates`]). It does not select the *site*: only the `Host` field does, after the
+//! The server name of the handshake selects the certificate ([`Resolver`]): from a directory of the
+//! operator that is watched ([`Certificates`]), or from those that were ordered by ACME. It does not select the *site*: only the `Host` field does, after the
 //! handshake.
 //!
 //! * TLS 1.2 and 1.3 with the cipher suites of the provider; X25519MLKEM768 is preferred. No
@@ -9,16 +9,21 @@
 //! * ALPN offers `h2` before `http/1.1`.
 //! * Requests without TLS may be redirected, and responses may have `Strict-Transport-Security`
 //!   ([`Policy`]).
-//! * Sessions are resumed by tickets with rotating keys, so the server keeps no session state.
+//! * Sessions are resumed by tickets with rotating keys, so the server keeps no session state. The
+//!   keys are in the store ([`Tickets`]): other processes resume them too, also after a restart.
 //!
 //! Source: RFC 8446, RFC 6066 §3 (server name), RFC 7301 (ALPN).
 
 mod certificates;
 mod policy;
+mod resolver;
+mod tickets;
 mod watch;
 
 pub use certificates::{Certificates, Report};
 pub use policy::Policy;
+pub use resolver::Resolver;
+pub use tickets::{TicketRotation, Tickets};
 pub use watch::watch;
 
 use std::path::PathBuf;
@@ -28,6 +33,7 @@ use std::time::Duration;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 
+use crate::acme::TLS_PROTOCOL;
 use crate::site::Host;
 
 /// The directory of the certificates, and the default certificate.
@@ -53,8 +59,11 @@ pub struct Config {
 ///
 /// # Errors
 ///
-/// When the cryptography provider has no randomness to make ticket keys.
-pub fn server_config(certificates: &Arc<Certificates>) -> Result<Arc<ServerConfig>, rustls::Error> {
+/// When the cryptography provider has no protocol version.
+pub fn server_config(
+    certificates: &Arc<Resolver>,
+    tickets: Arc<Tickets>,
+) -> Result<Arc<ServerConfig>, rustls::Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut config =
         ServerConfig::builder_with_provider(provider)
@@ -64,7 +73,10 @@ pub fn server_config(certificates: &Arc<Certificates>) -> Result<Arc<ServerConfi
                 Arc::clone(certificates) as Arc<dyn rustls::server::ResolvesServerCert>
             );
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    config.ticketer = aws_lc_rs::Ticketer::new()?;
+    if certificates.challenges.is_some() {
+        config.alpn_protocols.push(TLS_PROTOCOL.to_vec());
+    }
+    config.ticketer = tickets;
     config.send_tls13_tickets = 1;
     Ok(Arc::new(config))
 }

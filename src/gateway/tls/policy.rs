@@ -4,7 +4,7 @@
 //! redirected:
 //!
 //! * requests for a host without a certificate of its own,
-//! * requests below [`ACME_CHALLENGE`], with which a certificate authority asks for a proof before
+//! * requests below [`HTTP_PATH`], with which a certificate authority asks for a proof before
 //!   there is a certificate,
 //! * requests from a trusted peer that has received them over TLS, or does not say how: a
 //!   redirect would lead to the same peer again.
@@ -18,19 +18,17 @@ use std::sync::Arc;
 use http::header::HeaderValue;
 use pingora::http::RequestHeader;
 
-use super::{Certificates, Config};
+use super::{Config, Resolver};
+use crate::acme::HTTP_PATH;
 use crate::gateway::forward::TrustedPeers;
 use crate::response::Response;
 use crate::site::Service;
-
-/// The path below which a certificate authority asks for a proof (RFC 8555 §8.3).
-const ACME_CHALLENGE: &str = "/.well-known/acme-challenge/";
 
 /// The rules for requests without TLS, and the value of `Strict-Transport-Security`.
 #[derive(Debug, Default)]
 pub struct Policy {
     /// The names whose requests are redirected; `None`: no request is.
-    redirected: Option<Arc<Certificates>>,
+    redirected: Option<Arc<Resolver>>,
     /// The text after the host in the redirect: empty, or a port.
     port: String,
     hsts: Option<HeaderValue>,
@@ -41,15 +39,11 @@ pub struct Policy {
 impl Policy {
     /// Makes it of the operator's settings and of the certificates that are in use.
     #[must_use]
-    pub fn new(
-        config: &Config,
-        service: &Service,
-        certificates: Option<&Arc<Certificates>>,
-    ) -> Self {
+    pub fn new(config: &Config, service: &Service, certificates: &Arc<Resolver>) -> Self {
         let seconds = config.hsts.as_secs();
         let hsts = || HeaderValue::try_from(format!("max-age={seconds}")).ok();
         Self {
-            redirected: certificates.filter(|_| config.redirect).cloned(),
+            redirected: config.redirect.then(|| Arc::clone(certificates)),
             port: match service.port {
                 0 | 443 => String::new(),
                 port => format!(":{port}"),
@@ -78,7 +72,7 @@ impl Policy {
         trusted: &TrustedPeers,
     ) -> Option<Response> {
         let path = request.uri.path();
-        if !self.may_redirect(host) || path.starts_with(ACME_CHALLENGE) {
+        if !self.may_redirect(host) || path.starts_with(HTTP_PATH) {
             return None;
         }
         let sent_over_http = || {
@@ -112,7 +106,7 @@ mod tests {
                 ..Service::default()
             };
             assert_eq!(
-                Policy::new(&Config::default(), &service, None).port,
+                Policy::new(&Config::default(), &service, &Arc::default()).port,
                 expected
             );
         }
@@ -120,7 +114,7 @@ mod tests {
 
     #[test]
     fn nothing_is_redirected_and_hsts_is_off_by_default() {
-        let policy = Policy::new(&Config::default(), &Service::default(), None);
+        let policy = Policy::new(&Config::default(), &Service::default(), &Arc::default());
         assert!(!policy.may_redirect("docs.acme.test") && policy.hsts().is_none());
     }
 }

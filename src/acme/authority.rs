@@ -1,0 +1,331 @@
+//! The authorities of the configuration, with their accounts and budgets.
+
+use std::fs;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
+use instant_acme::{
+    Account, AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason,
+    RevocationRequest,
+};
+use serde::{Deserialize, Serialize};
+
+use super::Vault;
+use super::budget::Budget;
+use super::config::{self, Config};
+use super::failure::{Cause, Failure};
+use super::record::Record;
+use super::state::{Taken, Versioned as _};
+use super::transport::{EXCHANGE, Exchange, Transport};
+use crate::clock::Clock;
+use crate::digest::Digest;
+use crate::error::chain;
+use crate::store::documents::{Kind, Sealed};
+
+/// The version of the record of an account.
+const VERSION: u64 = 1;
+/// How many digits of a digest name an authority.
+const KEY_DIGITS: usize = 32;
+
+/// All authorities, in the order of the configuration.
+#[derive(Debug)]
+pub struct Authorities {
+    list: Vec<Arc<Known>>,
+}
+
+/// One authority.
+pub(super) struct Known {
+    pub(super) config: config::Authority,
+    contacts: Vec<Box<str>>,
+    transport: Transport,
+    eab_key: Option<Vec<u8>>,
+    vault: Vault,
+    /// The account, once it was used.
+    account: tokio::sync::Mutex<Option<Account>>,
+    budget: Mutex<Budget>,
+}
+
+/// The content of the record of an account.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u64,
+    directory: String,
+    credentials: Sealed,
+}
+
+// === impl Authorities ===
+
+impl Authorities {
+    /// Makes it; nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// A sentence for each file that cannot be used.
+    pub fn new(config: &Config, vault: &Vault, clock: Clock) -> Result<Self, Vec<String>> {
+        let mut list = Vec::new();
+        let mut wrong = Vec::new();
+        for authority in &config.authorities {
+            match Known::new(authority, config, vault, clock) {
+                Ok(known) => list.push(Arc::new(known)),
+                Err(why) => wrong.push(why),
+            }
+        }
+        match wrong.is_empty() {
+            true => Ok(Self { list }),
+            false => Err(wrong),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Known>> {
+        self.list.iter()
+    }
+
+    pub(super) fn at(&self, directory: &str) -> Option<&Arc<Known>> {
+        let mut list = self.list.iter();
+        list.find(|known| *known.config.directory == *directory)
+    }
+
+    /// Revokes a certificate (RFC 8555 §7.6).
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`]; among others when the authority of the certificate is not in the configuration.
+    pub async fn revoke(&self, record: &Record, is_compromised: bool) -> Result<(), Failure> {
+        let known = self.at(&record.authority).ok_or_else(|| {
+            let text = format!(
+                "the certificate was issued by {}, which `acme.authorities` does not name",
+                record.authority
+            );
+            Failure::new(Cause::Ourselves, text)
+        })?;
+        let exchange = Arc::new(Exchange::default());
+        EXCHANGE
+            .scope(Arc::clone(&exchange), async {
+                let account = known.account().await?;
+                let reason = match is_compromised {
+                    true => RevocationReason::KeyCompromise,
+                    false => RevocationReason::Superseded,
+                };
+                let request = RevocationRequest {
+                    certificate: &record.chain[0],
+                    reason: Some(reason),
+                };
+                let revoked = account.revoke(&request).await;
+                revoked.map_err(|error| Failure::of("revoke the certificate", &error, &exchange))
+            })
+            .await
+    }
+}
+
+// === impl Known ===
+
+impl std::fmt::Debug for Known {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Known")
+            .field(&self.config.directory)
+            .finish()
+    }
+}
+
+impl Known {
+    fn new(
+        authority: &config::Authority,
+        config: &Config,
+        vault: &Vault,
+        clock: Clock,
+    ) -> Result<Self, String> {
+        let ca_file = authority.ca_file.as_deref();
+        let transport = Transport::new(ca_file, &authority.directory, config.request_time, clock)
+            .map_err(|error| {
+            let file = ca_file.map_or_else(String::new, |file| file.display().to_string());
+            format!("read `acme.authorities` ca_file {file}: {error}")
+        })?;
+        let eab_key = match &authority.eab_key_file {
+            None => None,
+            Some(file) => {
+                let named = |why: &str| {
+                    format!(
+                        "read `acme.authorities` eab_key_file {}: {why}",
+                        file.display()
+                    )
+                };
+                let text = fs::read_to_string(file).map_err(|error| named(&error.to_string()))?;
+                let key = decode(text.trim()).ok_or_else(|| named("it is not base 64"))?;
+                Some(key)
+            }
+        };
+        let taken = vault.documents.get(Kind::Budget, &key(authority));
+        let taken = taken.ok().flatten();
+        let taken = taken.and_then(|bytes| Taken::read(&bytes));
+        let taken = taken.map_or_else(Vec::new, |taken| taken.at);
+        Ok(Self {
+            config: authority.clone(),
+            contacts: config.contacts.clone(),
+            transport,
+            eab_key,
+            vault: vault.clone(),
+            account: tokio::sync::Mutex::new(None),
+            budget: Mutex::new(Budget::new(config.orders_max, config.orders_window, taken)),
+        })
+    }
+
+    /// The budget of the authority.
+    pub(super) fn budget(&self) -> MutexGuard<'_, Budget> {
+        // Each step leaves it valid.
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a new order, if one may begin, also for the time after a restart.
+    pub(super) fn take(&self, now: u64) -> bool {
+        let mut budget = self.budget();
+        if !budget.take(now) {
+            return false;
+        }
+        let bytes = Taken::new(budget.taken()).write();
+        drop(budget);
+        let put = self
+            .vault
+            .documents
+            .put(Kind::Budget, &key(&self.config), &bytes);
+        if let Err(error) = put {
+            log::warn!(target: "acme", "count an order: {}", chain(&error));
+        }
+        true
+    }
+
+    /// Returns the account; it is made when it is used for the first time.
+    pub(super) async fn account(&self) -> Result<Account, Failure> {
+        let mut account = self.account.lock().await;
+        if let Some(account) = &*account {
+            return Ok(account.clone());
+        }
+        let opened = match self.read_account()? {
+            Some(credentials) => self.restore(credentials).await?,
+            None => self.create().await?,
+        };
+        *account = Some(opened.clone());
+        Ok(opened)
+    }
+
+    /// Forgets what is known of the authority, so that its directory is read again; with
+    /// `is_unknown` the account too, because the authority does not know it.
+    pub(super) async fn forget(&self, is_unknown: bool) {
+        *self.account.lock().await = None;
+        if is_unknown {
+            let removed = self
+                .vault
+                .documents
+                .remove(Kind::Account, &key(&self.config));
+            if let Err(error) = removed {
+                log::warn!(target: "acme", "remove an account: {}", chain(&error));
+            }
+        }
+    }
+
+    fn read_account(&self) -> Result<Option<AccountCredentials>, Failure> {
+        let ourselves = |why: String| {
+            let text = format!(
+                "the record of the account at {}: {why}",
+                self.config.directory
+            );
+            Failure::new(Cause::Ourselves, text)
+        };
+        let bytes = self.vault.documents.get(Kind::Account, &key(&self.config));
+        let Some(bytes) = bytes.map_err(|error| ourselves(chain(&error)))? else {
+            return Ok(None);
+        };
+        let written: Written =
+            serde_json::from_slice(&bytes).map_err(|error| ourselves(error.to_string()))?;
+        if written.version > VERSION {
+            let newer = written.version;
+            return Err(ourselves(format!(
+                "it has version {newer}; this program reads versions up to {VERSION}"
+            )));
+        }
+        let context = self.context();
+        let secret = self.vault.seal.unseal(&written.credentials, &context);
+        let secret = secret.map_err(|error| ourselves(error.to_string()))?;
+        let credentials =
+            serde_json::from_slice(&secret).map_err(|_secret| ourselves("it is damaged".into()))?;
+        Ok(Some(credentials))
+    }
+
+    async fn restore(&self, credentials: AccountCredentials) -> Result<Account, Failure> {
+        let builder = Account::builder_with_http(Box::new(self.transport.clone()));
+        let restored = builder.from_credentials(credentials).await;
+        restored.map_err(|error| Failure::of("read the directory", &error, &exchange()))
+    }
+
+    async fn create(&self) -> Result<Account, Failure> {
+        let contacts: Vec<&str> = self.contacts.iter().map(|contact| &**contact).collect();
+        let wanted = NewAccount {
+            contact: &contacts,
+            terms_of_service_agreed: true,
+            only_return_existing: false,
+        };
+        let external = match (&self.config.eab_id, &self.eab_key) {
+            (Some(id), Some(key)) => Some(ExternalAccountKey::new(id.to_string(), key)),
+            _ => None,
+        };
+        let builder = Account::builder_with_http(Box::new(self.transport.clone()));
+        let directory = self.config.directory.to_string();
+        let (account, credentials) = builder
+            .create(&wanted, directory.clone(), external.as_ref())
+            .await
+            .map_err(|error| {
+                let failure = Failure::of("make an account", &error, &exchange());
+                Failure {
+                    // No name can be ordered without an account.
+                    cause: Cause::Authority,
+                    ..failure
+                }
+            })?;
+        let ourselves = |why: String| Failure::new(Cause::Ourselves, why);
+        let secret = serde_json::to_vec(&credentials)
+            .map_err(|error| ourselves(format!("write the account: {error}")))?;
+        let written = Written {
+            version: VERSION,
+            directory,
+            credentials: self
+                .vault
+                .seal
+                .seal(&secret, &self.context())
+                .map_err(|error| ourselves(chain(&error)))?,
+        };
+        let bytes = serde_json::to_vec_pretty(&written).expect("texts are JSON");
+        self.vault
+            .documents
+            .put(Kind::Account, &key(&self.config), &bytes)
+            .map_err(|error| ourselves(chain(&error)))?;
+        let (directory, id) = (&self.config.directory, account.id());
+        log::info!(target: "acme", directory:%, account = id; "made the account {id} at {directory}");
+        Ok(account)
+    }
+
+    fn context(&self) -> String {
+        format!("account at {}", self.config.directory)
+    }
+}
+
+/// Returns what the task that runs now has exchanged last.
+pub(super) fn exchange() -> Arc<Exchange> {
+    EXCHANGE.try_with(Arc::clone).unwrap_or_default()
+}
+
+/// Returns the key of the documents of an authority.
+fn key(authority: &config::Authority) -> String {
+    let digest = Digest::of(authority.directory.as_bytes()).to_string();
+    digest[..KEY_DIGITS].to_owned()
+}
+
+/// Decodes base 64 with either alphabet, with or without padding: authorities write it in each way.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let lenient =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let alphabets = [alphabet::URL_SAFE, alphabet::STANDARD];
+    alphabets
+        .iter()
+        .find_map(|alphabet| GeneralPurpose::new(alphabet, lenient).decode(text).ok())
+}

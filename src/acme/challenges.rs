@@ -1,0 +1,263 @@
+//! Answers to the challenges of authorities.
+//!
+//! The leader writes an answer before it tells the authority that it is ready, and removes it
+//! afterwards. Answers are documents, so every process that shares them answers: the authority may
+//! connect to any of them, and from several places at once.
+//!
+//! Sources: RFC 8555 §8.3 (HTTP-01), RFC 8737 (TLS-ALPN-01).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::sign::CertifiedKey;
+use serde::{Deserialize, Serialize};
+
+use super::failure::{Cause, Failure};
+use crate::error::chain;
+use crate::store::documents::{Documents, Kind, Seen, key_of};
+
+/// The path below which an authority asks (RFC 8555 §8.3).
+pub const HTTP_PATH: &str = "/.well-known/acme-challenge/";
+/// The protocol with which an authority asks in a handshake (RFC 8737 §6.2).
+pub const TLS_PROTOCOL: &[u8] = b"acme-tls/1";
+/// The lengths that a token may have. RFC 8555 §8.3: at least 128 bits in base 64.
+const TOKEN_LENGTHS: std::ops::RangeInclusive<usize> = 16..=128;
+
+/// The answers that authorities may ask for now.
+#[derive(Debug)]
+pub struct Challenges {
+    documents: Arc<dyn Documents>,
+    /// The answers of this process, which are documents too.
+    own: Mutex<HashMap<String, Answer>>,
+}
+
+/// An answer that is removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Installed {
+    challenges: Arc<Challenges>,
+    key: String,
+}
+
+#[derive(Clone, Debug)]
+enum Answer {
+    /// The host that it is for, and the key authorization.
+    Http(Box<str>, Box<str>),
+    Tls(Arc<CertifiedKey>),
+}
+
+/// The content of the document.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u64,
+    host: String,
+    /// HTTP-01: the key authorization. TLS-ALPN-01: the digest of it, in hexadecimal digits.
+    answer: String,
+}
+
+const VERSION: u64 = 1;
+
+// === impl Challenges ===
+
+impl Challenges {
+    /// Makes it; there are no answers of this process yet.
+    #[must_use]
+    pub fn new(documents: Arc<dyn Documents>) -> Self {
+        Self {
+            documents,
+            own: Mutex::default(),
+        }
+    }
+
+    /// Returns the answer to a request for a path of a host (in normal form). It may read a file.
+    #[must_use]
+    pub fn http(&self, host: &str, path: &str) -> Option<Box<str>> {
+        let token = path.strip_prefix(HTTP_PATH)?;
+        let is_token = TOKEN_LENGTHS.contains(&token.len())
+            && token
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+        if !is_token {
+            return None;
+        }
+        let key = http_key(token);
+        if let Some(Answer::Http(of, answer)) = self.lock().get(&key) {
+            return (**of == *host).then(|| answer.clone());
+        }
+        let written = self.read(&key)?;
+        (written.host == host).then(|| written.answer.into())
+    }
+
+    /// Returns the certificate for the handshake of an authority. It may read a file.
+    #[must_use]
+    pub fn tls(&self, host: &str) -> Option<Arc<CertifiedKey>> {
+        let key = tls_key(host);
+        if let Some(Answer::Tls(certificate)) = self.lock().get(&key) {
+            return Some(Arc::clone(certificate));
+        }
+        let written = self.read(&key).filter(|written| written.host == host)?;
+        let mut digest = [0; 32];
+        hex::decode_to_slice(&written.answer, &mut digest).ok()?;
+        Some(Arc::new(tls_certificate(host, &digest)?))
+    }
+
+    fn read(&self, key: &str) -> Option<Written> {
+        let bytes = self.documents.get(Kind::Challenge, key).ok().flatten()?;
+        let written: Written = serde_json::from_slice(&bytes).ok()?;
+        (written.version == VERSION).then_some(written)
+    }
+
+    /// Installs the answer of HTTP-01.
+    pub(super) fn put_http(
+        self: &Arc<Self>,
+        host: &str,
+        token: &str,
+        authorization: &str,
+    ) -> Result<Installed, Failure> {
+        let answer = Answer::Http(host.into(), authorization.into());
+        self.put(http_key(token), answer, host, authorization)
+    }
+
+    /// Installs the answer of TLS-ALPN-01.
+    pub(super) fn put_tls(
+        self: &Arc<Self>,
+        host: &str,
+        digest: &[u8],
+    ) -> Result<Installed, Failure> {
+        let made = <&[u8; 32]>::try_from(digest).ok();
+        let made = made.and_then(|digest| tls_certificate(host, digest));
+        let made = made.ok_or_else(|| {
+            Failure::new(Cause::Ourselves, "make the certificate of the challenge")
+        })?;
+        let answer = Answer::Tls(Arc::new(made));
+        self.put(tls_key(host), answer, host, &hex::encode(digest))
+    }
+
+    fn put(
+        self: &Arc<Self>,
+        key: String,
+        answer: Answer,
+        host: &str,
+        text: &str,
+    ) -> Result<Installed, Failure> {
+        let written = Written {
+            version: VERSION,
+            host: host.to_owned(),
+            answer: text.to_owned(),
+        };
+        let bytes = serde_json::to_vec(&written).expect("texts are JSON");
+        self.documents
+            .put(Kind::Challenge, &key, &bytes)
+            .map_err(|error| Failure::new(Cause::Ourselves, chain(&error)))?;
+        self.lock().insert(key.clone(), answer);
+        Ok(Installed {
+            challenges: Arc::clone(self),
+            key,
+        })
+    }
+
+    /// Removes the answers that an earlier leader has left.
+    pub(super) fn sweep(&self) {
+        let changes = self
+            .documents
+            .changes(Kind::Challenge, &mut Seen::default());
+        for change in changes.unwrap_or_default() {
+            if let crate::store::documents::Change::Added(key) = change {
+                // It is harmless, and the next leader tries again.
+                let _left = self.documents.remove(Kind::Challenge, &key);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Answer>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        self.challenges.lock().remove(&self.key);
+        // The next leader removes what is left.
+        let _left = self.challenges.documents.remove(Kind::Challenge, &self.key);
+    }
+}
+
+fn http_key(token: &str) -> String {
+    format!("http~{token}")
+}
+
+fn tls_key(host: &str) -> String {
+    format!("tls~{}", key_of(host))
+}
+
+/// Makes the certificate of RFC 8737 §3.
+fn tls_certificate(host: &str, digest: &[u8; 32]) -> Option<CertifiedKey> {
+    let mut params = CertificateParams::new(vec![host.to_owned()]).ok()?;
+    params.distinguished_name = DistinguishedName::new();
+    params.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
+    let key = KeyPair::generate().ok()?;
+    let certificate = params.self_signed(&key).ok()?;
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    // `from_der` would read the certificate, and reject its critical extension.
+    let key = aws_lc_rs::default_provider()
+        .key_provider
+        .load_private_key(key)
+        .ok()?;
+    Some(CertifiedKey::new(vec![certificate.der().clone()], key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::store::documents::LocalDocuments;
+
+    const TOKEN: &str = "LoqXcYV8q5ONbJQxbmR7SCTNo3tiAXDfowyjxAjEuX0";
+
+    #[test]
+    fn every_process_answers_until_the_order_is_over() {
+        let root = tempfile::tempdir().unwrap();
+        let open = || {
+            let documents = LocalDocuments::open(root.path(), Clock::System).unwrap();
+            Arc::new(Challenges::new(Arc::new(documents)))
+        };
+        let (leader, other) = (open(), open());
+        let path = format!("{HTTP_PATH}{TOKEN}");
+        assert_eq!(leader.http("docs.acme.com", &path), None);
+        let http = leader.put_http("docs.acme.com", TOKEN, "answer").unwrap();
+        let tls = leader.put_tls("docs.acme.com", &[7; 32]).unwrap();
+        for process in [&leader, &other] {
+            let answer = process.http("docs.acme.com", &path);
+            assert_eq!(answer.as_deref(), Some("answer"));
+            assert_eq!(process.http("docs.evil.com", &path), None);
+            assert!(process.tls("docs.acme.com").is_some());
+            assert!(process.tls("docs.evil.com").is_none());
+        }
+        drop((http, tls));
+        for process in [&leader, &other] {
+            assert_eq!(process.http("docs.acme.com", &path), None);
+            assert!(process.tls("docs.acme.com").is_none());
+        }
+    }
+
+    #[test]
+    fn a_path_leads_to_no_other_file() {
+        let root = tempfile::tempdir().unwrap();
+        let documents = LocalDocuments::open(root.path(), Clock::System).unwrap();
+        let challenges = Challenges::new(Arc::new(documents));
+        for token in [
+            "",
+            "short",
+            "../../../accounts/aaaaaaaaaaaaaaaaaaaa",
+            "LoqXcYV8q5ONbJQxbmR7SCT%2e",
+            "LoqXcYV8q5ONbJQxbmR7SCT~x",
+            &"a".repeat(129),
+        ] {
+            let path = format!("{HTTP_PATH}{token}");
+            assert_eq!(challenges.http("docs.acme.com", &path), None, "{token}");
+        }
+    }
+}

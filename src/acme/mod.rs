@@ -1,0 +1,138 @@
+//! Certificates by ACME: orders them ahead of traffic, renews them, and answers challenges.
+//!
+//! ```text
+//!  names of sites ─┐                      ┌─▶ authority (RFC 8555), over TLS
+//!                  ├─▶ manager ─▶ orders ─┤
+//!  records ────────┘   (leader)           └─▶ challenges ◀── the authority asks (HTTP-01, TLS-ALPN-01)
+//!     ▲                                            ▲
+//!     └──────── new record                          └── every process answers
+//!     │
+//!     ▼
+//!  Ordered: certificates by name, in memory ─▶ TLS handshakes
+//! ```
+//!
+//! * A certificate is ordered when its name appears, never in a handshake.
+//! * One process of those that share the directory is the leader and orders. Every process serves
+//!   all certificates and answers every challenge: the answers are documents too.
+//! * A certificate is one immutable record; its private key is encrypted. A renewal writes another
+//!   record. The newest one that can be used serves the name.
+//! * If an order fails, the certificate that was served stays served.
+//!
+//! | what | module |
+//! |---|---|
+//! | the settings | [`Config`] |
+//! | one certificate on disk | [`Record`] |
+//! | all certificates in memory | [`Ordered`] |
+//! | answers to challenges | [`Challenges`] |
+//! | when a certificate is renewed; which name is next | `schedule`, `queue` |
+//! | what an authority allows | `budget` |
+//! | requests to an authority | `transport`, `authority` |
+//! | one order | `order` |
+//! | the loop | [`Manager`] |
+//!
+//! Sources: RFC 8555 (ACME), RFC 8737 (TLS-ALPN-01), RFC 9773 (ARI), RFC 8659 (CAA).
+
+mod authority;
+mod budget;
+mod challenges;
+mod config;
+mod dns;
+mod failure;
+mod leaf;
+mod manager;
+mod metrics;
+mod order;
+mod ordered;
+mod queue;
+mod record;
+mod schedule;
+mod state;
+mod transport;
+
+pub use authority::Authorities;
+pub use challenges::{Challenges, HTTP_PATH, TLS_PROTOCOL};
+pub use config::{Authority, ChallengeKind, Config, InvalidName, Name};
+pub use failure::Failure;
+pub use leaf::{Leaf, Life, NotALeaf};
+pub use manager::{Manager, Names};
+pub use metrics::Metrics;
+pub use ordered::{Held, Ordered, Refreshed};
+pub use record::{Record, UnusableRecord};
+pub use schedule::renewal;
+pub use state::{OrderState, Request};
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::store::FileError;
+use crate::store::documents::{Documents, KeyFileError, Kind, LocalDocuments, SealKey, Seen};
+
+/// The documents of certificates, and the key that encrypts their secrets.
+#[derive(Clone, Debug)]
+pub struct Vault {
+    /// Where the documents are.
+    pub documents: Arc<dyn Documents>,
+    /// The key for secrets.
+    pub seal: Arc<SealKey>,
+}
+
+/// Why the documents cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The directory cannot be used.
+    #[error("open the directory of certificates")]
+    Documents(#[from] FileError),
+    /// The key file cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    /// There are encrypted secrets and no key.
+    #[error(
+        "the key file {0} is missing, and {1} is encrypted with a key of it; a new key file would \
+         make the certificates unusable: restore it, or remove the directory of certificates"
+    )]
+    KeyMissing(String, String),
+}
+
+// === impl Vault ===
+
+impl Vault {
+    /// Opens the documents in a directory, and the key file; both are made if they do not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]; among others when the key file is missing and there are secrets that are
+    /// encrypted with it.
+    pub fn open(directory: &Path, key_file: &Path, clock: Clock) -> Result<Self, OpenError> {
+        let documents = LocalDocuments::open(directory, clock)?;
+        let seal = match SealKey::read(key_file)? {
+            Some(seal) => seal,
+            None => {
+                for kind in [Kind::Certificate, Kind::Account] {
+                    let found = documents.changes(kind, &mut Seen::default())?;
+                    if !found.is_empty() {
+                        let what = match kind {
+                            Kind::Account => "an account",
+                            _ => "a certificate",
+                        };
+                        let key_file = key_file.display().to_string();
+                        return Err(OpenError::KeyMissing(key_file, what.to_owned()));
+                    }
+                }
+                match SealKey::create(key_file) {
+                    // Another process may have made it at the same moment.
+                    Err(KeyFileError::File { source, .. })
+                        if source.kind() == std::io::ErrorKind::AlreadyExists => {}
+                    made => made?,
+                }
+                let made = SealKey::read(key_file)?;
+                made.ok_or_else(|| KeyFileError::Empty(key_file.to_owned()))?
+            }
+        };
+        Ok(Self {
+            documents: Arc::new(documents),
+            seal: Arc::new(seal),
+        })
+    }
+}

@@ -1,0 +1,316 @@
+//! One order: from the name to the record of its certificate.
+//!
+//! 1. The order is placed, with the certificate that it replaces (RFC 9773 §5).
+//! 2. A private key is made and written, with the address of the order: if the process ends now,
+//!    the next one goes on with this order.
+//! 3. The answer to a challenge is installed, and the authority is told to ask for it.
+//! 4. The authority issues the certificate, and the record is written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use instant_acme::{
+    Account, AuthorizationStatus, CertificateIdentifier, ChallengeHandle, ChallengeType, Error,
+    Identifier, NewOrder, Order, OrderStatus, RetryPolicy,
+};
+use rcgen::{CertificateParams, DistinguishedName, KeyPair};
+
+use super::authority::{Known, exchange};
+use super::challenges::{Challenges, Installed};
+use super::config::{ChallengeKind, Config};
+use super::dns;
+use super::failure::{Cause, Failure, sentence_of};
+use super::record::Record;
+use super::state::{Pending, Versioned as _};
+use super::{UnusableRecord, Vault};
+use crate::clock::Clock;
+use crate::error::chain;
+use crate::store::documents::{Kind, key_of};
+
+/// How much free space an order needs on the disk.
+const SPACE_BYTES: u64 = 256 << 10;
+/// The first wait for the authority; each further one is longer by half.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const WAIT_GROWTH: f32 = 1.5;
+
+/// What every order needs.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) config: Config,
+    pub(super) vault: Vault,
+    pub(super) challenges: Arc<Challenges>,
+    pub(super) clock: Clock,
+}
+
+/// A certificate to be ordered.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) name: Arc<str>,
+    /// How the control of the name is proven.
+    pub(super) kind: ChallengeKind,
+    /// The identifier of the certificate that is replaced, and the directory of its authority.
+    pub(super) replaces: Option<(Arc<str>, (String, String))>,
+}
+
+/// What proves the control of a name while the authority looks.
+enum Proof {
+    Installed { _installed: Installed },
+    Record(dns::Record),
+}
+
+impl Shared {
+    /// Orders a certificate at an authority, and returns its record, which is not written yet.
+    pub(super) async fn order(&self, known: &Known, job: &Job) -> Result<Record, Failure> {
+        match self.vault.documents.has_space(SPACE_BYTES) {
+            Ok(true) => {}
+            Ok(false) => {
+                let why =
+                    "the disk is full, so a certificate could not be kept: nothing is ordered";
+                return Err(Failure::new(Cause::Ourselves, why));
+            }
+            Err(error) => return Err(Failure::new(Cause::Ourselves, chain(&error))),
+        }
+        let account = known.account().await?;
+        let (mut order, key) = match self.resume(known, &account, &job.name).await {
+            Some(resumed) => resumed,
+            None => self.place(known, &account, job).await?,
+        };
+        let mut proofs = Vec::new();
+        let proven = self.prove(&mut order, job, &mut proofs).await;
+        for proof in proofs {
+            if let Proof::Record(record) = proof {
+                record.remove().await;
+            }
+        }
+        if let Err(failure) = proven {
+            if failure.cause == Cause::Name {
+                self.forget(&job.name);
+            }
+            return Err(failure);
+        }
+        let chain = self.finish(&mut order, job, &key).await?;
+        let now = self.clock.unix_seconds();
+        let directory = &known.config.directory;
+        Record::new(&job.name, directory, now, &chain, &key, &self.vault.seal).map_err(|error| {
+            self.forget(&job.name);
+            let cause = match error {
+                UnusableRecord::Seal(_) | UnusableRecord::Unsealed(_) => Cause::Ourselves,
+                _ => Cause::Authority,
+            };
+            Failure::new(
+                cause,
+                format!(
+                    "the authority has issued something else: {}",
+                    crate::error::chain(&error)
+                ),
+            )
+        })
+    }
+
+    /// Returns the order that an earlier process has begun, and its private key.
+    async fn resume(
+        &self,
+        known: &Known,
+        account: &Account,
+        name: &str,
+    ) -> Option<(Order, Vec<u8>)> {
+        let bytes = self.vault.documents.get(Kind::Pending, &key_of(name));
+        let pending = Pending::read(&bytes.ok().flatten()?)?;
+        if pending.authority != *known.config.directory || pending.name != name {
+            return None;
+        }
+        let key = self
+            .vault
+            .seal
+            .unseal(&pending.key, &Pending::context(name));
+        let key = key.ok()?;
+        let mut order = account.order(pending.order).await.ok()?;
+        match order.state().status {
+            OrderStatus::Invalid => None,
+            _ => Some((order, key)),
+        }
+    }
+
+    /// Places an order, and writes its key.
+    async fn place(
+        &self,
+        known: &Known,
+        account: &Account,
+        job: &Job,
+    ) -> Result<(Order, Vec<u8>), Failure> {
+        let identifiers = [Identifier::Dns(job.name.to_string())];
+        let wanted = || {
+            let order = NewOrder::new(&identifiers);
+            match &known.config.profile {
+                Some(profile) => order.profile(profile),
+                None => order,
+            }
+        };
+        let replaced = job.replaces.as_ref();
+        let replaced = replaced.filter(|(authority, _)| **authority == *known.config.directory);
+        let place = "place the order";
+        let failed = |error: &Error| Failure::of(place, error, &exchange());
+        let order = match replaced {
+            Some((_, (authority_key, serial))) => {
+                let replaced = CertificateIdentifier {
+                    authority_key_identifier: authority_key.as_str().into(),
+                    serial: serial.as_str().into(),
+                };
+                match account.new_order(&wanted().replaces(replaced)).await {
+                    // It was replaced already, or the authority has no renewal information.
+                    Err(Error::Unsupported(_)) => account.new_order(&wanted()).await,
+                    Err(error) if failed(&error).cause == Cause::Replaced => {
+                        account.new_order(&wanted()).await
+                    }
+                    placed => placed,
+                }
+            }
+            None => account.new_order(&wanted()).await,
+        };
+        let order = order.map_err(|error| failed(&error))?;
+        let ourselves = |why: String| Failure::new(Cause::Ourselves, why);
+        let key = KeyPair::generate()
+            .map_err(|error| ourselves(format!("make a private key: {error}")))?
+            .serialize_der();
+        let sealed = self.vault.seal.seal(&key, &Pending::context(&job.name));
+        let sealed = sealed.map_err(|error| ourselves(chain(&error)))?;
+        let pending = Pending::new(&job.name, &known.config.directory, order.url(), sealed);
+        self.vault
+            .documents
+            .put(Kind::Pending, &key_of(&job.name), &pending.write())
+            .map_err(|error| ourselves(format!("keep a private key: {}", chain(&error))))?;
+        Ok((order, key))
+    }
+
+    /// Removes what is kept of an order that is over.
+    pub(super) fn forget(&self, name: &str) {
+        let removed = self.vault.documents.remove(Kind::Pending, &key_of(name));
+        if let Err(error) = removed {
+            log::warn!(target: "acme", name; "remove the key of an order: {}", chain(&error));
+        }
+    }
+
+    /// Proves the control of the name, and waits until the order is ready.
+    async fn prove(
+        &self,
+        order: &mut Order,
+        job: &Job,
+        proofs: &mut Vec<Proof>,
+    ) -> Result<(), Failure> {
+        let failed = |act: &str, error: &Error| Failure::of(act, error, &exchange());
+        if order.state().status != OrderStatus::Pending {
+            return Ok(());
+        }
+        let mut authorizations = order.authorizations();
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization =
+                authorization.map_err(|error| failed("read the authorization", &error))?;
+            match authorization.status {
+                AuthorizationStatus::Valid => continue,
+                AuthorizationStatus::Pending => {}
+                _ => break,
+            }
+            let wanted = match job.kind {
+                ChallengeKind::Http => ChallengeType::Http01,
+                ChallengeKind::TlsAlpn => ChallengeType::TlsAlpn01,
+                ChallengeKind::Dns => ChallengeType::Dns01,
+            };
+            let challenge = authorization.challenge(wanted);
+            let mut challenge = challenge.ok_or_else(|| {
+                let text = format!("the authority offers no challenge of the kind {}", job.kind);
+                Failure::new(Cause::Name, text)
+            })?;
+            let proof = self.proof(&challenge, job).await?;
+            proofs.push(proof);
+            let told = challenge.set_ready().await;
+            told.map_err(|error| failed("begin the challenge", &error))?;
+        }
+        let policy = self.policy();
+        let validated = match order.poll_ready(&policy).await {
+            Ok(OrderStatus::Ready | OrderStatus::Valid | OrderStatus::Processing) => return Ok(()),
+            Ok(_) => None,
+            Err(error) => Some(error),
+        };
+        // The authority says more about the challenge than about the order.
+        let details = details(order).await;
+        let text = match (&details, &validated) {
+            (Some(details), _) => format!("the challenge {} failed: {details}", job.kind),
+            (None, Some(error)) => return Err(failed("validate the name", error)),
+            (None, None) => format!("the challenge {} failed", job.kind),
+        };
+        Err(Failure::new(Cause::Name, text))
+    }
+
+    async fn proof(&self, challenge: &ChallengeHandle<'_>, job: &Job) -> Result<Proof, Failure> {
+        let authorization = challenge.key_authorization();
+        let installed = match job.kind {
+            ChallengeKind::Http => {
+                let (token, text) = (&challenge.token, authorization.as_str());
+                self.challenges.put_http(&job.name, token, text)?
+            }
+            ChallengeKind::TlsAlpn => {
+                let digest = authorization.digest();
+                self.challenges.put_tls(&job.name, digest.as_ref())?
+            }
+            ChallengeKind::Dns => {
+                let Config {
+                    dns_command,
+                    dns_time,
+                    ..
+                } = &self.config;
+                let value = authorization.dns_value();
+                let set = dns::Record::set(dns_command, *dns_time, &job.name, value);
+                return Ok(Proof::Record(set.await?));
+            }
+        };
+        Ok(Proof::Installed {
+            _installed: installed,
+        })
+    }
+
+    /// Asks for the certificate, and returns its chain.
+    async fn finish(&self, order: &mut Order, job: &Job, key: &[u8]) -> Result<String, Failure> {
+        let failed = |act: &str, error: &Error| Failure::of(act, error, &exchange());
+        if matches!(
+            order.state().status,
+            OrderStatus::Ready | OrderStatus::Pending
+        ) {
+            let request = request(&job.name, key);
+            let request = request.map_err(|error| {
+                Failure::new(Cause::Ourselves, format!("write the request: {error}"))
+            })?;
+            let asked = order.finalize_csr(&request).await;
+            asked.map_err(|error| failed("ask for the certificate", &error))?;
+        }
+        let chain = order.poll_certificate(&self.policy()).await;
+        chain.map_err(|error| failed("fetch the certificate", &error))
+    }
+
+    fn policy(&self) -> RetryPolicy {
+        RetryPolicy::new()
+            .initial_delay(FIRST_WAIT)
+            .backoff(WAIT_GROWTH)
+            .timeout(self.config.order_time)
+    }
+}
+
+/// Writes a certificate signing request (RFC 2986) for a name.
+fn request(name: &str, key: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
+    let key = KeyPair::try_from(key)?;
+    let mut params = CertificateParams::new(vec![name.to_owned()])?;
+    params.distinguished_name = DistinguishedName::new();
+    Ok(params.serialize_request(&key)?.der().to_vec())
+}
+
+/// Returns what the authority says about a challenge that has failed.
+async fn details(order: &mut Order) -> Option<String> {
+    let mut authorizations = order.authorizations();
+    while let Some(Ok(mut authorization)) = authorizations.next().await {
+        let state = authorization.refresh().await.ok()?;
+        let mut challenges = state.challenges.iter();
+        if let Some(problem) = challenges.find_map(|challenge| challenge.error.as_ref()) {
+            return Some(sentence_of(problem));
+        }
+    }
+    None
+}

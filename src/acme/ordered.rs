@@ -1,0 +1,340 @@
+//! All certificates by ACME, by name, in memory.
+//!
+//! The names are divided into small maps, each behind its own pointer. A handshake reads one map
+//! and takes no lock. A new certificate copies one map, so the others are not disturbed, however
+//! many there are.
+//!
+//! Certificates of authorities occur in many chains; each is kept once.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use foldhash::fast::RandomState;
+use rayon::prelude::*;
+use rustls::pki_types::CertificateDer;
+use rustls::sign::CertifiedKey;
+
+use super::Vault;
+use super::leaf::{Leaf, Life};
+use super::record::{Record, UnusableRecord};
+use super::schedule::seed_of;
+use crate::clock::Clock;
+use crate::error::chain;
+use crate::store::FileError;
+use crate::store::documents::{Change, Kind, Seen, key_of};
+
+/// The number of maps, a power of two.
+const PARTS: usize = 1024;
+/// How many certificates of authorities are kept once. They are never removed.
+const SHARED_MAX: usize = 256;
+
+type Part = HashMap<Box<str>, Arc<Held>, RandomState>;
+
+/// The certificates of a process.
+#[derive(Debug)]
+pub struct Ordered {
+    vault: Vault,
+    clock: Clock,
+    hasher: RandomState,
+    parts: Box<[ArcSwap<Part>]>,
+    wildcards: AtomicUsize,
+    /// Locked while it is written.
+    writing: Mutex<Writing>,
+}
+
+#[derive(Debug, Default)]
+struct Writing {
+    seen: Seen,
+    /// Certificates of authorities, which live as long as the process.
+    shared: HashSet<&'static [u8]>,
+    /// The addresses of directories.
+    authorities: HashSet<Arc<str>>,
+}
+
+/// A certificate that serves a name.
+#[derive(Debug)]
+pub struct Held {
+    /// The certificate and its key, as TLS uses them.
+    pub key: Arc<CertifiedKey>,
+    /// The identifier of its record.
+    pub id: Box<str>,
+    /// When it is valid.
+    pub life: Life,
+    /// When it was issued, in seconds after the Unix epoch.
+    pub issued_at: u64,
+    /// The address of the directory of its authority.
+    pub authority: Arc<str>,
+}
+
+/// What has changed.
+#[derive(Debug, Default)]
+pub struct Refreshed {
+    /// The names whose certificate has changed.
+    pub names: Vec<Box<str>>,
+    /// Records that cannot be used: the key, and why.
+    pub failures: Vec<(Box<str>, String)>,
+}
+
+// === impl Held ===
+
+impl Held {
+    /// Reads the certificate again: its names, its serial number.
+    #[must_use]
+    pub fn leaf(&self) -> Option<Leaf> {
+        Leaf::parse(self.key.cert.first()?).ok()
+    }
+
+    /// Returns whether it serves a name better than another one.
+    fn is_newer_than(&self, other: &Self) -> bool {
+        let order = |held: &Self| (held.issued_at, held.life.not_after);
+        (order(self), &self.id) > (order(other), &other.id)
+    }
+}
+
+// === impl Ordered ===
+
+impl Ordered {
+    /// Makes it without certificates; [`Ordered::refresh`] reads them.
+    #[must_use]
+    pub fn new(vault: Vault, clock: Clock) -> Self {
+        let parts = std::iter::repeat_with(|| ArcSwap::from_pointee(Part::default()));
+        Self {
+            vault,
+            clock,
+            hasher: RandomState::default(),
+            parts: parts.take(PARTS).collect(),
+            wildcards: AtomicUsize::new(0),
+            writing: Mutex::default(),
+        }
+    }
+
+    /// Finds the certificate for a name in normal form: exact, then wildcard.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Arc<Held>> {
+        self.exactly(name).or_else(|| {
+            if self.wildcards.load(Ordering::Relaxed) == 0 {
+                return None;
+            }
+            let (_label, rest) = name.split_once('.')?;
+            self.exactly(&format!("*.{rest}"))
+        })
+    }
+
+    /// Finds the certificate that was ordered for a name.
+    #[must_use]
+    pub fn exactly(&self, name: &str) -> Option<Arc<Held>> {
+        self.part(name).load().get(name).cloned()
+    }
+
+    /// Returns how many names have a certificate.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.load().len()).sum()
+    }
+
+    /// Returns whether no name has a certificate.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns all names with a certificate.
+    #[must_use]
+    pub fn names(&self) -> Vec<Box<str>> {
+        let names = self.parts.iter().flat_map(|part| {
+            let part = part.load();
+            part.keys().cloned().collect::<Vec<_>>()
+        });
+        names.collect()
+    }
+
+    /// Reads the records that were added since the last call, and drops those that were removed.
+    ///
+    /// # Errors
+    ///
+    /// When the records cannot be listed. All certificates stay in use.
+    pub fn refresh(&self) -> Result<Refreshed, FileError> {
+        let mut writing = self.lock();
+        let changes = self
+            .vault
+            .documents
+            .changes(Kind::Certificate, &mut writing.seen)?;
+        let mut refreshed = Refreshed::default();
+        if changes.is_empty() {
+            return Ok(refreshed);
+        }
+        let mut wanted = Vec::new();
+        for change in changes {
+            match change {
+                Change::Added(key) => wanted.push(key),
+                Change::Removed(key) => {
+                    if let Some(name) = self.holder_of(&key) {
+                        self.apply(vec![(name.clone(), None)]);
+                        // An older certificate of the name may be left.
+                        let left = self
+                            .vault
+                            .documents
+                            .keys_of(Kind::Certificate, &key_of(&name));
+                        wanted.extend(left.unwrap_or_default());
+                        refreshed.names.push(name);
+                    }
+                }
+            }
+        }
+        let now = self.clock.unix_seconds();
+        let read: Vec<_> = wanted
+            .par_iter()
+            .map(|key| (key, self.read(key, now)))
+            .collect();
+        let mut added = Vec::with_capacity(read.len());
+        for (key, outcome) in read {
+            match outcome {
+                Ok(Some((record, certified))) => {
+                    let held = writing.hold(&record, certified);
+                    added.push((record.name, held));
+                }
+                // It has expired, or was removed meanwhile.
+                Ok(None) => {}
+                Err(why) => refreshed.failures.push((key.clone(), why)),
+            }
+        }
+        let names = added.iter().map(|(name, _)| name.clone());
+        refreshed.names.extend(names);
+        self.apply(
+            added
+                .into_iter()
+                .map(|(name, held)| (name, Some(held)))
+                .collect(),
+        );
+        Ok(refreshed)
+    }
+
+    /// Serves a certificate whose record is not written yet.
+    pub(super) fn serve(&self, record: &Record) -> Result<(), UnusableRecord> {
+        let certified = record.certified(&self.vault.seal)?;
+        let held = self.lock().hold(record, certified);
+        self.apply(vec![(record.name.clone(), Some(held))]);
+        Ok(())
+    }
+
+    fn read(&self, key: &str, now: u64) -> Result<Option<(Record, CertifiedKey)>, String> {
+        let bytes = self.vault.documents.get(Kind::Certificate, key);
+        let Some(bytes) = bytes.map_err(|error| chain(&error))? else {
+            return Ok(None);
+        };
+        let record = Record::parse(&bytes).map_err(|error| chain(&error))?;
+        if record.leaf.not_after <= now {
+            return Ok(None);
+        }
+        let certified = record.certified(&self.vault.seal);
+        Ok(Some((record, certified.map_err(|error| chain(&error))?)))
+    }
+
+    /// Returns the name that the record under a key serves.
+    fn holder_of(&self, key: &str) -> Option<Box<str>> {
+        let (name, id) = key.split_once('~')?;
+        let serves = |held: &Held| *held.id == *id;
+        if self.exactly(name).is_some_and(|held| serves(&held)) {
+            return Some(name.into());
+        }
+        // The key of a long name is another text.
+        let names = self.names().into_iter();
+        let mut long = names.filter(|held| held.len() > name.len() && key_of(held) == name);
+        long.find(|name| self.exactly(name).is_some_and(|held| serves(&held)))
+    }
+
+    /// Changes certificates; each map is copied and swapped once. An older certificate never
+    /// replaces a newer one.
+    fn apply(&self, changes: Vec<(Box<str>, Option<Arc<Held>>)>) {
+        let mut by_part: Vec<_> = changes
+            .into_iter()
+            .map(|change| (self.at(&change.0), change))
+            .collect();
+        by_part.sort_by_key(|(at, _)| *at);
+        for group in by_part.chunk_by(|(a, _), (b, _)| a == b) {
+            let part = &self.parts[group[0].0];
+            let mut changed = Part::clone(&part.load());
+            for (_, (name, held)) in group {
+                let before = match held {
+                    None => changed.remove(name),
+                    Some(held) => match changed.get(name) {
+                        Some(known) if !held.is_newer_than(known) => continue,
+                        _ => changed.insert(name.clone(), Arc::clone(held)),
+                    },
+                };
+                if name.starts_with("*.") {
+                    match (before.is_some(), held.is_some()) {
+                        (false, true) => self.wildcards.fetch_add(1, Ordering::Relaxed),
+                        (true, false) => self.wildcards.fetch_sub(1, Ordering::Relaxed),
+                        _ => 0,
+                    };
+                }
+            }
+            part.store(Arc::new(changed));
+        }
+    }
+
+    fn part(&self, name: &str) -> &ArcSwap<Part> {
+        &self.parts[self.at(name)]
+    }
+
+    fn at(&self, name: &str) -> usize {
+        let hash = self.hasher.hash_one(name) >> 32;
+        usize::try_from(hash).unwrap_or(0) & (PARTS - 1)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writing> {
+        // Each step leaves all of it valid.
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Writing ===
+
+impl Writing {
+    fn hold(&mut self, record: &Record, certified: CertifiedKey) -> Arc<Held> {
+        let CertifiedKey { cert, key, ocsp } = certified;
+        let mut chain = cert.into_iter();
+        let mut shared: Vec<CertificateDer<'static>> = chain.next().into_iter().collect();
+        shared.extend(chain.map(|certificate| self.share(certificate)));
+        // The vectors of bytes are as long as their content.
+        shared.shrink_to_fit();
+        let authority = match self.authorities.get(&*record.authority) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let new: Arc<str> = Arc::from(&*record.authority);
+                self.authorities.insert(Arc::clone(&new));
+                new
+            }
+        };
+        let mut certified = CertifiedKey::new(shared, key);
+        certified.ocsp = ocsp;
+        Arc::new(Held {
+            key: Arc::new(certified),
+            id: record.id.clone(),
+            life: Life {
+                not_before: record.leaf.not_before,
+                not_after: record.leaf.not_after,
+                seed: seed_of(&record.leaf.serial),
+            },
+            issued_at: record.issued_at,
+            authority,
+        })
+    }
+
+    /// Returns the one copy of a certificate of an authority.
+    fn share(&mut self, certificate: CertificateDer<'static>) -> CertificateDer<'static> {
+        if let Some(known) = self.shared.get(certificate.as_ref()) {
+            return CertificateDer::from_slice(known);
+        }
+        if self.shared.len() >= SHARED_MAX {
+            return certificate;
+        }
+        let kept: &'static [u8] = Box::leak(certificate.as_ref().into());
+        self.shared.insert(kept);
+        CertificateDer::from_slice(kept)
+    }
+}

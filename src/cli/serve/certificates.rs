@@ -1,0 +1,187 @@
+//! The certificates of the process: those of the operator's directory, and those by ACME.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use anyhow::Context as _;
+use tokio::sync::watch;
+
+use crate::acme::{
+    Authorities, Challenges, Manager, Metrics as AcmeMetrics, Names, Ordered, Vault,
+};
+use crate::cli::settings;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::gateway::tls::{Certificates, Resolver, Tickets, server_config};
+use crate::index::Index;
+use crate::telemetry::{Health, Metrics, panics};
+
+/// Certificates by ACME, read but not yet ordered.
+pub(super) struct Acme {
+    pub(super) ordered: Arc<Ordered>,
+    pub(super) challenges: Arc<Challenges>,
+    vault: Vault,
+    authorities: Authorities,
+}
+
+/// The thread that orders.
+pub(super) struct Ordering {
+    thread: JoinHandle<()>,
+    stop: watch::Sender<bool>,
+}
+
+/// The names that this process serves and that need a certificate by ACME.
+struct Served {
+    index: Arc<Index>,
+    directory: Option<Arc<Certificates>>,
+    more: Vec<Box<str>>,
+}
+
+/// Reads the certificates of the operator's directory, if there is one.
+pub(super) fn of_directory(
+    config: &Config,
+    metrics: &Metrics,
+) -> anyhow::Result<Option<Arc<Certificates>>> {
+    let Some(directory) = &config.tls.directory else {
+        return Ok(None);
+    };
+    let certificates = Arc::new(Certificates::new(directory.clone(), Clock::System));
+    let report = certificates
+        .read()
+        .with_context(|| format!("read certificates in {}", directory.display()))?;
+    report.record(metrics);
+    log::info!(target: "tls", names = report.names; "certificates for {} names", report.names);
+    Ok(Some(certificates))
+}
+
+/// Makes the configuration of TLS, and starts the thread that keeps the keys of session tickets up
+/// to date. The store exists.
+pub(super) fn tls(
+    config: &Config,
+    resolver: &Arc<Resolver>,
+    health: &Health,
+) -> anyhow::Result<Arc<rustls::ServerConfig>> {
+    let part = health.part("session-tickets");
+    let (tickets, rotation) = Tickets::new(settings::ticket_keys(config), part, Clock::System)
+        .context("make keys of session tickets")?;
+    // Never joined: it can be stopped at any point.
+    panics::essential_thread("session-tickets", move || rotation.run())
+        .context("start a thread")?;
+    server_config(resolver, tickets).context("set up TLS")
+}
+
+// === impl Acme ===
+
+impl Acme {
+    /// Opens the certificates by ACME, if they are configured, and reads all of them.
+    ///
+    /// # Errors
+    ///
+    /// When the directory or a file of the configuration cannot be used. A record that cannot be
+    /// used is logged.
+    pub(super) fn open(config: &Config) -> anyhow::Result<Option<Self>> {
+        if !config.acme.is_on() {
+            return Ok(None);
+        }
+        let vault = settings::open_vault(config)?;
+        let authorities = Authorities::new(&config.acme, &vault, Clock::System);
+        let authorities = authorities.map_err(|wrong| anyhow::anyhow!("{}", wrong.join("\n")))?;
+        let ordered = Arc::new(Ordered::new(vault.clone(), Clock::System));
+        let read = ordered.refresh().context("read the certificates by ACME")?;
+        for (key, why) in &read.failures {
+            log::error!(target: "acme", record:% = key; "the record {key} of a certificate cannot be used: {why}");
+        }
+        let names = ordered.len();
+        log::info!(target: "acme", names; "certificates by ACME for {names} names");
+        Ok(Some(Self {
+            ordered,
+            challenges: Arc::new(Challenges::new(Arc::clone(&vault.documents))),
+            vault,
+            authorities,
+        }))
+    }
+
+    /// Starts the thread that orders.
+    pub(super) fn start(
+        self,
+        config: &Config,
+        index: Arc<Index>,
+        directory: Option<Arc<Certificates>>,
+        metrics: &Metrics,
+        health: &Health,
+    ) -> anyhow::Result<Ordering> {
+        let names = config.acme.names.iter();
+        let served = Served {
+            index,
+            directory,
+            more: names.map(|name| name.as_str().into()).collect(),
+        };
+        let manager = Manager::new(
+            config.acme.clone(),
+            self.vault,
+            self.authorities,
+            self.ordered,
+            self.challenges,
+            Box::new(served),
+            AcmeMetrics::new(metrics),
+            health.part("certificates"),
+            Clock::System,
+        );
+        let (stop, stopped) = watch::channel(false);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("start a thread")?;
+        let thread = panics::essential_thread("acme", move || {
+            runtime.block_on(manager.run(stopped));
+            // Requests to authorities that run are not waited for.
+            runtime.shutdown_background();
+        });
+        Ok(Ordering {
+            thread: thread.context("start a thread")?,
+            stop,
+        })
+    }
+}
+
+// === impl Ordering ===
+
+impl Ordering {
+    /// Stops to order. Another process may lead from now on.
+    pub(super) fn end(self) {
+        self.stop.send_replace(true);
+        // A panic in it ends the process.
+        let _joined = self.thread.join();
+    }
+}
+
+// === impl Served ===
+
+impl Names for Served {
+    fn generation(&self) -> u64 {
+        let directory = self.directory.as_ref();
+        let directory = directory.map_or(0, |directory| directory.generation());
+        self.index.generation().wrapping_add(directory << 32)
+    }
+
+    fn wanted(&self) -> Vec<Box<str>> {
+        let domains = self.index.domains().into_iter();
+        let mut wanted = self.more.clone();
+        wanted.extend(domains.map(|host| host.as_str().into()));
+        wanted.retain(|name: &Box<str>| {
+            let has_own = self.directory.as_ref();
+            let has_own = has_own.is_some_and(|directory| directory.names(name));
+            let by_wildcard = name.split_once('.').is_some_and(|(label, rest)| {
+                label != "*"
+                    && self
+                        .more
+                        .iter()
+                        .any(|more| more.strip_prefix("*.") == Some(rest))
+            });
+            !has_own && !by_wildcard
+        });
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted
+    }
+}

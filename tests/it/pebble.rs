@@ -1,0 +1,257 @@
+//! A certificate authority for one test: pebble, the test server of Let's Encrypt, with a DNS server
+//! in which every name leads to this machine.
+//!
+//! `.ci/install test` unpacks it. Its keys are new at each start.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Instant;
+
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
+use tempfile::TempDir;
+
+use crate::certificates::Authority;
+use crate::http::TIMEOUT;
+
+/// The first port that tests choose themselves; the system chooses ports above 32767.
+const PORTS: u16 = 20_000;
+const PORTS_COUNT: u16 = 10_000;
+
+/// A running authority.
+pub struct Pebble {
+    settings: Settings,
+    processes: Vec<Child>,
+}
+
+/// How an authority is started.
+pub struct Settings {
+    directory: TempDir,
+    pub authority: Authority,
+    /// The port that it connects to for HTTP-01.
+    pub http: u16,
+    /// The port that it connects to for TLS-ALPN-01.
+    pub tls: u16,
+    acme: u16,
+    management: u16,
+    dns: u16,
+    /// The port on which the records of the DNS server are changed.
+    names: u16,
+    /// Names that it refuses.
+    blocked: Vec<String>,
+}
+
+/// Returns a port of this machine that nobody uses.
+pub fn port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        // Two runs of the tests begin at different ports.
+        let begin = u16::try_from(std::process::id() % 97).unwrap() * 100;
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = PORTS + (begin + next) % PORTS_COUNT;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+impl Settings {
+    pub fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            authority: Authority::new(),
+            http: port(),
+            tls: port(),
+            acme: port(),
+            management: port(),
+            dns: port(),
+            names: port(),
+            blocked: Vec::new(),
+        }
+    }
+
+    /// Lets the authority refuse a name.
+    pub fn blocking(mut self, name: &str) -> Self {
+        self.blocked.push(name.to_owned());
+        self
+    }
+
+    /// The address of the directory.
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}/dir", self.acme)
+    }
+
+    /// The entry of `acme.authorities`.
+    pub fn entry(&self) -> String {
+        let ca_file = self.path("authority.pem");
+        self.authority.write(&ca_file);
+        format!(
+            "{{ directory: \"{}\", ca_file: {} }}",
+            self.url(),
+            ca_file.display()
+        )
+    }
+
+    /// The addresses of a gateway that this authority connects to.
+    pub fn listen(&self) -> String {
+        format!(
+            "{{ http: [\"127.0.0.1:{}\"], https: [\"127.0.0.1:{}\"], operator: \"127.0.0.1:0\" }}",
+            self.http, self.tls
+        )
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn start(self) -> Pebble {
+        let pair = self.authority.issue(&["localhost", "127.0.0.1"]);
+        pair.write(self.directory.path(), "server");
+        let conf = serde_json::json!({ "pebble": {
+            "listenAddress": format!("127.0.0.1:{}", self.acme),
+            "managementListenAddress": format!("127.0.0.1:{}", self.management),
+            "certificate": self.path("server/fullchain.pem"),
+            "privateKey": self.path("server/privkey.pem"),
+            "httpPort": self.http,
+            "tlsPort": self.tls,
+            "ocspResponderURL": "",
+            "externalAccountBindingRequired": false,
+            "externalAccountMACKeys": { "kid-1": "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W" },
+            "domainBlocklist": self.blocked,
+            "retryAfter": { "authz": 1, "order": 1 },
+            "certificateValidityPeriod": 90 * 86_400,
+        }});
+        fs::write(self.path("pebble.json"), conf.to_string()).unwrap();
+        let mut pebble = Pebble {
+            settings: self,
+            processes: Vec::new(),
+        };
+        pebble.run();
+        pebble
+    }
+}
+
+impl Pebble {
+    fn run(&mut self) {
+        let settings = &self.settings;
+        let dns = format!("127.0.0.1:{}", settings.dns);
+        let spawn = |name: &str, arguments: &[&str]| {
+            let program = concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/target/clients/pebble/usr/bin/"
+            );
+            let program = format!("{program}{name}");
+            Command::new(&program)
+                .args(arguments)
+                .env("PEBBLE_VA_NOSLEEP", "1")
+                .stdin(Stdio::null())
+                .stdout(fs::File::create(settings.path(&format!("{name}.log"))).unwrap())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap_or_else(|error| panic!("{program}: {error}; run `.ci/install test`"))
+        };
+        let management = format!("127.0.0.1:{}", settings.names);
+        let names = [
+            "-dns01",
+            &dns,
+            "-http01",
+            "",
+            "-https01",
+            "",
+            "-tlsalpn01",
+            "",
+            "-doh",
+            "",
+            "-management",
+            &management,
+            "-defaultIPv6",
+            "",
+        ];
+        let conf = settings.path("pebble.json").display().to_string();
+        self.processes = vec![
+            spawn("pebble-challtestsrv", &names),
+            spawn("pebble", &["-config", &conf, "-dnsserver", &dns]),
+        ];
+        for port in [settings.dns, settings.acme, settings.management] {
+            let since = Instant::now();
+            while TcpStream::connect(("127.0.0.1", port)).is_err() {
+                assert!(
+                    since.elapsed() < TIMEOUT,
+                    "pebble does not listen on {port}"
+                );
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Stops it; [`Pebble::again`] starts it with new keys and without accounts.
+    pub fn stop(&mut self) {
+        for process in &mut self.processes {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+        self.processes.clear();
+    }
+
+    pub fn again(&mut self) {
+        self.run();
+    }
+
+    /// Returns the client side of TLS that trusts what it issues.
+    pub fn client(&self, alpn: &[&str]) -> Arc<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.root()).unwrap();
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Arc::new(config)
+    }
+
+    fn root(&self) -> CertificateDer<'static> {
+        let pem = self.management("/roots/0");
+        fs::write(self.settings.path("root.pem"), &pem).unwrap();
+        CertificateDer::from_pem_slice(&pem).unwrap()
+    }
+
+    /// The file with the root certificate.
+    pub fn root_file(&self) -> PathBuf {
+        let _written = self.root();
+        self.settings.path("root.pem")
+    }
+
+    /// Returns an answer of its management listener.
+    pub fn management(&self, path: &str) -> Vec<u8> {
+        let address = format!("https://127.0.0.1:{}{path}", self.settings.management);
+        let output = Command::new("curl")
+            .args(["--silent", "--show-error", "--fail", "--cacert"])
+            .arg(self.settings.path("authority.pem"))
+            .arg(address)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.settings.path("pebble.log")).unwrap()
+    }
+}
+
+impl Drop for Pebble {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            let _ended = process.kill();
+            let _reaped = process.wait();
+        }
+    }
+}
