@@ -30,7 +30,7 @@ test:
 soak:
 	@.ci/install test
 	cargo build --release --locked
-	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: both_paths:: rendering:: hostile::
+	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: both_paths:: rendering:: hostile:: acme::
 
 check:
 	@.ci/install check
@@ -58,6 +58,7 @@ bench:
 	cargo bench --locked --bench million
 	cargo bench --locked --bench platform
 	cargo bench --locked --bench triggers
+	cargo bench --locked --bench certificates -- 100000
 	cargo bench --locked --bench check
 	cargo bench --locked --bench site
 	cargo bench --locked --bench search
