@@ -206,6 +206,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
         fast_path: true,
         admin: None,
         tls: Policy::default(),
+        challenges: None,
         drain: Drain::new(),
         balancer: Arc::new(Balancer::new(
             UpstreamLimits::default(),
