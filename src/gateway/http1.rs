@@ -289,8 +289,8 @@ impl Http1 {
                 return Poll::Ready(Filled::Over);
             }
             let mut deadline = deadline;
-            if inbox.is_empty() {
-                let gateway = &handler.gateway;
+            let gateway = &handler.gateway;
+            if inbox.is_empty() && gateway.drain.is_draining() {
                 let until = gateway
                     .drain
                     .idle_until(gateway.limits.drain_idle, activity.drain_share());
