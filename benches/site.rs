@@ -232,7 +232,9 @@ fn zensical(rounds: usize) -> Option<Duration> {
     std::fs::write(project.path().join("zensical.toml"), config).expect("write");
     std::fs::write(source.join("index.md"), "# Acme\n").expect("write");
     for number in 0..PAGES {
-        std::fs::write(source.join(format!("page-{number}.md")), page(number)).expect("write");
+        // It takes the icon of a page for the path of a file.
+        let page = page(number).replace("icon: star\n", "");
+        std::fs::write(source.join(format!("page-{number}.md")), page).expect("write");
     }
     Some(timed("zensical build, the same pages", rounds, |_| {
         let built = Command::new(&program)
