@@ -123,7 +123,7 @@ impl Transport {
     fn send(&self, request: Request<Vec<u8>>) -> Result<(Response<Bytes>, Answered), ureq::Error> {
         let (parts, body) = request.into_parts();
         let is_get = parts.method == Method::GET;
-        let is_directory = is_get && parts.uri.to_string() == *self.directory;
+        let is_directory = is_get && parts.uri == *self.directory;
         let response = match parts.method {
             Method::GET | Method::HEAD => self.agent.run(Request::from_parts(parts, ()))?,
             _ => self.agent.run(Request::from_parts(parts, body))?,

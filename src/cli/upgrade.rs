@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     match serde_json::from_str(&reply).context("read the answer of the gateway")? {
         Reply::Serving { process } => {
-            println!("process {process} serves");
+            writeln!(std::io::stdout(), "process {process} serves").context("print the process")?;
             Ok(ExitCode::SUCCESS)
         }
         Reply::Failed { reason } => bail!("{reason}; the running gateway goes on"),

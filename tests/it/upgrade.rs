@@ -161,7 +161,9 @@ fn upgrades_under_load_refuse_and_reset_nothing() {
             let before = load.responses.load(Ordering::Relaxed);
             let next = upgrade(&gateway.edge.setup);
             // The earlier process ends by itself.
-            newest.replace(next).map(std::mem::forget);
+            if let Some(ended) = newest.replace(next) {
+                std::mem::forget(ended);
+            }
             wait_until(|| load.responses.load(Ordering::Relaxed) > before + 200);
         }
         load.is_over.store(true, Ordering::Relaxed);

@@ -168,7 +168,7 @@ impl Names for Served {
         let domains = self.index.domains().into_iter();
         let mut wanted = self.more.clone();
         wanted.extend(domains.map(|host| host.as_str().into()));
-        wanted.retain(|name: &Box<str>| {
+        wanted.retain(|name| {
             let has_own = self.directory.as_ref();
             let has_own = has_own.is_some_and(|directory| directory.names(name));
             let by_wildcard = name.split_once('.').is_some_and(|(label, rest)| {

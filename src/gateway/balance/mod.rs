@@ -126,7 +126,6 @@ impl Balancer {
         json!({ "servers": rows, "left_out": listed - rows.len() })
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "any bits will do")]
     fn shard(&self, hash: u64) -> MutexGuard<'_, HashTable<Arc<Group>>> {
         // The table uses the upper and the lower bits.
         let shard = &self.shards[(hash >> 32) as usize % SHARDS];

@@ -172,8 +172,8 @@ impl Documents for LocalDocuments {
 
     fn keys_of(&self, kind: Kind, name: &str) -> Result<Vec<Box<str>>, FileError> {
         let keys = list(&self.directory(kind, part_of(name)))?.into_iter();
-        let is_of = |key: &Box<str>| key.split_once('~').is_some_and(|(own, _)| own == name);
-        Ok(keys.filter(is_of).collect())
+        let is_of = |key: &str| key.split_once('~').is_some_and(|(own, _)| own == name);
+        Ok(keys.filter(|key| is_of(key)).collect())
     }
 
     fn lead(&self) -> Result<Option<Box<dyn Lead>>, FileError> {

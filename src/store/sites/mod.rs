@@ -229,7 +229,7 @@ impl Sites {
         };
         let name = stored_name(project);
         let stored = store.site_record(project);
-        match self.read_of(name.clone(), stored) {
+        match self.read_of(Arc::clone(&name), stored) {
             Some(read) => self.apply(vec![read], Vec::new(), Removals::Accepted),
             None if self.files.contains_key(&name) => {
                 self.apply(Vec::new(), vec![name], Removals::Accepted)
