@@ -833,11 +833,16 @@ async fn order_anywhere(
                 return Err(failure);
             }
             Cause::Ourselves => return Err(failure),
-            Cause::Limit => known.budget().limits(now, failure.wait),
+            Cause::Limit => {
+                log::warn!(target: "acme", name:% = &*job.name; "an authority refuses an order because of a limit: {failure}");
+                known.budget().limits(now, failure.wait);
+            }
             Cause::Authority | Cause::Account => {
                 known.forget(failure.cause == Cause::Account).await;
                 let failures = known.budget().failures() + 1;
                 let wait = wait_after(failures, &shared.config.retries);
+                // It rests now, so this is said once for many names.
+                log::warn!(target: "acme", "an authority does not work, the next one is used if there is one: {failure}");
                 known.budget().fails(now, wait, failure.wait);
             }
         }

@@ -7,7 +7,8 @@
 //! Source: RFC 8446 §4.6.1 (a ticket lives at most seven days), §C.4 and RFC 5077 §5.5 (rotation).
 
 use std::fs::{self, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -108,7 +109,9 @@ impl TicketKeys {
     ///
     /// When the file cannot be read or written. A file that is damaged is replaced.
     pub fn current(&self, now: u64) -> Result<Vec<TicketKey>, FileError> {
-        let keys = self.read()?;
+        let is_over = |key: &TicketKey| now >= key.from + ENCRYPTS_SECONDS + TICKET_TIME.as_secs();
+        let mut keys = self.read()?;
+        keys.retain(|key| !is_over(key));
         if !is_due(&keys, now) {
             return Ok(keys);
         }
@@ -118,7 +121,8 @@ impl TicketKeys {
         let opened = options.create(true).truncate(false).write(true).open(&lock);
         let locked = opened.map_err(FileError::on("open", &lock))?;
         locked.lock().map_err(FileError::on("lock", &lock))?;
-        let mut keys = self.read()?;
+        keys = self.read()?;
+        keys.retain(|key| !is_over(key));
         if !is_due(&keys, now) {
             return Ok(keys);
         }
@@ -130,7 +134,6 @@ impl TicketKeys {
         let from = if has_current { next } else { now };
         let made = TicketKey::random(from).map_err(FileError::on("make a key for", &self.file))?;
         keys.insert(0, made);
-        keys.retain(|key| now < key.from + ENCRYPTS_SECONDS + TICKET_TIME.as_secs());
         self.write(&keys)?;
         Ok(keys)
     }
@@ -178,8 +181,25 @@ impl TicketKeys {
             keys: keys.collect(),
         };
         let bytes = serde_json::to_vec(&written).expect("numbers and texts are JSON");
-        let directory = self.file.parent().unwrap_or(Path::new("."));
-        durable::replace(directory, &self.file, &bytes)
+        // The lock is held, so nobody else writes it. The mode is that of a new file only.
+        let new = self.file.with_extension("new");
+        let write = || {
+            match fs::remove_file(&new) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut options = OpenOptions::new();
+            let mut file = options
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&new)?;
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            fs::rename(&new, &self.file)
+        };
+        write().map_err(FileError::on("write", &self.file))?;
+        durable::flush_directory(self.file.parent().unwrap_or(Path::new(".")))
     }
 }
 
