@@ -3,16 +3,19 @@
 //! The authority is pebble: it validates each name by connecting to the gateway.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustls::ClientConfig;
+use rustls::{ClientConfig, ServerConnection, StreamOwned};
 
 use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
+use crate::full::SmallDisk;
 use crate::http::{Connection, TIMEOUT};
 use crate::pebble::{self, Pebble, Settings};
 use crate::presets::{DOMAIN, SKILL};
@@ -369,5 +372,319 @@ fn mistakes_in_the_configuration_are_reported_at_once() {
         "needs `acme.dns_command`",
     ] {
         assert!(error.contains(expected), "{expected}: {error}");
+    }
+}
+
+/// An authority that answers every request with the same bytes.
+fn nonsense(answer: &'static [u8]) -> (Authority, String) {
+    let authority = Authority::new();
+    let config = authority.server(&["127.0.0.1"], &[]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/dir", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let session = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = StreamOwned::new(session, stream.unwrap());
+            let mut request = [0; 4096];
+            // The client may go away at any time.
+            let _gone = stream
+                .read(&mut request)
+                .and_then(|_| stream.write_all(answer));
+            stream.conn.send_close_notify();
+            let _gone = stream.flush();
+        }
+    });
+    (authority, url)
+}
+
+#[test]
+fn an_authority_that_answers_nonsense_is_named_and_the_next_one_is_used() {
+    for (answer, expected) in [
+        (
+            &b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"[..],
+            "the answer is not a directory of RFC 8555",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 58\r\n\r\n{\"newNonce\":\"a b\",\"newAccount\":\"https://x\",\"newOrder\":\"y\"}",
+            "the directory names \"a b\", which is not an https address",
+        ),
+        (
+            b"HTTP/1.1 503 No\r\nRetry-After: 99999999999999999999\r\nContent-Length: 4\r\n\r\nbusy",
+            "its answer with status 503 is not one of RFC 8555",
+        ),
+        (b"no HTTP at all", "make an account: "),
+    ] {
+        let settings = Settings::new();
+        let (wrong, url) = nonsense(answer);
+        let base = Setup::new();
+        let ca_file = base.path("wrong.pem");
+        wrong.write(&ca_file);
+        let authorities = format!(
+            "{{ directory: \"{url}\", ca_file: {} }}, {}",
+            ca_file.display(),
+            settings.entry()
+        );
+        let setup = setup(&settings.listen(), &authorities, "");
+        let pebble = settings.start();
+        let edge = setup.acme("").start();
+        wait_for_certificate(&edge, DOMAIN, &pebble.client(&[]), None);
+        let said = |line: &serde_json::Value| {
+            let text = line["message"].as_str().unwrap_or_default();
+            text.contains(&url) && text.contains(expected)
+        };
+        edge.wait_for_log(said);
+        assert!(edge.metric("process_panics_total") < 0.5);
+    }
+}
+
+#[test]
+fn records_that_cannot_be_used_leave_the_certificate_before_in_use() {
+    let (pebble, edge) = start("");
+    let client = pebble.client(&[]);
+    let seen = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    let kept = files(&edge.setup.path("store/certificates/certificates"));
+    let [record] = &kept[..] else {
+        panic!("{kept:?}")
+    };
+    let text = fs::read_to_string(record).unwrap();
+    let beside = |id: &str, text: &str| {
+        let file = record.with_file_name(format!("{DOMAIN}~{id}"));
+        fs::write(file, text).unwrap();
+    };
+    let newer = text.replacen("\"version\": 1", "\"version\": 2, \"more\": true", 1);
+    beside("aaaaaaaaaaaaaaaa", &newer);
+    beside("bbbbbbbbbbbbbbbb", "{");
+    let swapped = text.replacen(DOMAIN, "docs.evil.test", 1);
+    beside("cccccccccccccccc", &swapped);
+    for expected in [
+        "it has version 2; this program reads versions up to 1",
+        "it is not a record of a certificate",
+        "its certificate does not cover docs.evil.test",
+    ] {
+        edge.wait_for_log(|line| {
+            let text = line["message"].as_str().unwrap_or_default();
+            text.contains("cannot be used, so the certificate before stays in use")
+                && text.contains(expected)
+        });
+    }
+    let again = certificate(edge.https.unwrap(), DOMAIN, &client);
+    assert_eq!(again.as_ref(), Some(&seen));
+    // The same at a start; and without the key nothing is made up.
+    edge.signal("TERM");
+    let edge = edge.ended().start();
+    let again = certificate(edge.https.unwrap(), DOMAIN, &client);
+    assert_eq!(again.as_ref(), Some(&seen));
+    edge.signal("TERM");
+    let setup = edge.ended();
+    fs::remove_file(setup.path("acme.key")).unwrap();
+    let (status, error) = setup.start_expecting_failure();
+    assert_eq!(status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("acme.key is missing, and a certificate is encrypted"),
+        "{error}"
+    );
+}
+
+#[test]
+fn new_orders_stay_within_the_budget_also_after_a_restart() {
+    let settings = Settings::new();
+    let setup = setup(
+        &settings.listen(),
+        &settings.entry(),
+        "orders_max: 1, orders_seconds: 3600",
+    );
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    edge.write_site("second", &format!("domains: [{SECOND}]"));
+    // A renewal does not count.
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    let renewed = wait_for_certificate(&edge, DOMAIN, &client, Some(&first));
+    edge.wait_for_nth_log(2, |line| issued(line, DOMAIN));
+    edge.signal("TERM");
+    let edge = edge.ended().start();
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    wait_for_certificate(&edge, DOMAIN, &client, Some(&renewed));
+    assert_eq!(certificate(edge.https.unwrap(), SECOND, &client), None);
+    assert!(!pebble.log().contains(SECOND));
+    edge.wait_for_metric("acme_names_without_certificate", 0.0);
+}
+
+#[test]
+fn a_wildcard_is_proven_by_the_command_of_the_operator() {
+    let settings = Settings::new();
+    let base = Setup::new();
+    let script = base.path("dns");
+    // The DNS server of the tests takes records as JSON.
+    let text = format!(
+        "#!/bin/sh\nset -e\nurl=http://127.0.0.1:{}\ncase $1 in\n\
+         set) curl -sS --fail -d \"{{\\\"host\\\":\\\"$2.\\\",\\\"value\\\":\\\"$3\\\"}}\" $url/set-txt ;;\n\
+         remove) curl -sS --fail -d \"{{\\\"host\\\":\\\"$2.\\\"}}\" $url/clear-txt ;;\nesac\n\
+         echo \"$1 $2\" >> {}/calls\n",
+        settings.names(),
+        base.path("").display()
+    );
+    fs::write(&script, text).unwrap();
+    let more = format!(
+        "challenges: [dns-01], dns_command: [sh, {}], names: [\"*.acme.test\"]",
+        script.display()
+    );
+    let setup = setup(&settings.listen(), &settings.entry(), &more);
+    let pebble = settings.start();
+    // The wildcard covers the domain, so it is the only order.
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let seen = wait_for_certificate(&edge, DOMAIN, &client, None);
+    assert_eq!(
+        certificate(edge.https.unwrap(), "x.acme.test", &client),
+        Some(seen)
+    );
+    assert_eq!(
+        certificate(edge.https.unwrap(), "x.y.acme.test", &client),
+        None
+    );
+    edge.wait_for_log(|line| issued(line, "*.acme.test"));
+    let calls = fs::read_to_string(base.path("calls")).unwrap();
+    assert_eq!(
+        calls,
+        "set _acme-challenge.acme.test\nremove _acme-challenge.acme.test\n"
+    );
+}
+
+#[test]
+fn an_external_account_is_named_to_the_authority() {
+    let settings = Settings::new().external();
+    let base = Setup::new();
+    let key = base.path("eab");
+    fs::write(
+        &key,
+        "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W\n",
+    )
+    .unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let entry = settings.entry();
+    let entry = entry.replacen(
+        '}',
+        &format!(", eab_id: kid-1, eab_key_file: {} }}", key.display()),
+        1,
+    );
+    let setup = setup(&settings.listen(), &entry, "");
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    wait_for_certificate(&edge, DOMAIN, &pebble.client(&[]), None);
+}
+
+#[test]
+fn a_full_disk_loses_no_certificate() {
+    let small = SmallDisk::mount();
+    let settings = Settings::new();
+    let directory = small.path("certificates");
+    let setup = setup(
+        &settings.listen(),
+        &settings.entry(),
+        &format!("directory: {directory}"),
+    );
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let before = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    small.fill();
+    edge.write_site("second", &format!("domains: [{SECOND}]"));
+    edge.wait_for_log(|line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.contains("the disk is full, so a certificate could not be kept: nothing is ordered")
+    });
+    assert!(!pebble.log().contains(SECOND));
+    assert_eq!(
+        certificate(edge.https.unwrap(), DOMAIN, &client),
+        Some(before)
+    );
+    small.free();
+    wait_for_certificate(&edge, SECOND, &client, None);
+}
+
+#[test]
+fn a_disk_that_becomes_full_in_the_middle_of_an_order_loses_no_certificate() {
+    let small = SmallDisk::mount();
+    let settings = Settings::new();
+    let base = Setup::new();
+    let script = base.path("fill");
+    let set = |act: &str| {
+        format!(
+            "curl -sS --fail -d \"{{\\\"host\\\":\\\"$2.\\\",\\\"value\\\":\\\"$3\\\"}}\" http://127.0.0.1:{}/{act}-txt",
+            settings.names()
+        )
+    };
+    // The disk is filled when the order has begun.
+    let text = format!(
+        "#!/bin/sh\ncase $1 in\nset) {} && cat /dev/zero > {} ; true ;;\nremove) true ;;\nesac\n",
+        set("set"),
+        small.path("ballast")
+    );
+    fs::write(&script, text).unwrap();
+    let more = format!(
+        "challenges: [dns-01], dns_command: [sh, {}], directory: {}",
+        script.display(),
+        small.path("certificates")
+    );
+    let setup = setup(&settings.listen(), &settings.entry(), &more);
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let seen = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.contains("is served from memory until it can be written")
+    });
+    small.free();
+    edge.wait_for_log(|line| line["message"] == "certificates works again");
+    edge.signal("KILL");
+    let edge = edge.ended().start();
+    let again = certificate(edge.https.unwrap(), DOMAIN, &client);
+    assert_eq!(again, Some(seen), "it was written when the disk had room");
+}
+
+/// Runs with `WAYPOST_LONG_TESTS=1`.
+#[test]
+fn many_domains_at_once_are_ordered_within_the_budget() {
+    const DOMAINS: usize = 500;
+    if std::env::var_os("WAYPOST_LONG_TESTS").is_none() {
+        return;
+    }
+    let settings = Settings::new();
+    let setup = setup(
+        &settings.listen(),
+        &settings.entry(),
+        "orders_max: 300, orders_seconds: 30",
+    );
+    let pebble = settings.start();
+    let edge = setup.start();
+    let record = |n| format!("---\nproject: p{n}\nsubdomain: p{n}\ndomains: [docs.p{n}.test]\n");
+    let since = Instant::now();
+    edge.change_sites(|| {
+        edge.setup
+            .write_records("many", &(0..DOMAINS).map(record).collect::<String>());
+    });
+    let reached = |count: usize| {
+        while edge.metric("acme_orders_total{result=\"issued\"}") + 0.5 < count as f64 {
+            assert!(since.elapsed() < Duration::from_secs(300));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        since.elapsed()
+    };
+    let first = reached(300);
+    let all = reached(DOMAINS);
+    println!("300 certificates after {first:?}, {DOMAINS} after {all:?}");
+    assert!(
+        all > Duration::from_secs(29),
+        "the budget allows 300 orders in 30 s"
+    );
+    let client = pebble.client(&[]);
+    for n in [0, 250, 499] {
+        assert!(certificate(edge.https.unwrap(), &format!("docs.p{n}.test"), &client).is_some());
     }
 }

@@ -40,7 +40,7 @@ impl SmallDisk {
     }
 
     /// Fills all free space.
-    fn fill(&self) {
+    pub fn fill(&self) {
         let mut filler_file = File::create(self.filler_file()).unwrap();
         for block in [1 << 16, 1 << 10, 1] {
             let zeros = vec![0; block];
@@ -55,7 +55,7 @@ impl SmallDisk {
         assert!(mounted.status.success(), "{mounted:?}");
     }
 
-    fn free(&self) {
+    pub fn free(&self) {
         fs::remove_file(self.filler_file()).unwrap();
     }
 

@@ -45,6 +45,8 @@ pub struct Settings {
     names: u16,
     /// Names that it refuses.
     blocked: Vec<String>,
+    /// Whether an account needs an external account.
+    external: bool,
 }
 
 /// Returns a port of this machine that nobody uses.
@@ -73,6 +75,7 @@ impl Settings {
             dns: port(),
             names: port(),
             blocked: Vec::new(),
+            external: false,
         }
     }
 
@@ -80,6 +83,17 @@ impl Settings {
     pub fn blocking(mut self, name: &str) -> Self {
         self.blocked.push(name.to_owned());
         self
+    }
+
+    /// Lets the authority refuse accounts without an external account.
+    pub fn external(mut self) -> Self {
+        self.external = true;
+        self
+    }
+
+    /// The port on which the records of the DNS server are changed.
+    pub fn names(&self) -> u16 {
+        self.names
     }
 
     /// The address of the directory.
@@ -121,7 +135,7 @@ impl Settings {
             "httpPort": self.http,
             "tlsPort": self.tls,
             "ocspResponderURL": "",
-            "externalAccountBindingRequired": false,
+            "externalAccountBindingRequired": self.external,
             "externalAccountMACKeys": { "kid-1": "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W" },
             "domainBlocklist": self.blocked,
             "retryAfter": { "authz": 1, "order": 1 },
