@@ -92,6 +92,10 @@ reads("N6: endpoint pages are generated, except for endpoints that have a page",
   const page = await open("/api");
   assert.deepEqual(await seen(page, ".sidebar .group a"), [
     "Introduction", "Errors", "GET Follow an update", "GET This document", "POST Queue an update of the project from its branch",
+    "GET List sites, by project", "GET Read the record of a site", "PUT Create a site, or replace its record",
+    "DEL Remove a site", "PATCH Change some keys of a record", "GET List the domains of a site, the canonical one first",
+    "GET Read the state of a domain", "PUT Add a domain to a site, as its last one", "DEL Remove a domain from a site",
+    "GET List the changes of sites, the newest first",
   ]);
   await follow(page, page.locator(".sidebar").getByText("Queue an update"));
   assert.match(await page.locator("article").innerText(), /\/v1\/project\/update\/\{projectId\}/);

@@ -110,7 +110,9 @@ impl Setup {
         }
         if key == "connections" && !value.contains("drain_idle_seconds") {
             // A test that keeps a connection does not wait for it at its end.
-            value = value.replacen('{', "{ drain_idle_seconds: 0, ", 1);
+            let keys = value.trim().trim_end_matches('}').trim_end();
+            let comma = if keys == "{" { "" } else { "," };
+            value = format!("{keys}{comma} drain_idle_seconds: 0 }}");
         }
         self.conf.insert(key.to_owned(), value);
         self

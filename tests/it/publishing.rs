@@ -53,12 +53,14 @@ fn old_or_new_is_served(
     let store = setup.path("store");
     let mut before = current(setup);
     let mut struck = 0;
+    // A directory of site records that cannot be read is a warning: its sites stay as they were.
+    let must_strike = |point: &Point| point.call != "openat";
     for (point, fault) in cases {
         let Attempt { arguments, text } = attempt(&served);
         let output = strace(setup, &["-e", &point.inject(*fault)], &arguments);
         let after = current(setup);
         if has_struck(&output, *fault, &store) {
-            struck += 1;
+            struck += usize::from(must_strike(point));
             assert!([before, before + 1].contains(&after), "{point:?} {fault:?}");
         } else {
             assert_eq!(after, before + 1, "{point:?} {fault:?}: {output:?}");
@@ -73,10 +75,10 @@ fn old_or_new_is_served(
         before = after;
     }
     // When two files share a directory, a run makes one call less than the first run.
+    let expected = cases.iter().filter(|(point, _)| must_strike(point)).count();
     assert!(
-        struck * 10 >= cases.len() * 9,
-        "{struck} of {} faults came",
-        cases.len()
+        struck * 10 >= expected * 9,
+        "{struck} of {expected} faults came"
     );
     sweeps_clean(edge, &served);
 }
@@ -177,11 +179,11 @@ fn a_publish_that_fails_at_any_step_leaves_a_complete_release_served() {
     // Content, summary, inventory, pointer and its copy: each is written, flushed and renamed.
     assert_eq!((calls("write"), calls("rename")), (5, 5), "{points:?}");
     assert_eq!(calls("fsync"), 9, "{points:?}");
-    // Most of the calls check for 768 directories that exist.
-    let (mkdir, others): (Vec<_>, Vec<_>) = cases(&points)
+    // Most of the calls check for 768 directories that exist, or read those of site records.
+    let (many, others): (Vec<_>, Vec<_>) = cases(&points)
         .into_iter()
-        .partition(|(point, _)| point.call == "mkdir");
-    let cases = [sample(mkdir, 6), sample(others, 120)].concat();
+        .partition(|(point, _)| matches!(&point.call[..], "mkdir" | "openat"));
+    let cases = [sample(many, 12), sample(others, 120)].concat();
     let mut version = 1;
     old_or_new_is_served(&edge, &cases, skill(1), |_| {
         version += 1;

@@ -11,9 +11,10 @@ use std::path::Path;
 
 use clap::{ArgAction, CommandFactory as _};
 use serde_json::Value;
+use waypost::acme;
 use waypost::cli::Cli;
 use waypost::config::Config;
-use waypost::deploy::worker;
+use waypost::deploy::{api, worker};
 use waypost::diagnostic::rules::RULES;
 use waypost::docs::schema::json_schema::json_schema;
 use waypost::telemetry::Metrics;
@@ -553,6 +554,8 @@ fn every_rule_is_on_its_page() {
 fn every_metric_is_on_its_page() {
     let metrics = Metrics::new();
     let _worker = worker::Metrics::new(&metrics);
+    let _api = api::Metrics::new(&metrics);
+    let _acme = acme::Metrics::new(&metrics);
     let mut out = String::new();
     let _ = writeln!(
         out,
