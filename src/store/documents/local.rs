@@ -9,7 +9,7 @@
 //!   accounts/{key}             other kinds
 //! ```
 //!
-//! A file is written through [`durable`](super::super::durable). The directory and its files can
+//! A file is written through [`durable`]. The directory and its files can
 //! be read by their owner only.
 
 use std::collections::HashSet;
