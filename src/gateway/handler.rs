@@ -318,11 +318,16 @@ impl ConnectionHandler {
             (true, Some(acceptor)) => {
                 let handshake =
                     tokio::time::timeout(self.gateway.limits.head, acceptor.accept(stream));
-                let closing = activity.closing();
+                let evicted = async {
+                    activity.closing().cancelled().await;
+                    if !activity.is_evicted() {
+                        // A drain lets a handshake that has begun finish.
+                        std::future::pending::<()>().await;
+                    }
+                };
                 let accepted = tokio::select! {
                     accepted = handshake => Some(accepted),
-                    // A drain lets a handshake that has begun finish.
-                    () = closing.cancelled(), if !self.gateway.drain.is_draining() => None,
+                    () = evicted => None,
                 };
                 match accepted {
                     Some(Ok(Ok(stream)))

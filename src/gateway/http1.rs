@@ -271,8 +271,15 @@ impl Http1 {
             is_half_closed,
             batch,
             outbox,
+            served,
             ..
         } = self;
+        // A connection without a request yet is closed last: its client is about to send one.
+        let share = if *served == 0 {
+            1.0
+        } else {
+            activity.drain_share()
+        };
         if *is_half_closed {
             return Filled::Over;
         }
@@ -291,9 +298,7 @@ impl Http1 {
             let mut deadline = deadline;
             let gateway = &handler.gateway;
             if inbox.is_empty() && gateway.drain.is_draining() {
-                let until = gateway
-                    .drain
-                    .idle_until(gateway.limits.drain_idle, activity.drain_share());
+                let until = gateway.drain.idle_until(gateway.limits.drain_idle, share);
                 if until.is_some_and(|until| until <= Instant::now()) {
                     return Poll::Ready(Filled::Over);
                 }
