@@ -97,11 +97,13 @@ impl Drain {
     }
 
     /// Returns when a connection without a request must close: at the part `share` (0 to 1) of the
-    /// time `over` after the drain began. `None` while the process serves.
+    /// second half of the time `over` after the drain began. In the first half a busy client sends
+    /// its next request, and learns from the response that it is the last one. `None` while the
+    /// process serves.
     #[must_use]
     pub fn idle_until(&self, over: Duration, share: f64) -> Option<Instant> {
         let began = self.0.began.get()?;
-        Some(*began + over.mul_f64(share.clamp(0.0, 1.0)))
+        Some(*began + over.mul_f64(0.5 + share.clamp(0.0, 1.0) / 2.0))
     }
 
     /// Waits until the phase is [`Phase::Draining`].

@@ -88,6 +88,7 @@ impl Load {
                 let sent = connection.try_send(&request(path));
                 let response = sent.ok().and_then(|()| connection.receive("GET"));
                 let Some(response) = response else {
+                    println!("{path}: the connection was closed");
                     self.count(false);
                     break;
                 };
@@ -122,7 +123,8 @@ impl Load {
                     {
                         break;
                     }
-                    Err(_) => {
+                    Err(error) => {
+                        println!("HTTP/2: {error:?}");
                         self.count(false);
                         break;
                     }
@@ -142,7 +144,7 @@ fn upgrades_under_load_refuse_and_reset_nothing() {
     let authority = crate::certificates::Authority::new();
     let setup = encrypted(
         &authority,
-        Setup::new().conf("connections", "{ drain_idle_seconds: 1 }"),
+        Setup::new().conf("connections", "{ drain_idle_seconds: 10 }"),
     );
     let edge = setup.acme_before(&origin).start();
     let gateway = Encrypted { authority, edge };
