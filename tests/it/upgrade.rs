@@ -3,6 +3,7 @@
 
 use std::os::unix::net::UnixDatagram;
 use std::process::Output;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -58,12 +59,12 @@ fn request(path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").into_bytes()
 }
 
-/// Counts the responses of clients until the test ends, and whatever else they saw.
+/// Counts the responses of clients until the test ends, and collects their failures.
 #[derive(Debug, Default)]
 struct Load {
     is_over: AtomicBool,
     responses: AtomicUsize,
-    errors: AtomicUsize,
+    errors: Mutex<Vec<String>>,
 }
 
 impl Load {
@@ -71,13 +72,15 @@ impl Load {
         !self.is_over.load(Ordering::Relaxed)
     }
 
-    fn count(&self, is_right: bool) {
-        let counter = if is_right {
-            &self.responses
-        } else {
-            &self.errors
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+    /// Counts a response, or the reason why a client got none.
+    fn count(&self, status: Result<u16, String>) {
+        match status {
+            Ok(200) => {
+                self.responses.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(other) => self.errors.lock().unwrap().push(format!("status {other}")),
+            Err(why) => self.errors.lock().unwrap().push(why),
+        }
     }
 
     /// Sends requests on connections that stay open as long as the gateway wants.
@@ -88,11 +91,10 @@ impl Load {
                 let sent = connection.try_send(&request(path));
                 let response = sent.ok().and_then(|()| connection.receive("GET"));
                 let Some(response) = response else {
-                    println!("{path}: the connection was closed");
-                    self.count(false);
+                    self.count(Err(format!("{path}: the connection was closed")));
                     break;
                 };
-                self.count(response.status == 200);
+                self.count(Ok(response.status));
                 if response.field("connection") == Some("close") {
                     break;
                 }
@@ -106,7 +108,8 @@ impl Load {
             let mut connection = Connection::open(gateway.http);
             let sent = connection.try_send(&request("/skill.md"));
             let response = sent.ok().and_then(|()| connection.receive("GET"));
-            self.count(response.is_some_and(|response| response.status == 200));
+            let status = response.map(|response| response.status);
+            self.count(status.ok_or_else(|| "a new connection was closed".to_owned()));
         }
     }
 
@@ -116,7 +119,7 @@ impl Load {
             let mut client = gateway.http2().await;
             while self.goes_on() {
                 match client.get(DOMAIN, "/skill.md").await {
-                    Ok(response) => self.count(response.status == 200),
+                    Ok(response) => self.count(Ok(response.status)),
                     // RFC 9113 §6.8: the request was not processed, and can be sent again.
                     Err(error)
                         if error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR) =>
@@ -124,8 +127,7 @@ impl Load {
                         break;
                     }
                     Err(error) => {
-                        println!("HTTP/2: {error:?}");
-                        self.count(false);
+                        self.count(Err(format!("HTTP/2: {error:?}")));
                         break;
                     }
                 }
@@ -171,9 +173,16 @@ fn upgrades_under_load_refuse_and_reset_nothing() {
         load.is_over.store(true, Ordering::Relaxed);
         newest
     });
-    let (responses, errors) = (load.responses.into_inner(), load.errors.into_inner());
-    println!("{upgrades} upgrades, {responses} responses, {errors} errors");
-    assert_eq!(errors, 0, "of {responses}");
+    let responses = load.responses.into_inner();
+    let errors = load.errors.into_inner().unwrap();
+    println!(
+        "{upgrades} upgrades, {responses} responses, {} errors",
+        errors.len()
+    );
+    assert!(
+        errors.is_empty(),
+        "{errors:?}, beside {responses} responses"
+    );
     assert!(responses > 200 * upgrades, "{responses}");
 }
 
