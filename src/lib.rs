@@ -60,9 +60,9 @@
 //!
 //! 1. `pingora` is named only in [`gateway`] and `cli/serve`, and for the plain header value
 //!    in [`response`].
-//! 2. [`jsx`], [`mdx`], [`docs`], [`skills`], [`discovery`], [`render`], [`release`] and [`build`] are
-//!    pure functions: no async, no files, no clock. The same tree gives the same release, byte for
-//!    byte.
+//! 2. [`jsx`], [`mdx`], [`docs`], [`skills`], [`discovery`], [`render`], [`release`] and [`build`]
+//!    are pure functions: no async, no files, no clock. The same tree gives the same release, byte
+//!    for byte.
 //! 3. There is no lock and no waiting between routing and the first byte of a discovery
 //!    response.
 //! 4. A release knows no domain, no base path and no visibility. Those belong to the site, so
@@ -71,8 +71,8 @@
 //! 6. [`discovery::paths`] is the only list of intercepted paths.
 //! 7. The text of an author and the value that the program makes of it have two types. No type with
 //!    optional fields is used for both.
-//! 8. [`store`], [`index`] and [`origin`] use neither [`build`] nor [`render`]. Names and types that
-//!    both sides need are in [`release`].
+//! 8. [`store`], [`index`] and [`origin`] use neither [`build`] nor [`render`]. Names and types
+//!    that both sides need are in [`release`].
 
 // Base: values that every layer uses.
 pub mod error;

@@ -209,7 +209,7 @@ impl Known {
         Ok(opened)
     }
 
-    /// Forgets what is known of the authority, so that its directory is read again; with
+    /// Discards the cached state of the authority, so that its directory is read again; with
     /// `is_unknown` the account too, because the authority does not know it.
     pub(super) async fn forget(&self, is_unknown: bool) {
         *self.account.lock().await = None;
@@ -309,7 +309,7 @@ impl Known {
     }
 }
 
-/// Returns what the task that runs now has exchanged last.
+/// Returns the last answer that the running task got.
 pub(super) fn exchange() -> Arc<Exchange> {
     EXCHANGE.try_with(Arc::clone).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What an authority allows: how many new orders in a time, and whether it can be used now.
+//! The limits of an authority: how many new orders may begin, and whether it can be used now.
 //!
 //! Orders that began before a restart count too, so a process that is started again and again does
 //! not exceed a limit. A renewal that names the certificate that it replaces counts for no limit
@@ -16,7 +16,7 @@ pub(super) struct Budget {
     taken: VecDeque<u64>,
     /// Until when it is not used.
     paused_until: u64,
-    /// How many failures in a row were the authority's.
+    /// How many failures in a row the authority caused.
     failures: u32,
     /// The names in a row to which it answered that there were too many requests.
     limited: u32,
@@ -86,7 +86,7 @@ impl Budget {
         self.paused_until = self.paused_until.max(now.saturating_add(wait));
     }
 
-    /// Returns how many failures in a row were the authority's.
+    /// Returns how many failures in a row the authority caused.
     pub(super) fn failures(&self) -> u32 {
         self.failures
     }
@@ -126,7 +126,7 @@ mod tests {
         let mut budget = Budget::new(3, HOUR, Vec::new());
         budget.fails(100, Duration::from_secs(60), None);
         assert!(!budget.is_usable(159) && budget.is_usable(160));
-        // It is down for a week: it is asked once an hour.
+        // It is down for a week, and is asked once an hour.
         budget.fails(160, Duration::from_secs(86_400), None);
         assert!(!budget.is_usable(3759) && budget.is_usable(3760));
         // It says when.

@@ -1,4 +1,4 @@
-//! Why an order failed, and who has to do something.
+//! Why an order failed, and who can correct it.
 
 use std::fmt;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Failure {
         }
     }
 
-    /// Makes it of an error, and of what was last exchanged with the authority.
+    /// Converts an error, with the last answer of the authority.
     pub(super) fn of(act: &str, error: &Error, exchange: &Exchange) -> Self {
         let answered = exchange.last();
         let (cause, text) = match error {
@@ -116,7 +116,7 @@ fn cause_of(problem: &Problem, status: u16) -> Cause {
     }
 }
 
-/// Returns what a problem says: its details, and those of its parts.
+/// Returns the details of a problem and of its parts.
 pub(super) fn sentence_of(problem: &Problem) -> String {
     let kind = problem.r#type.as_deref().unwrap_or_default();
     let kind = kind.strip_prefix(PROBLEM).unwrap_or(kind);

@@ -8,7 +8,7 @@ use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use super::schedule::seed_of;
 
-/// What a certificate says about itself.
+/// The names, dates and numbers in a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// The names that it covers, in lower case.

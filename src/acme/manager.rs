@@ -1,8 +1,8 @@
-//! The loop that keeps every wanted name with a certificate.
+//! The loop that keeps a valid certificate for every name that needs one.
 //!
 //! Every process runs it and reads new records. The process that leads also orders: it compares the
-//! wanted names with the certificates, asks authorities when to renew, and begins orders as the
-//! budget and the number of orders at the same time allow.
+//! names with the certificates, asks authorities when to renew, and begins orders within the budget
+//! and the limit of parallel orders.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::telemetry::{Part, panics};
 
 /// How often the loop looks for changes.
 const TICK: Duration = Duration::from_millis(500);
-/// How often the wanted names are compared although nothing was reported.
+/// How often the names are compared although no change was reported.
 const COMPARE_SECONDS: u64 = 60;
 /// How often certificates are counted by the days that are left.
 const COUNT_SECONDS: u64 = 15;
@@ -74,7 +74,7 @@ pub struct Manager {
     questions: usize,
 }
 
-/// What the leader knows; another leader finds it out again.
+/// The state of the leader. Another leader collects it again.
 #[derive(Default)]
 struct State {
     entries: HashMap<Arc<str>, Entry>,
@@ -86,11 +86,11 @@ struct State {
     generation: Option<u64>,
     compared_at: u64,
     counted_at: u64,
-    /// The last failure that was not a name's.
+    /// The last failure that no name caused.
     trouble: Option<Failure>,
 }
 
-/// A wanted name.
+/// A name that needs a certificate.
 #[derive(Debug, Default)]
 struct Entry {
     since: u64,
@@ -98,7 +98,7 @@ struct Entry {
     retry_at: u64,
     window: Option<Window>,
     ask_at: Option<u64>,
-    /// The operator wants another certificate.
+    /// The operator has requested another certificate.
     is_forced: bool,
     is_running: bool,
     /// How often in a row the certificate was replaced in the first part of its life.
@@ -172,7 +172,7 @@ impl Manager {
                     }
                 }
                 stopped = stop.wait_for(|stopped| *stopped) => {
-                    // The sender is gone when the process ends.
+                    // The sender is dropped when the process ends.
                     let _gone = stopped;
                     break;
                 }
@@ -182,7 +182,7 @@ impl Manager {
         self.running.shutdown().await;
     }
 
-    /// Does what is due.
+    /// Reads changes, and begins the orders and questions whose time has come.
     fn step(&mut self) {
         self.refresh();
         self.choose_leader();
@@ -238,7 +238,7 @@ impl Manager {
         }
     }
 
-    /// Stops to order.
+    /// Stops ordering.
     fn resign(&mut self) {
         self.lead = None;
         self.running.abort_all();
@@ -270,7 +270,7 @@ impl Manager {
         }
     }
 
-    /// Compares the wanted names with the known ones.
+    /// Compares the names that need a certificate with the known ones.
     fn compare(&mut self, now: u64) {
         let generation = self.names.generation();
         let is_same = self.state.generation == Some(generation);
@@ -318,7 +318,7 @@ impl Manager {
         }
     }
 
-    /// Removes the records of names that are not wanted and have expired.
+    /// Removes the expired records of names that need no certificate any more.
     fn sweep(&self, now: u64) {
         for name in self.ordered.names() {
             let held = self.ordered.exactly(&name);
@@ -369,7 +369,7 @@ impl Manager {
         }
     }
 
-    /// Reads which certificates the operator wants to have replaced.
+    /// Reads which certificates the operator has asked to replace.
     fn read_requests(&mut self, now: u64) {
         let documents = Arc::clone(&self.shared.vault.documents);
         let Ok(changes) = documents.changes(Kind::Request, &mut self.requests) else {
@@ -462,7 +462,7 @@ impl Manager {
             let known = self.authorities.at(&held.authority).cloned();
             let id = held.leaf().and_then(|leaf| leaf.renewal_id);
             let (Some(known), Some(id)) = (known, id) else {
-                // Nobody can be asked.
+                // No authority can be asked.
                 continue;
             };
             if !known.budget().is_usable(now) {
@@ -510,7 +510,7 @@ impl Manager {
                 self.questions = self.questions.saturating_sub(1);
                 self.answered(&name, &id, outcome, now);
             }
-            // A task that was stopped has no more a place here.
+            // Stopped tasks are not counted.
             Done::Nothing => {
                 (self.orders, self.questions) = (0, 0);
             }
@@ -692,7 +692,8 @@ impl Manager {
             let failures = entry.failures;
             log::warn!(target: "acme", name:% = &**name, failures, again; "no certificate for {name}, the next try is in {again} s: {failure}");
         } else {
-            // The authority rests, or the disk is looked at again; the name has not failed.
+            // The cause is the authority or this machine, so this does not count as a failure of
+            // the name.
             let wait = wait_after(1, retries).as_secs().max(1);
             entry.retry_at = now + wait.min(60);
             let known = self.state.trouble.as_ref();
@@ -841,7 +842,7 @@ async fn order_anywhere(
                 known.forget(failure.cause == Cause::Account).await;
                 let failures = known.budget().failures() + 1;
                 let wait = wait_after(failures, &shared.config.retries);
-                // It rests now, so this is said once for many names.
+                // It is not asked for a while, so this is logged once for many names.
                 log::warn!(target: "acme", "an authority does not work, the next one is used if there is one: {failure}");
                 known.budget().fails(now, wait, failure.wait);
             }

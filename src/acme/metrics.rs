@@ -1,4 +1,4 @@
-//! Numbers about certificates by ACME.
+//! Metrics of certificates by ACME.
 
 use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
 
@@ -7,14 +7,14 @@ use crate::telemetry;
 /// The days by which certificates are counted.
 pub(super) const DAYS: [u64; 6] = [0, 1, 3, 7, 14, 30];
 
-/// Numbers about certificates by ACME. Names are never labels.
+/// Metrics of certificates by ACME. Names of hosts are never labels.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     /// Names with a certificate.
     pub held: IntGauge,
     /// Names with a certificate that has at most so many days left.
     pub days_left: IntGaugeVec,
-    /// When the first certificate of a wanted name expires; 0 without any.
+    /// When the first certificate of a name that needs one expires; 0 without any.
     pub expires_at: Gauge,
     /// Orders by result.
     pub orders: IntCounterVec,
@@ -22,7 +22,7 @@ pub struct Metrics {
     pub queue: IntGauge,
     /// Names whose last order failed.
     pub failing: IntGauge,
-    /// Wanted names without a certificate.
+    /// Names that need a certificate and have none.
     pub missing: IntGauge,
     /// Orders that may begin now.
     pub budget: IntGauge,

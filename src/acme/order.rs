@@ -33,7 +33,7 @@ const SPACE_BYTES: u64 = 256 << 10;
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const WAIT_GROWTH: f32 = 1.5;
 
-/// What every order needs.
+/// The parts of the process that every order uses.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) config: Config,
@@ -52,7 +52,7 @@ pub(super) struct Job {
     pub(super) replaces: Option<(Arc<str>, (String, String))>,
 }
 
-/// What proves the control of a name while the authority looks.
+/// The proof of control of a name, installed until this is dropped.
 enum Proof {
     Installed { _installed: Installed },
     Record(dns::Record),
@@ -182,7 +182,7 @@ impl Shared {
         Ok((order, key))
     }
 
-    /// Removes what is kept of an order that is over.
+    /// Removes the documents of an order that has ended.
     pub(super) fn forget(&self, name: &str) {
         let removed = self.vault.documents.remove(Kind::Pending, &key_of(name));
         if let Err(error) = removed {
@@ -231,7 +231,7 @@ impl Shared {
             Ok(_) => None,
             Err(error) => Some(error),
         };
-        // The authority says more about the challenge than about the order.
+        // The problem of the challenge has more details than that of the order.
         let details = details(order).await;
         let text = match (&details, &validated) {
             (Some(details), _) => format!("the challenge {} failed: {details}", job.kind),
@@ -302,7 +302,7 @@ fn request(name: &str, key: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
     Ok(params.serialize_request(&key)?.der().to_vec())
 }
 
-/// Returns what the authority says about a challenge that has failed.
+/// Returns the problem of a failed challenge.
 async fn details(order: &mut Order) -> Option<String> {
     let mut authorizations = order.authorizations();
     while let Some(Ok(mut authorization)) = authorizations.next().await {

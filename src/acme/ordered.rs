@@ -69,7 +69,7 @@ pub struct Held {
     pub authority: Arc<str>,
 }
 
-/// What has changed.
+/// The result of reading again.
 #[derive(Debug, Default)]
 pub struct Refreshed {
     /// The names whose certificate has changed.
@@ -151,7 +151,7 @@ impl Ordered {
         names.collect()
     }
 
-    /// Reads the records that were added since the last call, and drops those that were removed.
+    /// Reads the records that were added since the last call, and removes the deleted ones.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl Ordered {
                 Change::Removed(key) => {
                     if let Some(name) = self.holder_of(&key) {
                         self.apply(vec![(name.clone(), None)]);
-                        // An older certificate of the name may be left.
+                        // An older certificate of the name may still exist.
                         let left = self
                             .vault
                             .documents

@@ -196,7 +196,7 @@ impl Record {
     }
 }
 
-/// What the encrypted key belongs to.
+/// Names the document that an encrypted key belongs to.
 fn context(name: &str, id: &str) -> String {
     format!("certificate {id} of {name}")
 }

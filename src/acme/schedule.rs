@@ -22,7 +22,7 @@ const SPREAD: u64 = 20;
 /// the end: an authority may be wrong.
 const LATEST: u64 = 10;
 
-/// The time in which an authority wants a renewal (RFC 9773 §4.2).
+/// The window in which an authority suggests a renewal (RFC 9773 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) start: u64,

@@ -1,5 +1,5 @@
-//! Small documents beside certificates: failures of a name, wishes of the operator, orders that
-//! are not finished, and the orders that count for a budget.
+//! Small documents beside certificates: failures of a name, requests of the operator, unfinished
+//! orders, and the orders that count for a budget.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::store::documents::Sealed;
 /// The version of these documents. A document of another version is ignored: each can be lost.
 const VERSION: u64 = 1;
 
-/// What is known about the failed orders of a name.
+/// The failed orders of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderState {
     version: u64,
@@ -25,7 +25,7 @@ pub struct OrderState {
     pub why: String,
 }
 
-/// The wish to replace the certificate of a name.
+/// A request of the operator to replace the certificate of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     version: u64,
@@ -105,7 +105,7 @@ impl OrderState {
 // === impl Request ===
 
 impl Request {
-    /// Makes the wish for a name.
+    /// Makes a request for a name.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl Pending {
         }
     }
 
-    /// What the encrypted key belongs to.
+    /// Names the document that an encrypted key belongs to.
     pub(super) fn context(name: &str) -> String {
         format!("pending key of {name}")
     }

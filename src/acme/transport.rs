@@ -34,7 +34,7 @@ const RENEWAL_INFO_WAIT: &str = "21600";
 const START_BYTES: usize = 120;
 
 tokio::task_local! {
-    /// What the task that runs now exchanges with an authority.
+    /// The last answer that the running task got from an authority.
     pub(super) static EXCHANGE: Arc<Exchange>;
 }
 

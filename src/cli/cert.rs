@@ -60,7 +60,7 @@ enum Action {
     },
 }
 
-/// What is known of a name.
+/// A line of the list: the certificate of a name, and its failed order.
 #[derive(Default)]
 struct Row {
     record: Option<Record>,

@@ -24,7 +24,7 @@ pub struct Args {
 /// When they cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut command = Cli::command();
-    // Written in one piece: a reader that ends early is an error, and no panic.
+    // Written in one piece: if the reader ends early, this is an error and not a panic.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "waypost", &mut script);
     io::Write::write_all(&mut io::stdout(), &script)?;

@@ -34,8 +34,8 @@ enum Action {
         /// the owner]
         #[arg(long = "project", value_name = "ID", value_parser = project)]
         projects: Vec<ProjectId>,
-        /// What the key may do: `deploy` triggers updates, `owner` also changes the owner's sites and
-        /// their domains, `operator` also creates and removes the sites of every owner
+        /// What the key may do: `deploy` triggers updates, `owner` also changes the owner's sites
+        /// and their domains, `operator` also creates and removes the sites of every owner
         #[arg(long, value_name = "ROLE", value_parser = role, default_value = "deploy")]
         role: Role,
         /// When the key expires: a date (at 00:00 UTC) or a time (RFC 3339) [default: never]

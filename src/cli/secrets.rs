@@ -1,8 +1,9 @@
 //! The permissions of the secrets of a configuration.
 //!
 //! A secret that every user of the machine may read or change is an error at the start: private
-//! keys of certificates, credentials for git, the key of a model, admin keys, the operator's token. A secret that its
-//! group may read is a warning, because some systems give keys to a group on purpose.
+//! keys of certificates, credentials for git, the key of a model, admin keys, the operator's token.
+//! A secret that its group may read is a warning, because some systems give keys to a group on
+//! purpose.
 
 use std::fs;
 use std::io;

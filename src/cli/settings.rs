@@ -125,8 +125,8 @@ pub fn open_store(config: &Config) -> anyhow::Result<Store> {
     Ok(Store::Local(store))
 }
 
-/// Reads the site records of a configuration, in files and in the store. Broken records are reported
-/// in the changes. A store that does not exist yet is not created.
+/// Reads the site records of a configuration, in files and in the store. Broken records are
+/// reported in the changes. A store that does not exist yet is not created.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! `waypost site`: lists, shows, writes and removes sites in the store of this node.
 //!
-//! It changes the same records as the admin API, with the same checks, and needs no running gateway.
-//! A running gateway serves a change within a moment.
+//! It changes the same records as the admin API, with the same checks, and needs no running
+//! gateway. A running gateway serves a change within a moment.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};

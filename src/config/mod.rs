@@ -87,7 +87,8 @@ pub struct Listen {
     pub http: Vec<SocketAddr>,
     /// The addresses for HTTPS.
     pub https: Vec<SocketAddr>,
-    /// The address for health, readiness and metrics, which must not be public; `None` turns it off.
+    /// The address for health, readiness and metrics, which must not be public; `None` turns it
+    /// off.
     pub operator: Option<SocketAddr>,
     /// The file with the token of requests that change state; `None`: `operator-token` in the
     /// directory of the store.

@@ -152,8 +152,8 @@ impl Slots {
         self.state().heavy.insert(owner.into(), until);
     }
 
-    /// Returns whether the work of an owner must step back: the owner is heavy, and another one that
-    /// is not heavy got a slot a short time ago.
+    /// Returns whether the work of an owner must step back: the owner is heavy, and another one
+    /// that is not heavy got a slot a short time ago.
     #[must_use]
     pub fn steps_back(&self, owner: &str) -> bool {
         let (state, now) = (self.state(), Instant::now());
@@ -334,8 +334,8 @@ impl State {
 // === impl Slot ===
 
 impl Slot {
-    /// Returns why the slot is revoked, when another owner needs it: then the work stops and the slot
-    /// is dropped. It does not return after the slot was given back.
+    /// Returns why the slot is revoked, when another owner needs it: then the work stops and the
+    /// slot is dropped. It does not return after the slot was given back.
     pub fn revoked(&self) -> impl Future<Output = Revoked> + use<> {
         let mut revoked = self.revoked.clone();
         async move {

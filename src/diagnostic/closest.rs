@@ -39,7 +39,8 @@ pub fn closest<'w>(typed: &str, words: impl IntoIterator<Item = &'w str>) -> Opt
         .map(|(_, word)| word)
 }
 
-/// Returns the set of the letters and digits of an ASCII word, in lower case; `None` for other words.
+/// Returns the set of the letters and digits of an ASCII word, in lower case; `None` for other
+/// words.
 fn letters(word: &str) -> Option<u64> {
     let bit = |byte: u8| match byte.to_ascii_lowercase() {
         letter @ b'a'..=b'z' => 1 << (letter - b'a'),

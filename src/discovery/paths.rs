@@ -216,9 +216,9 @@ pub fn legacy_index(base_path: &BasePath) -> String {
 /// Normalises the path of a request target (its query already cut off), borrowing when
 /// there is nothing to do.
 ///
-/// It does two things, in this order, so that a path has the same meaning here and at an origin: percent-encoded *unreserved* characters are decoded (RFC 3986
-/// §6.2.2.2), and dot segments are removed (§5.2.4). `//` is not merged; `%2F`, `%5C` and
-/// everything else reserved stays encoded.
+/// It does two things, in this order, so that a path has the same meaning here and at an origin:
+/// percent-encoded *unreserved* characters are decoded (RFC 3986 §6.2.2.2), and dot segments are
+/// removed (§5.2.4). `//` is not merged; `%2F`, `%5C` and everything else reserved stays encoded.
 #[must_use]
 pub fn normalise(path: &str) -> Cow<'_, str> {
     let decoded = decode_unreserved(path);

@@ -60,18 +60,18 @@ pub enum End {
     QueueFull,
     /// The request has waited too long for a place at its upstream.
     QueueTimeout,
-    /// The gateway has failed.
+    /// The gateway itself has failed.
     Failed,
 }
 
 /// The time that a request has waited for its upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Until it had a connection: the look-up of the name, all attempts and the TLS handshake.
+    /// The time until it had a connection: look-up of the name, all attempts, TLS handshake.
     pub connect: Option<Duration>,
-    /// From then until the head of the final response.
+    /// The time from then until the head of the final response.
     pub first_byte: Option<Duration>,
-    /// From then until the client had the rest.
+    /// The time from then until the client had the rest.
     pub body: Option<Duration>,
 }
 

@@ -1,5 +1,5 @@
-//! Listeners and connections: accept, the header of a load balancer, TLS handshake, then HTTP/1.1 or
-//! HTTP/2.
+//! Listeners and connections: accept, the header of a load balancer, TLS handshake, then HTTP/1.1
+//! or HTTP/2.
 //!
 //! A [`ConnectionHandler`] owns each connection from `accept` to its end. It serves HTTP/1.1
 //! ([`Http1`]) or HTTP/2 ([`http2`]), as ALPN decided.

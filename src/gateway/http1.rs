@@ -1,8 +1,8 @@
 //! HTTP/1.1: the loop over the requests of a connection.
 //!
-//! The loop waits for a complete request head, with a timeout and a size limit. It parses the
-//! head strictly and chooses the fast path, the direct path or the proxy path. pingora gets the connection for one
-//! request at a time, as a [`SingleRequestStream`].
+//! The loop waits for a complete request head, with a timeout and a size limit. It parses the head
+//! strictly and chooses the fast path, the direct path or the proxy path. pingora gets the
+//! connection for one request at a time, as a [`SingleRequestStream`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -550,8 +550,8 @@ impl Http1 {
         // that needs longer for one piece.
         session.set_write_timeout(None);
         let serving = handler.proxy.process_new_http(session, &handler.shutdown);
-        // The stream is dropped with what pingora returns, and so its parts return to the slot. `None` is
-        // a panic.
+        // The stream is dropped with what pingora returns, and so its parts return to the slot.
+        // `None` is a panic.
         let reusable = panics::caught(serving)
             .await
             .map(|stream| stream.is_some())

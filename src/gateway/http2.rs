@@ -1,9 +1,9 @@
 //! HTTP/2: the fast path and the proxy path for each stream.
 //!
 //! We accept the streams ourselves, so the loop can respond to a discovery request, or to a message
-//! to an MCP server that has wholly arrived, at once: without a task, an await or pingora. A cork holds back the responses to streams that arrived
-//! together, so that they leave in one write. Every other stream becomes a task on the proxy
-//! path. The loop limits
+//! to an MCP server that has wholly arrived, at once: without a task, an await or pingora. A cork
+//! holds back the responses to streams that arrived together, so that they leave in one write.
+//! Every other stream becomes a task on the proxy path. The loop limits
 //!
 //! * open streams (`REFUSED_STREAM` above [`Limits::streams_max`]),
 //! * the request heads that open streams hold (`REFUSED_STREAM` above

@@ -155,7 +155,7 @@ impl Http2Stream {
 
     /// Lets the client send as many bytes again.
     fn release(&mut self, length: usize) {
-        // Fails if the stream was reset; the next read says so.
+        // This fails if the stream was reset. The next read shows it.
         let _reset = self.body.flow_control().release_capacity(length);
     }
 

@@ -162,7 +162,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Counts how a request ended and what its client has got, and writes the access line, if
+    /// Counts the end of a request and the bytes for its client, and writes the access line, if
     /// there is an access log.
     fn log(&self, client: Client, request: &RequestHeaders<'_>, outcome: Outcome) {
         self.clients.response(client.counted, &outcome);
@@ -185,8 +185,9 @@ impl Gateway {
         }
     }
 
-    /// Returns whether a request without TLS for a path of a host, in normal form, may be redirected.
-    /// Discovery documents are not: agents read them as they ask.
+    /// Returns whether a request without TLS for a path of a host, in normal form, may be
+    /// redirected. Discovery documents are not redirected, because some agents do not follow
+    /// redirects.
     fn may_redirect(&self, host: &str, path: &str) -> bool {
         let is_discovery = |served: &Arc<Served>| {
             let path = paths::normalise(path);

@@ -287,8 +287,9 @@ impl Reloader {
 
     /// Compiles sites on all cores, and puts them into the index in batches.
     ///
-    /// The threads are its own: they wait for the disk most of the time, and would block the pool of
-    /// rayon, which reads the site records. Sites for which `state` returns `None` stay as they are.
+    /// The threads are its own: they wait for the disk most of the time, and would block the pool
+    /// of rayon, which reads the site records. Sites for which `state` returns `None` stay as they
+    /// are.
     fn in_parallel(&self, sites: &[Arc<Site>], state: impl Fn(&Arc<Site>) -> Option<State> + Sync) {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let share = sites.len().div_ceil(threads).max(1);

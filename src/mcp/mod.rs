@@ -119,7 +119,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// The methods of a server: [`respond`] does everything else that the protocol wants.
+/// The methods of a server. [`respond`] does the rest of the protocol.
 ///
 /// A site has the methods that [`answer`] uses. The tests have a server with the tools that the
 /// official conformance suite calls.

@@ -1,8 +1,8 @@
 //! Content codings: which of them a client accepts, and the encoders.
 //!
 //! Documents are compressed when a release is built, never while a request waits. An encoded
-//! variant exists if the document is longer than [`ENCODED_ABOVE_BYTES`] and the variant is at least
-//! a fifth smaller.
+//! variant exists if the document is longer than [`ENCODED_ABOVE_BYTES`] and the variant is at
+//! least a fifth smaller.
 //!
 //! Sources: RFC 9110 §12.5.3 (`Accept-Encoding`), RFC 7932 (br), RFC 8878 (zstd),
 //! RFC 1952 (gzip).

@@ -1,8 +1,9 @@
 //! Problems: the body of an error response.
 //!
 //! The body is `application/problem+json` with one more member, `error`: the same text as `detail`,
-//! for clients that read only that, and `errors` if there are several mistakes. The problem `type` is always `about:blank`: no client needs
-//! more than the status. Details that are only for the log are never in the response.
+//! for clients that read only that, and `errors` if there are several mistakes. The problem `type`
+//! is always `about:blank`: no client needs more than the status. Details that are only for the log
+//! are never in the response.
 //!
 //! Source: RFC 9457 §3 and §4.2.1.
 

@@ -6,11 +6,11 @@
 //! encoded when the first document has it.
 //!
 //! **Invariant:** the encoding of a segment depends only on its own text and on the text before it
-//! that it may refer to ([`Segment::follows`]). So a document has the same encoding whether parts of
-//! it were encoded before or not.
+//! that it may refer to ([`Segment::follows`]). So a document has the same encoding whether parts
+//! of it were encoded before or not.
 //!
-//! Every segment ends at a byte, and refers to nothing before it except that text. In brotli it also
-//! uses no distance of an earlier segment, and neither the static dictionary, whose distances
+//! Every segment ends at a byte, and refers to nothing before it except that text. In brotli it
+//! also uses no distance of an earlier segment, and neither the static dictionary, whose distances
 //! depend on the place.
 //!
 //! Sources: RFC 7932 §2, §4, §9.2 (brotli); RFC 1951 §3.2.3, RFC 1952 §2.2 (gzip).

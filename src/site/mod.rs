@@ -213,7 +213,8 @@ impl Site {
 
     /// Returns the host of absolute URLs in responses to a request for `host`.
     ///
-    /// It is `host` if the customer owns it, else the canonical domain if there is one, else `host`.
+    /// It is `host` if the customer owns it, else the canonical domain if there is one, else
+    /// `host`.
     #[must_use]
     pub fn advertised_host<'h>(&'h self, host: &'h Host) -> &'h Host {
         if self.domains.contains(host) {

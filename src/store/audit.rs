@@ -15,7 +15,7 @@ pub struct Entry {
     pub at: u64,
     /// Who made it.
     pub who: Who,
-    /// What was done: `site.create`, `site.replace`, `site.patch`, `site.delete`, `domain.add`,
+    /// The action: `site.create`, `site.replace`, `site.patch`, `site.delete`, `domain.add`,
     /// `domain.remove`.
     pub what: Box<str>,
     /// The project of the site.

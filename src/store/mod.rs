@@ -264,8 +264,8 @@ impl Store {
         }
     }
 
-    /// Waits until no other process stores a release of this owner, and keeps others from it as long
-    /// as the value lives. `None` if another process has the lock all this time.
+    /// Waits until no other process stores a release of this owner, and keeps others from it as
+    /// long as the value lives. `None` if another process has the lock all this time.
     ///
     /// # Errors
     ///
@@ -412,7 +412,7 @@ impl Store {
         }
     }
 
-    /// Waits until nobody else changes site records, and completes a change that was interrupted.
+    /// Waits until no other process changes site records, and completes an interrupted change.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! Site records that the store keeps: what the admin API and the command line have written.
 //!
-//! A record is the JSON object that its writer sent, with the keys of a record in a file. It is kept
-//! as it was sent: an absent key has its default, also after a default has changed.
+//! A record is the JSON object that its writer sent, with the keys of a record in a file. It is
+//! kept as it was sent: an absent key has its default, also after a default has changed.
 //!
-//! A [`SiteChange`] is applied as a whole: the record, the hosts that it claims and releases, and the
-//! line of the audit log. [`SitesLock`] keeps other writers away between reading and writing.
+//! A [`SiteChange`] is applied as a whole: the record, the hosts that it claims and releases, and
+//! the line of the audit log. [`SitesLock`] keeps other writers away between reading and writing.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -64,7 +64,7 @@ pub(super) enum InvalidRecord {
     /// Written by a newer program.
     #[error("it has version {0}; this program reads versions up to {VERSION}")]
     Newer(u64),
-    /// It is about another project or host.
+    /// It belongs to another project or host.
     #[error("it is of {0:?}")]
     Other(String),
     /// Not such a file.

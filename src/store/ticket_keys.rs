@@ -181,7 +181,8 @@ impl TicketKeys {
             keys: keys.collect(),
         };
         let bytes = serde_json::to_vec(&written).expect("numbers and texts are JSON");
-        // The lock is held, so nobody else writes it. The mode is that of a new file only.
+        // No other process writes it, because this one has the lock. The mode applies only to a new
+        // file.
         let new = self.file.with_extension("new");
         let write = || {
             match fs::remove_file(&new) {
@@ -236,7 +237,7 @@ mod tests {
         let (one, two) = (TicketKeys::new(file.clone()), TicketKeys::new(file));
         let first = one.current(BEGIN).unwrap();
         assert_eq!((first.len(), &first), (1, &two.current(BEGIN).unwrap()));
-        // The next key is there before it encrypts.
+        // The next key exists before it encrypts.
         let both = two.current(BEGIN + 6 * HOUR - 600).unwrap();
         assert_eq!(both.len(), 2);
         assert_eq!(both, one.current(BEGIN + 6 * HOUR - 599).unwrap());
@@ -251,7 +252,7 @@ mod tests {
         };
         assert!(keys(BEGIN + 17 * HOUR).contains(&first[0]));
         assert!(!keys(BEGIN + 18 * HOUR).contains(&first[0]));
-        // After a long stop a new key encrypts at once.
+        // After a long pause of all processes, a new key encrypts at once.
         assert_eq!(keys(BEGIN + 1000 * HOUR).len(), 1);
     }
 

@@ -27,7 +27,7 @@ const DURATION_BUCKETS: [f64; 14] = [
     30.0,
 ];
 
-/// What a request to an upstream waits for, one after the other.
+/// The waits of a request to an upstream, in order.
 const WAITS: [&str; 3] = ["connect", "first_byte", "body"];
 
 /// The part that responded to a request.

@@ -470,7 +470,7 @@ fn records_that_cannot_be_used_leave_the_certificate_before_in_use() {
     }
     let again = certificate(edge.https.unwrap(), DOMAIN, &client);
     assert_eq!(again.as_ref(), Some(&seen));
-    // The same at a start; and without the key nothing is made up.
+    // The same at a start. Without the key, no new key is made.
     edge.signal("TERM");
     let edge = edge.ended().start();
     let again = certificate(edge.https.unwrap(), DOMAIN, &client);

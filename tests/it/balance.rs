@@ -14,7 +14,7 @@ use crate::http::{Connection, Response, TIMEOUT, request};
 use crate::origin::{After, Origin, write_page};
 use crate::presets::DOMAIN;
 
-/// An address that nobody listens on.
+/// An address without a listener.
 fn gone() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
@@ -112,7 +112,7 @@ fn a_server_that_refuses_connections_costs_no_request() {
         assert_eq!(backup.received().len(), 10);
         assert_eq!(state_of(&edge, down), "ejected");
         assert_eq!(edge.metric("gateway_upstream_ejected"), 2.0);
-        // After that nobody asked them any more.
+        // After that, no request asked them any more.
         let failures = edge.metric("gateway_upstream_failures_total{kind=\"connect\"}");
         assert_eq!(failures, 4.0, "fast path {fast_path}");
     }
@@ -224,7 +224,7 @@ fn a_server_without_responses_holds_only_its_own_requests() {
         assert_eq!(servers(&edge)[0]["queued"], 1);
         let other = request(edge.http, "GET", "other.waypost.localhost", "/a", &[]);
         assert_eq!(other.status, 200);
-        // Nobody leaves: the one in the queue gives up.
+        // No place becomes free, so the request in the queue times out.
         assert_eq!(queued.receive("GET").unwrap().status, 503);
         assert_eq!(edge.metric("gateway_upstream_queued"), 0.0);
         let mut next = send("/next");

@@ -475,7 +475,7 @@ async fn responses_over_http2(
         };
         let mut exchange = client.begin(request, test_request.body.is_none()).await;
         if let (Ok(exchange), Some(body)) = (&mut exchange, test_request.body) {
-            // Fails if the gateway has reset the stream; the response says so.
+            // This fails if the gateway has reset the stream. The response shows it.
             let _reset = exchange
                 .body
                 .send_data(Bytes::from_static(body.as_bytes()), true);

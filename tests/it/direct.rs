@@ -1,10 +1,10 @@
 //! The direct path is an optimisation: upstreams and clients see the same as on the proxy path, and
 //! no fault of an upstream becomes a wrong answer.
 //!
-//! Two gateways are in front of the same upstream, one with the direct path and one without. Generated
-//! requests go to both, and the upstream gives generated answers, many of them hostile. The
-//! requests at the upstream and the answers at the client must be equal (without `Date`, `Connection`, and the
-//! order of fields). `WAYPOST_LONG_TESTS=1` makes a long run.
+//! Two gateways are in front of the same upstream, one with the direct path and one without.
+//! Generated requests go to both, and the upstream gives generated answers, many of them hostile.
+//! The requests at the upstream and the answers at the client must be equal (without `Date`,
+//! `Connection`, and the order of fields). `WAYPOST_LONG_TESTS=1` makes a long run.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read as _, Write as _};
@@ -213,7 +213,7 @@ struct Case {
     after: After,
 }
 
-/// The answer as a client sees it.
+/// The response, as a client gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     /// Interim and final heads: the status line, and the fields in order of their names.
@@ -324,7 +324,8 @@ impl Case {
         latin1(&head)
     }
 
-    /// Whether the end of the connection may end the answer. Then a client cannot detect a cut answer.
+    /// Whether the end of the connection may end the answer. Then a client cannot detect a cut
+    /// answer.
     fn may_be_cut_unseen(&self) -> bool {
         let text = String::from_utf8_lossy(&self.answer.0).to_lowercase();
         !text.contains("content-length") && !text.contains("chunked")
@@ -467,7 +468,8 @@ fn upstream(script: &Arc<Script>) -> Origin {
             return After::Keep;
         };
         script.received.lock().unwrap().push(request.clone());
-        // The bytes after an answer must arrive with it: later they would look like the next answer.
+        // The bytes after an answer must arrive with it: later they would look like the next
+        // answer.
         let piece = match is_exact(&case.answer.0) {
             true => case.piece,
             false => usize::MAX,

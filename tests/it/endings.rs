@@ -1,4 +1,5 @@
-//! Each access line says how its request ended, and what it waited for, whoever responded.
+//! Each access line says how its request ended and how long it waited for an upstream, on
+//! every path.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener};

@@ -4,7 +4,7 @@
 //!
 //! | module | promise |
 //! |---|---|
-//! | `balance` | several servers of one site share its requests, and one that fails harms nobody |
+//! | `balance` | several servers of one site share its requests; if one fails, the others respond |
 //! | `acme` | certificates are ordered, renewed and replaced, whatever authorities and disks do |
 //! | `browser` | the bundled example, in a browser |
 //! | `building` | a release is the same with one thread and with many |
@@ -15,7 +15,7 @@
 //! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
 //! | `drain` | a gateway that stops finishes every request that it has begun |
 //! | `durability` | an acknowledged update survives a kill at any moment |
-//! | `endings` | each access line says how its request ended and what it waited for |
+//! | `endings` | each access line says how its request ended and how long it waited |
 //! | `full` | an acknowledged update survives a full disk |
 //! | `generated` | the generated skill of a site whose authors wrote none |
 //! | `git` | repositories over every transport, and rejected repositories |

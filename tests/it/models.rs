@@ -1,5 +1,6 @@
-//! Language models that write skills, as their providers and their users know them: over TLS, through
-//! a proxy, in streams, beside independent mocks, and with the types of the providers' own SDKs.
+//! Language models that write skills, as their providers and their users know them: over TLS,
+//! through a proxy, in streams, beside independent mocks, and with the types of the providers' own
+//! SDKs.
 //!
 //! The models that lie and spend are in [`crate::hostile`].
 
@@ -51,7 +52,8 @@ fn encrypted(config: Arc<ServerConfig>, server: SocketAddr) -> SocketAddr {
     address
 }
 
-/// A proxy that connects every CONNECT to one server; returns its address and the heads that it got.
+/// A proxy that connects every CONNECT to one server; returns its address and the heads that it
+/// got.
 fn proxy(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -67,7 +69,7 @@ fn proxy(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
 }
 
 fn tunnel(mut client: TcpStream, server: SocketAddr, heads: &Mutex<Vec<String>>) -> io::Result<()> {
-    // Nothing is sent behind the head before it is answered.
+    // No bytes follow the head before its response.
     let mut reader = BufReader::new(client.try_clone()?);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

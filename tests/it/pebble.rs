@@ -1,5 +1,5 @@
-//! A certificate authority for one test: pebble, the test server of Let's Encrypt, with a DNS server
-//! in which every name leads to this machine.
+//! A certificate authority for one test: pebble, the test server of Let's Encrypt, with a DNS
+//! server in which every name leads to this machine.
 //!
 //! `.ci/install test` unpacks it. Its keys are new at each start.
 
@@ -49,7 +49,7 @@ pub struct Settings {
     external: bool,
 }
 
-/// Returns a port of this machine that nobody uses.
+/// Returns a free port of this machine.
 pub fn port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     loop {
@@ -217,7 +217,7 @@ impl Pebble {
         self.run();
     }
 
-    /// Returns the client side of TLS that trusts what it issues.
+    /// Returns a TLS client that trusts certificates of this authority.
     pub fn client(&self, alpn: &[&str]) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.root()).unwrap();

@@ -303,7 +303,7 @@ fn a_session_is_resumed_after_a_restart_of_the_program() {
             }
         }
     }
-    // Without the keys, nobody resumes it.
+    // Without the keys, no process resumes it.
     let config = authority.client_of(&["http/1.1"], &[&rustls::version::TLS12]);
     connect(edge.https.unwrap(), DOMAIN, &config).unwrap();
     edge.signal("TERM");
@@ -423,8 +423,8 @@ async fn an_http_2_request_reaches_an_http_1_1_origin_in_its_form() {
     }
 }
 
-/// A server as gRPC has it: it answers each message of a request with one of its own before the next
-/// comes, and says in trailers how the call ended.
+/// A server as gRPC has it: it answers each message of a request with one of its own before the
+/// next comes, and says in trailers how the call ended.
 async fn message_server() -> SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

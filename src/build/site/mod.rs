@@ -56,7 +56,7 @@ const HTML: &str = "text/html; charset=utf-8";
 /// only use space.
 const CODINGS: [Encoding; 2] = [Encoding::Brotli, Encoding::Gzip];
 
-/// How many files a thread makes before it looks whether another one has nothing left to do.
+/// How many files a thread makes before it shares the rest with idle threads.
 const FILES_PER_JOB: usize = 8;
 
 /// The inputs of a site beside its documentation, and the articles rendered so far.

@@ -7,11 +7,11 @@
 //! ```text
 //! old ──▶ new   {"version":1,"addresses":["0.0.0.0:80","0.0.0.0:443"]}  and a socket for each
 //! old ◀── new   "serving"        the new process has loaded everything and accepts connections
-//! old ──▶ new   "worker ended"   the old process builds no more updates
+//! old ──▶ new   "worker-ended"   the old process builds no more updates
 //! ```
 //!
-//! Both processes hold the same sockets in between, so the queue of the kernel is never closed: a
-//! connection that arrives is accepted by one of them.
+//! Meanwhile both processes have the same sockets open, so the kernel keeps its queue of
+//! connections, and one of the two accepts each of them.
 
 use std::io::{self, BufRead as _, BufReader, IoSlice, IoSliceMut, Write as _};
 use std::mem::MaybeUninit;
@@ -81,7 +81,7 @@ pub(super) fn send(stream: &UnixStream, sockets: &[Passed]) -> io::Result<()> {
         &mut rights,
         SendFlags::NOSIGNAL,
     )?;
-    // The sockets went with the first byte.
+    // The kernel has sent the sockets with the first byte.
     (&mut &*stream).write_all(&line[sent..])
 }
 

@@ -16,8 +16,8 @@ use crate::gateway::ConnectionHandler;
 
 /// How long the request to itself may take.
 const GREETING_TIME_MAX: Duration = Duration::from_secs(10);
-/// The client of that request: an address for documentation (RFC 5737 §3), for which no setting
-/// of an operator holds.
+/// The client address of that request: one for documentation (RFC 5737 §3), which no setting of an
+/// operator names.
 const GREETER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 1);
 
 /// The running gateway that has started this process.
@@ -42,7 +42,7 @@ impl Predecessor {
     ///
     /// # Errors
     ///
-    /// When it has ended or does not wait any more.
+    /// When it has ended, or has stopped waiting.
     pub(super) fn replace(&self) -> io::Result<()> {
         handover::tell(&self.0, Message::Serving)
     }
@@ -56,8 +56,7 @@ impl Predecessor {
                 log::warn!(target: "upgrade", "wait for the worker of the earlier process: {error}");
             }
         };
-        // A panic in it means that nothing is known about the earlier worker. Its lease protects
-        // its update.
+        // After a panic the earlier worker may still run. Its lease protects its update.
         let _joined = tokio::task::spawn_blocking(wait).await;
         log::info!(target: "upgrade", "the worker of the earlier process has ended");
     }

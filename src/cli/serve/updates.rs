@@ -29,7 +29,7 @@ use crate::telemetry::{Health, Metrics, panics};
 /// Admin API, queue and worker, opened but not started.
 pub(super) struct Updates {
     pub(super) api: Arc<Api>,
-    /// `None` if only processes of their own build.
+    /// `None` if only `waypost worker` builds.
     worker: Option<Worker>,
     key_cache: Arc<KeyCache>,
     queue: Arc<Queue>,

@@ -6,11 +6,11 @@
 //!
 //! 1. The new process gets the listening sockets ([`handover`]), reads configuration, store and
 //!    site records, and sends a request to itself.
-//! 2. It accepts connections, beside the old process, and says so.
+//! 2. It accepts connections, beside the old process, and tells the old process.
 //! 3. The old process stops accepting and drains. Its worker finishes its builds.
 //! 4. When the old worker has ended, the new one begins. So one worker builds at a time.
 //!
-//! If the new process fails before step 2 is over, the old one goes on as if nothing had happened.
+//! If the new process fails before it has accepted connections, the old one continues to serve.
 //!
 //! Only the user of the process can connect to the socket. A request names the program to start,
 //! so a return to an earlier version is the same command of the earlier program.
@@ -38,19 +38,19 @@ use crate::gateway::drain::{Drain, Phase};
 pub(super) const SUCCESSOR: &str = "--successor";
 /// How long a client of the socket may take to send its request.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
-/// The pause after a connection could not be accepted.
+/// The pause after an error of `accept`.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The longest request, in bytes: a path is at most 4,096.
 const REQUEST_BYTES_MAX: u64 = 8 << 10;
 
-/// What `waypost upgrade` sends: one line of JSON.
+/// The request of `waypost upgrade`: one line of JSON.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Request {
     /// The program of the new process.
     pub(crate) program: PathBuf,
 }
 
-/// What it gets, when the new process serves or has failed: one line of JSON.
+/// The response, when the new process serves or has failed: one line of JSON.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reply {
@@ -67,7 +67,8 @@ pub(crate) enum Reply {
 }
 
 /// The listening sockets of this process, for its successor. They are closed when the process
-/// stops accepting: an open copy would let clients wait in a queue that nobody reads.
+/// stops accepting. If a copy stayed open, the kernel would queue connections that no process
+/// accepts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ListeningSockets(Arc<Mutex<Vec<Passed>>>);
 
@@ -231,7 +232,7 @@ impl Upgrades {
         self.handed_over.cancel();
         // It never sends: this waits until the sender is dropped.
         let _disconnected = self.worker_ended.recv();
-        // If the new process has ended, nothing waits for this.
+        // This fails if the new process has ended.
         let _ended = handover::tell(link, Message::WorkerEnded);
     }
 }

@@ -139,8 +139,8 @@ pub struct Spending {
 // === impl Spending ===
 
 impl Spending {
-    /// Returns how much of `requested` may be spent when `spent` was spent already; `None` if the limit
-    /// is reached.
+    /// Returns how much of `requested` may be spent when `spent` was spent already; `None` if the
+    /// limit is reached.
     pub(super) fn granted(requested: Self, limit: Self, spent: Self) -> Option<Self> {
         let granted = |requested: u64, limit: u64, spent: u64| match limit {
             0 => Some(requested),

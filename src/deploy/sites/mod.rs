@@ -7,8 +7,9 @@
 //!   overwrite each other. A condition ([`Condition`]) is checked under the same lock.
 //! * **T4** Every change has an entry in the audit log, written with it.
 //! * **T5** A caller that is not an operator learns nothing of the sites of other owners.
-//! * **T6** Only an operator adds domains, unless the configuration lets owners do it: nobody proves
-//!   here that a domain is the owner's. An owner never gets a host below a domain of another owner.
+//! * **T6** Only an operator adds domains, unless the configuration lets owners do it, because the
+//!   ownership of a domain is not verified. An owner never gets a host below a domain of another
+//!   owner.
 //!
 //! All functions block.
 //!
@@ -56,7 +57,7 @@ pub struct SiteAdmin {
 /// Who asks for something.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// What the caller may do.
+    /// The role, which decides what the caller may do.
     pub role: Role,
     /// The owner whose sites the caller may see; an operator sees all.
     pub owner: Box<str>,
@@ -132,7 +133,7 @@ pub enum Refused {
     Store(#[from] SiteError),
 }
 
-/// What a change does.
+/// A change of a site record.
 struct Step<'s> {
     what: &'static str,
     host: Option<&'s Host>,
@@ -202,7 +203,8 @@ impl SiteAdmin {
         Ok(shown)
     }
 
-    /// Lists sites by project: at most `limit`, after a project. Also returns whether there are more.
+    /// Lists sites by project: at most `limit`, after a project. Also returns whether there are
+    /// more.
     ///
     /// # Errors
     ///
@@ -401,8 +403,8 @@ impl SiteAdmin {
         Ok(())
     }
 
-    /// Lists entries of the audit log, the newest first. A caller that is not an operator gets those
-    /// of its owner.
+    /// Lists entries of the audit log, the newest first. A caller that is not an operator gets
+    /// those of its owner.
     ///
     /// # Errors
     ///
@@ -471,7 +473,8 @@ impl SiteAdmin {
         }
         let shown = before.as_ref().map(Representation::of_record);
         let etag = shown.as_ref().map(Representation::etag);
-        // A whole record is checked before the condition: its mistakes do not depend on what exists.
+        // A whole record is checked before the condition: its mistakes do not depend on what
+        // exists.
         let is_whole = step.what == "site.replace";
         if !is_whole {
             before.as_ref().ok_or(Refused::NoSite)?;
@@ -647,8 +650,8 @@ impl SiteAdmin {
         Ok(site)
     }
 
-    /// T2: checks that no other site has one of these hosts. T6: nor a domain above one of them, if it
-    /// is another owner's.
+    /// T2: checks that no other site has one of these hosts. T6: nor a domain above one of them, if
+    /// it is another owner's.
     fn check_hosts(&self, caller: &Caller, site: &Site, hosts: &[Host]) -> Result<(), Refused> {
         let project = &site.project;
         let mut conflicts = Vec::new();

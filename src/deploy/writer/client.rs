@@ -202,7 +202,7 @@ impl<'c> Client<'c> {
         let bytes = self.read(response, limit)?;
         if status == 200 && is_stream(&fields) {
             let joined = format.joined(&String::from_utf8_lossy(&bytes));
-            // A server that breaks off may bill what it has said.
+            // The server may charge for an answer that it did not finish.
             let length = joined
                 .as_ref()
                 .map_or(bytes.len(), |joined| joined.to_string().len());
@@ -233,8 +233,8 @@ impl<'c> Client<'c> {
         )
     }
 
-    /// Adds what an answer cost. A server may bill what it has said in a wrong format. `lengths` are
-    /// those of the request and of the answer, in bytes.
+    /// Adds the cost of an answer. The server may charge for an answer in a wrong format too.
+    /// `lengths` are those of the request and of the answer, in bytes.
     fn add(
         reply: Result<Reply, RequestError>,
         lengths: (usize, usize),

@@ -1,4 +1,5 @@
-//! A model judges a written skill. Its judgement is shown in the record and decides nothing.
+//! A model evaluates a written skill. The evaluation is shown in the record of the update. The
+//! skill is published whatever it says.
 //!
 //! The model gets the file and the tasks of the plan, and says for each task whether the file is
 //! enough to carry it out. It gets one request, with the rest of the budget.
@@ -34,7 +35,7 @@ struct TaskJudged {
     missing: String,
 }
 
-/// Asks the model of the configuration, if there is one, and adds what it says to the record.
+/// Asks the configured model, if there is one, and adds its evaluation to the record.
 pub(super) fn evaluate(
     config: &Config,
     key: &Key,

@@ -676,7 +676,7 @@ fn a_judgement_is_shown_and_decides_nothing() {
                 "{said}"
             );
         }
-        // Without budget nothing is asked.
+        // Without budget, no request is sent.
         config.limits.steps = 2;
         let (report, lines, got) = talk(&config, written());
         assert!(matches!(report.outcome, Outcome::Draft(_)), "{report:?}");

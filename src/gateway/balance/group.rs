@@ -42,17 +42,17 @@ struct Server {
     is_clean: AtomicBool,
 }
 
-/// What the answers of a server have told.
+/// The state of a server, from its answers.
 #[derive(Clone, Debug, Default)]
 struct State {
-    /// Of the smooth round robin.
+    /// The current weight in the smooth round robin.
     current: i64,
-    /// In a row.
+    /// Failures in a row.
     failures: u32,
     /// How often it was ejected without a long time between.
     ejections: u32,
     ejected_until: Option<Instant>,
-    /// Whether the one request that tries it is on its way.
+    /// Whether the trial request is running.
     is_tried: bool,
     returned: Option<Instant>,
 }
@@ -337,7 +337,7 @@ impl Group {
         state.failures = state.failures.saturating_add(1);
         let is_ejected = state.ejected_until.is_some();
         let is_due = match is_ejected {
-            // It was used because all others pause too.
+            // It pauses already, and was used because all others pause too.
             true => is_trial,
             false => limits.eject_failures > 0 && state.failures >= limits.eject_failures,
         };
@@ -362,7 +362,7 @@ impl Group {
         log::warn!(target: "origin", project:% = self.site.project; "{url} fails; it pauses for {seconds} s");
     }
 
-    /// Lets another request try a server: this one has told nothing.
+    /// Lets another request try a server: this one has shown neither success nor failure.
     fn untried(&self, server: usize) {
         self.states()[server].is_tried = false;
     }
@@ -396,7 +396,7 @@ impl Group {
         rows.collect()
     }
 
-    /// Every change leaves a state that is whole.
+    /// Each change leaves a valid state, so a panic under the lock does no harm.
     fn states(&self) -> MutexGuard<'_, Box<[State]>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -465,7 +465,7 @@ impl Held {
                 self.is_reported = true;
                 self.group.succeeded(self.server);
             }
-            // The client has ended it: nothing is known of the server.
+            // The client ended the request, so it shows neither success nor failure of the server.
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! * **Choice.** The servers of a site take turns in proportion to their weights (smooth weighted
 //!   round robin, as nginx does it). Backups are used while no other server is available.
-//! * **Ejection.** Nobody asks a server whether it is well: its answers to readers tell. After
+//! * **Ejection.** There are no health checks: the responses to readers show the state. After
 //!   [`UpstreamLimits::eject_failures`] failures in a row (no connection, no or half a response,
 //!   or the status 502, 503 or 504) it pauses. After the pause one idempotent request tries it. If
 //!   that fails too, the pause doubles. A server that returns gets few requests first
@@ -13,7 +13,7 @@
 //!   gateway.
 //! * **Retries.** Each request adds a part of a retry to the budget of its site, and each attempt
 //!   at another connection or server takes one ([`UpstreamLimits::retry_percent`]). So a dead
-//!   server does not get several times the load. A request that may have reached a server is
+//!   server does not get several times as many requests. A request that may have reached a server is
 //!   repeated only if its method is idempotent and nothing of a response has come. A connection
 //!   that has ended while it was idle costs nothing.
 //!

@@ -5,9 +5,9 @@
 //! when an attempt fails. The first connection wins, and the others are dropped. So an address that
 //! does not respond costs a reader a quarter of a second, and not the whole timeout.
 //!
-//! All addresses come from one look-up and were checked. Both pools keep an idle connection under the
-//! address that was chosen, and pingora's does not use it if it leads to another one. So an address
-//! that loses is not chosen until the next look-up ([`Resolver::avoid`]).
+//! All addresses come from one look-up and were checked. Both pools keep an idle connection under
+//! the address that was chosen, and pingora's does not use it if it leads to another one. So an
+//! address that loses is not chosen until the next look-up ([`Resolver::avoid`]).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -160,8 +160,8 @@ mod tests {
     async fn an_address_that_refuses_or_is_silent_gives_way_to_the_next() {
         let listener = TcpListener::bind("127.0.0.2:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        // Nobody listens on the first. The second queues one connection and never accepts, so
-        // that further ones get no answer at all.
+        // The first has no listener. The second queues one connection and never accepts, so
+        // further connections get no answer at all.
         let silent = tokio::net::TcpSocket::new_v4().unwrap();
         silent.bind(([127, 0, 0, 3], port).into()).unwrap();
         let _silent = silent.listen(0).unwrap();

@@ -13,9 +13,10 @@
 //! clients share them. Requests that they pass on count for the client that they name in
 //! `X-Forwarded-For`.
 //!
-//! Each rate is a token bucket, which fills at the rate and is full after [`ClientLimits::burst`]. A request costs 1, and [`CHEAP_REQUEST`] if its response came from memory or was 304.
-//! A response costs its content and [`HEAD_BYTES`]. What a response costs is known at its end, so
-//! it can overdraw the bucket, but never for longer than [`DEBT_MAX`].
+//! Each rate is a token bucket, which fills at the rate and is full after [`ClientLimits::burst`].
+//! A request costs 1, and [`CHEAP_REQUEST`] if its response came from memory or was 304. A response
+//! costs its content and [`HEAD_BYTES`]. What a response costs is known at its end, so it can
+//! overdraw the bucket, but never for longer than [`DEBT_MAX`].
 //!
 //! The state is a table in [`SHARDS`] parts, each with a lock, and has at most
 //! [`ClientLimits::addresses_max`] addresses. Without a limit on requests and bytes, a request

@@ -492,7 +492,7 @@ impl Exchange<'_> {
 
     /// Reads from the upstream.
     async fn read(&mut self, link: &mut Link, bytes: usize, limit: Duration) -> Waited {
-        // Content that has arrived already needs no clock.
+        // No clock is read for content that has arrived already.
         let mut deadline = None;
         if link.read.is_empty() {
             link.read.clear();

@@ -1,8 +1,8 @@
 //! Idle connections to upstreams.
 //!
 //! A connection belongs to one site, one address that was checked, and one of the servers of the
-//! site: its scheme, its name and with it the name in its certificate. When a site record changes its origin, the
-//! connections of the old one are not used again.
+//! site: its scheme, its name and with it the name in its certificate. When a site record changes
+//! its origin, the connections of the old one are not used again.
 //!
 //! The connection that was returned last is used first. When there is no room, the one that has
 //! been idle longest is closed. An upstream may close an idle connection at any moment:

@@ -1,8 +1,8 @@
 //! TLS, terminated by the gateway.
 //!
-//! The server name of the handshake selects the certificate ([`Resolver`]): from a directory of the
-//! operator that is watched ([`Certificates`]), or from those that were ordered by ACME. It does not select the *site*: only the `Host` field does, after the
-//! handshake.
+//! The server name of the handshake selects the certificate ([`Resolver`]): one in a directory of
+//! the operator ([`Certificates`]), or one that was ordered by ACME. It does not select the *site*;
+//! the `Host` field of each request does.
 //!
 //! * TLS 1.2 and 1.3 with the cipher suites of the provider; X25519MLKEM768 is preferred. No
 //!   0-RTT: an attacker could replay such requests.

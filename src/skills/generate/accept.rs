@@ -11,8 +11,8 @@
 //!   (`unsafe_text`);
 //! * no part of it looks like a secret.
 //!
-//! An earlier text of the program ([`Age::Earlier`]) is served until there is a new one. It may still
-//! link to a page that has been removed since.
+//! An earlier text of the program ([`Age::Earlier`]) is served until there is a new one. It may
+//! still link to a page that has been removed since.
 //!
 //! The text is accepted unchanged or rejected. The program never repairs it: a repaired text
 //! would be published without a review.

@@ -64,7 +64,7 @@ const LIMITS: [&str; 33] = [
     "won t",
     "timeout",
 ];
-/// Words of a sentence that says a limit, and does not only announce some.
+/// Words of a sentence that states a limit.
 const STRICT: [&str; 14] = [
     "must",
     "cannot",
@@ -110,7 +110,7 @@ const UNSUITED: [&str; 15] = [
     "when not to use",
     "not a good fit",
 ];
-/// Words of a sentence whose condition or object is in another sentence, or that is no advice.
+/// Words of a sentence that is not advice, or that needs another sentence to be understood.
 const NOT_UNSUITED: [&str; 8] = [
     "if you don t use",
     "if you do not use",
@@ -172,7 +172,7 @@ struct Page {
     /// Whether its title is about limits, and its first words.
     is_about_limits: bool,
     first: String,
-    /// Its sentences that say a limit.
+    /// Its sentences that state a limit.
     limits: Vec<String>,
     heading: String,
     /// The heading of a section about a choice whose first paragraph has not come yet.
@@ -285,7 +285,7 @@ fn decisions(
     sink.lines
 }
 
-/// Returns whether a sentence says a limit: with a number, or what must or cannot be.
+/// Returns whether a sentence states a limit: a number, or something that must or cannot be.
 fn says_limit(sentence: &str) -> bool {
     let words = normal(sentence);
     let has_number = sentence.contains(|c: char| c.is_ascii_digit());

@@ -11,7 +11,7 @@ const LINES_MAX: usize = 50;
 const LONG_LINES: usize = 14;
 /// The most lines of code that only installs or only gives access.
 const SHORT_LINES_MAX: usize = 8;
-/// How many words a sentence has at least that is no command.
+/// The fewest words of a sentence that is not a command.
 const SENTENCE_WORDS_MIN: usize = 4;
 
 /// Commands that install something.

@@ -145,7 +145,7 @@ fn is_english(page: &Page) -> bool {
 }
 
 impl Workflow<'_> {
-    /// Returns what two procedures have in common that tell the same.
+    /// Returns the common part of two similar procedures.
     fn key(&self) -> Vec<(String, Option<&str>)> {
         let key = |step: &Step<'_>| normal(&step.words);
         let steps = self.steps.iter();
@@ -367,7 +367,7 @@ fn first_code(nodes: &[Node]) -> Option<Block<'_>> {
     code_of(nodes, &|code| !code.is_output())
 }
 
-/// Returns the first short code that is wanted, at any depth.
+/// Returns the first short code that `is_wanted` accepts, at any depth.
 fn code_of<'d>(nodes: &'d [Node], wanted: &dyn Fn(&Block<'_>) -> bool) -> Option<Block<'d>> {
     nodes.iter().find_map(|node| match node {
         Node::Fence { info, code } => {

@@ -59,8 +59,8 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// [`FetchError::Busy`] when other processes use both places for it, [`FetchError::Full`] when there is no
-    /// room for it, [`FetchError::Mirror`] when the disk fails.
+    /// [`FetchError::Busy`] when other processes use both places for it, [`FetchError::Full`] when
+    /// there is no room for it, [`FetchError::Mirror`] when the disk fails.
     pub fn take(
         config: &Config,
         project: &str,

@@ -9,8 +9,7 @@
 //!   accounts/{key}             other kinds
 //! ```
 //!
-//! A file is written through [`durable`]. The directory and its files can
-//! be read by their owner only.
+//! A file is written through [`durable`]. Only their owner can read the directory and its files.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -52,7 +51,7 @@ struct Leader {
 // === impl LocalDocuments ===
 
 impl LocalDocuments {
-    /// Opens the directory, and makes what is missing.
+    /// Opens the directory, and creates missing files and directories.
     ///
     /// # Errors
     ///
@@ -272,7 +271,8 @@ mod tests {
         let (one, two) = (open(root.path()), open(root.path()));
         let first = one.lead().unwrap().unwrap();
         assert!(first.holds() && two.lead().unwrap().is_none());
-        // Somebody removes the lock: both believe that they lead, until the first looks.
+        // The lock file is removed: both processes believe that they lead, until the first one
+        // checks.
         fs::remove_file(root.path().join(LEADER)).unwrap();
         let second = two.lead().unwrap().unwrap();
         assert!(!first.holds() && second.holds());

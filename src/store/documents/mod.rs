@@ -34,13 +34,13 @@ pub enum Kind {
     Certificate,
     /// An account at a certificate authority.
     Account,
-    /// What is known about the orders of a name: failures, and when it is tried again.
+    /// The failed orders of a name, and when it is tried again.
     Order,
     /// The answer to a challenge of an authority, as long as the authority may ask for it.
     Challenge,
     /// A private key whose certificate has not come yet, and the address of its order.
     Pending,
-    /// A name whose certificate an operator wants to have replaced.
+    /// A name whose certificate an operator has asked to replace.
     Request,
     /// When the orders of an authority began that count for its limits.
     Budget,
@@ -51,11 +51,11 @@ pub enum Kind {
 pub enum Change {
     /// A new key.
     Added(Box<str>),
-    /// A key that is gone.
+    /// A removed key.
     Removed(Box<str>),
 }
 
-/// What a reader has seen of the documents of a kind.
+/// The keys of a kind that a reader has read already.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// For each part of the keys: when it was last changed, and its keys.
@@ -118,7 +118,8 @@ pub trait Documents: fmt::Debug + Send + Sync {
 
 /// The leadership of a process.
 pub trait Lead: fmt::Debug + Send {
-    /// Returns whether it still holds. It can be lost when somebody removes the lock.
+    /// Returns whether this process still leads. It loses the leadership if the lock file is
+    /// removed.
     fn holds(&self) -> bool;
 }
 

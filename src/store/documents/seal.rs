@@ -1,8 +1,8 @@
 //! Encryption of secrets at rest: AES-256-GCM, with a key from a file.
 //!
 //! The file holds a key of 32 bytes in each line, as 64 hexadecimal digits. The first key
-//! encrypts. All keys decrypt, so a new key can be put before the old one. What a secret belongs
-//! to is authenticated with it: a secret that was copied to another place is not decrypted there.
+//! encrypts. All keys decrypt, so a new key can be put before the old one. The name of the document is
+//! authenticated with its secret: a secret that was copied to another document is not decrypted.
 //!
 //! Sources: NIST SP 800-38D; RFC 5116 §5.2.
 
@@ -52,7 +52,7 @@ pub enum KeyFileError {
     /// The file cannot be read or written.
     #[error("{act} the key file {}", path.display())]
     File {
-        /// What was attempted.
+        /// The operation that failed.
         act: &'static str,
         /// The file.
         path: PathBuf,
@@ -82,7 +82,7 @@ pub enum UnsealError {
     /// The file of keys has no such key.
     #[error("it is encrypted with the key {0}, which the key file does not hold")]
     UnknownKey(String),
-    /// The secret was changed, or belongs to something else.
+    /// The secret was changed, or belongs to another document.
     #[error("its secret is damaged")]
     Damaged,
 }
@@ -164,7 +164,7 @@ impl SealKey {
         })
     }
 
-    /// Encrypts a secret. `context` says what it belongs to.
+    /// Encrypts a secret. `context` names the document that it belongs to.
     ///
     /// # Errors
     ///

@@ -99,7 +99,8 @@ impl Layout {
         }
         let _writing = match layout.lock(Access::Shared) {
             Ok(lock) => lock,
-            // A complete store can be read even if it cannot be written; its writers report the error.
+            // A complete store can be read even if it cannot be written; its writers report the
+            // error.
             Err(error) if complete && is_for_writers(error.kind()) => {
                 log::warn!(target: "store", "the store can only be read: {}", chain(&error));
                 return Ok(layout);

@@ -1,11 +1,11 @@
 //! The files of site records, of the claims of hosts, and of the audit log.
 //!
-//! A change writes several files, so it is first written into a journal, durably. Whoever locks the
-//! records next completes a change that a killed process has begun. Each step of it can be repeated.
-//! Readers take no lock: they see the record before or the record after.
+//! A change writes several files, so it is first written durably into a journal. The next process
+//! that locks the records completes a change that a killed process has begun. Each step of it can
+//! be repeated. Readers take no lock: they see the record before or the record after.
 //!
-//! If a disk becomes full after the journal was written, the caller gets an error, and the change is
-//! completed once there is space.
+//! If a disk becomes full after the journal was written, the caller gets an error, and the change
+//! is completed once there is space.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};

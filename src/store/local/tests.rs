@@ -553,7 +553,7 @@ fn a_site_change_that_was_killed_at_any_step_is_completed_by_the_next_writer() {
         [copy_of(&record), record, claim, audit.clone()]
     };
     let before: Vec<_> = written().iter().map(|path| fs::read(path).ok()).collect();
-    // Without a rename of the journal nothing is applied; so take the journal of a failing change.
+    // The journal of a change whose journal could not be renamed: nothing of it is applied.
     fs::rename(&audit, config.path.join("kept")).unwrap();
     fs::create_dir(&audit).unwrap();
     let lock = store.lock_sites().unwrap();

@@ -6,8 +6,8 @@
 //!
 //! Rules:
 //!
-//! * **R1** Every mistake is a diagnostic with file, line and column. A scan reports all of them, and
-//!   reports each only once, when it is new.
+//! * **R1** Every mistake is a diagnostic with file, line and column. A scan reports all of them,
+//!   and reports each only once, when it is new.
 //! * **R2** A record that cannot be read, or that claims a project or host of another record,
 //!   leaves its project as it was: in its last good state, or absent if it never had one. When a
 //!   document is so broken that even its project cannot be read, the same holds for every project
@@ -17,8 +17,8 @@
 //!   tried again with each change.
 //! * **R4** The changes of one scan are resolved together (`claims`): a host can move from one site
 //!   to another, and a record from one file to another, in one scan.
-//! * **R5** A scan that would remove more than a tenth of the sites, and at least ten, is rejected as
-//!   a whole until an operator accepts it: an empty mount must not remove all sites.
+//! * **R5** A scan that would remove more than a tenth of the sites, and at least ten, is rejected
+//!   as a whole until an operator accepts it: an empty mount must not remove all sites.
 //!
 //! Records are also in the store, where the admin API and the command line write them. They are
 //! read by the same rules. In addition:
@@ -238,7 +238,7 @@ impl Sites {
         }
     }
 
-    /// Finds the files that have changed, and those that are gone.
+    /// Finds the files that were changed or deleted.
     fn changed_files(&self, removals: Removals) -> Result<(Vec<Read>, Vec<Arc<str>>), ScanError> {
         let known = self.files.keys().filter(|name| !is_stored(name));
         let mut vanished: HashSet<Arc<str>> = known.cloned().collect();
@@ -259,7 +259,7 @@ impl Sites {
         Ok((place.read(changed), vanished.into_iter().collect()))
     }
 
-    /// Finds the records of the store that have changed, and those that are gone.
+    /// Finds the records of the store that were changed or deleted.
     fn changed_records(&self) -> Result<(Vec<Read>, Vec<Arc<str>>), ScanError> {
         let Some(store) = &self.store else {
             return Ok((Vec::new(), Vec::new()));

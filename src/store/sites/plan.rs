@@ -93,8 +93,8 @@ impl Planner<'_> {
             content,
         } = read;
         let before = self.sites.files.get(&name);
-        // Two changes within one step of the clock look the same, so a file that has just changed is
-        // read again at the next scan.
+        // Two changes within one step of the clock look the same, so a file that has just changed
+        // is read again at the next scan.
         let stamp = stamp.filter(|stamp| stamp.is_older_than(unchanged_before));
         match content {
             Ok(Text::File(text)) => File {
@@ -302,8 +302,8 @@ impl Planner<'_> {
                 }
             }
         }
-        // A host belongs to the record of the store: the API accepts no host that a file has, so the
-        // file named it later.
+        // A host belongs to the record of the store: the API accepts no host that a file has, so
+        // the file named it later.
         let claimants = &mut self.plan.claimants;
         claimants.sort_by_key(|claimant| !claimant.holder.is_stored());
     }

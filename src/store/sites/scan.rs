@@ -50,7 +50,7 @@ pub(super) struct Read {
     pub(super) content: Result<Text, String>,
 }
 
-/// What is read.
+/// The source of a record.
 #[derive(Debug)]
 pub(super) enum Text {
     /// The text of a file.

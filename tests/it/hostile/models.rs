@@ -1,8 +1,8 @@
-//! A language model that writes skills: its draft is published only if it passes the checks, it costs
-//! no more than configured, and it delays no other update.
+//! A language model that writes skills: its draft is published only if it passes the checks, it
+//! costs no more than configured, and it delays no other update.
 //!
-//! The model is a small server here, on a real socket and with the wire formats of the providers. It
-//! follows hostile pages, forges quotes, and never answers.
+//! The model is a small server here, on a real socket and with the wire formats of the providers.
+//! It follows hostile pages, forges quotes, and never answers.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -30,8 +30,8 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Starts a server. `reply` gets a request and the number of answers in its conversation; without
-    /// an answer the connection stays open.
+    /// Starts a server. `reply` gets a request and the number of answers in its conversation;
+    /// without an answer the connection stays open.
     pub(crate) fn start(
         reply: impl Fn(usize, &Value) -> Option<Value> + Send + Sync + 'static,
     ) -> Self {

@@ -285,8 +285,8 @@ fn heavy(setup: &Setup, pages: usize) -> String {
     heavy.record()
 }
 
-/// Long builds do not hold all places. A build that is stopped for another owner begins anew, and is
-/// published.
+/// Long builds do not hold all places. A build that is stopped for another owner begins anew, and
+/// is published.
 #[test]
 fn owners_whose_builds_take_long_leave_a_place_for_the_others() {
     let mut setup = setup().conf(

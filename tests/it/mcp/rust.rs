@@ -1,5 +1,5 @@
-//! The MCP SDK for Rust (`rmcp` 3.11.0): its client uses the server, and its types read every message
-//! of the server without loss.
+//! The MCP SDK for Rust (`rmcp` 3.11.0): its client uses the server, and its types read every
+//! message of the server without loss.
 //!
 //! It is a program of its own, in `tests/rmcp`.
 

@@ -1,7 +1,7 @@
 //! The MCP SDK for Rust, for the tests of the server.
 //!
 //! `rmcp-client ask initialize|discover URL HOST:ADDRESS` connects to a server, lists everything,
-//! reads a skill and a page, calls every tool, and writes what it got as JSON.
+//! reads a skill and a page, calls every tool, and writes the results as JSON.
 //!
 //! `rmcp-client read` reads one message of a server from each line of its input, and writes it
 //! again from the values of the SDK: what the SDK does not know would be lost.

@@ -151,7 +151,7 @@ async fn a_site_is_created_read_replaced_changed_and_removed() {
     assert_eq!(body["visibility"], "private", "{body}");
     assert!(body["domains"].is_null() && tag_of(&patched) != tag_of(&created));
 
-    // What was read can be written.
+    // A record that was read can be written back.
     let replaced = node.put("one", &node.editor, body.clone()).await;
     assert_eq!((replaced.status, json(&replaced)), (200, body));
 
@@ -264,7 +264,7 @@ async fn only_an_operator_creates_removes_and_renames_sites() {
     node.create("foreign", "globex", &[]).await;
     let record = json!({ "owner": "acme", "subdomain": "one" });
     for key in [&node.editor, &node.acme] {
-        // T5: for an owner, a foreign site is no site.
+        // T5: a caller sees no site of another owner.
         let absent = detail(&node.put("absent", key, record.clone()).await, 403);
         let foreign = detail(&node.put("foreign", key, record.clone()).await, 403);
         assert_eq!(absent, foreign);
@@ -300,7 +300,7 @@ async fn only_an_operator_creates_removes_and_renames_sites() {
         .call("DELETE", "/v1/sites/one", &node.editor, call)
         .await;
     detail(&removed, 403);
-    // A key that deploys changes nothing.
+    // A key with the role `deploy` cannot change sites.
     detail(&node.patch("one", &node.acme, json!({})).await, 403);
     // A key for one project does not cover another one.
     detail(&node.patch("one", &node.scoped, json!({})).await, 403);
@@ -330,7 +330,7 @@ async fn t2_a_host_belongs_to_one_site() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("new.com"), "{text}");
-    // An owner learns nothing of the other owner's site.
+    // The message does not name the site of another owner.
     node.create("three", "acme", &[]).await;
     let text = detail(
         &node
@@ -478,7 +478,7 @@ async fn t4_each_change_has_one_entry_in_the_audit_log() {
             .status,
         201
     );
-    // These change nothing.
+    // These calls change nothing.
     assert_eq!(
         node.domain("PUT", "one", "docs.acme.com", &node.editor)
             .await

@@ -7,8 +7,8 @@ const CHARACTERS_MAX: usize = 200;
 /// The most lines of a text that are compared.
 const LINES_MAX: usize = 2000;
 
-/// Returns the changes from one text to another as lines: `-` for a removed line, `+` for a new one.
-/// `base_url` is left out of links.
+/// Returns the changes from one text to another as lines: `-` for a removed line, `+` for a new
+/// one. `base_url` is left out of links.
 pub(super) fn lines(before: &str, after: &str, base_url: &str) -> Vec<String> {
     let read = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.trim().is_empty());

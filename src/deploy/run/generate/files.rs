@@ -6,8 +6,8 @@
 //! | `{project}.skill-waiting` | a text that waits for approval |
 //! | `{project}.skill-refused` | why the writer is not asked again for the same documentation |
 //!
-//! The first line contains the digest of the documentation and the digest of the rest of the file. So
-//! a file that a power failure has left incomplete is not used.
+//! The first line contains the digest of the documentation and the digest of the rest of the file.
+//! So a file that a power failure has left incomplete is not used.
 
 use std::fs;
 use std::io;

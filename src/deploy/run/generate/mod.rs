@@ -4,8 +4,8 @@
 //! A release is published first, as in every update. Its `skill.md` is the last text of the writer
 //! that was accepted, for this or for an earlier state of the documentation; before the writer has
 //! ever succeeded, it is the generated file. Then the writer runs in a process of its own, in a
-//! sandbox, as a build, and in a slot of its own. If its text passes the rules, a second release with
-//! it is stored and promoted. If not, the first release stays and the record says why.
+//! sandbox, as a build, and in a slot of its own. If its text passes the rules, a second release
+//! with it is stored and promoted. If not, the first release stays and the record says why.
 //!
 //! A written skill and a generated skill have the same name, and so the same address.
 //!
@@ -16,11 +16,11 @@
 //! | writes | the file | a draft with quotes, which becomes the file |
 //! | rules | [`skills::accept`] | [`written::check`], which includes them |
 //!
-//! The process of the build applies the rules. It has no network, and waits with little memory while
-//! the writer runs: it first drops everything except the two files that change.
+//! The process of the build applies the rules. It has no network, and waits with little memory
+//! while the writer runs: it first drops everything except the two files that change.
 //!
-//! The texts are stored beside the mirrors ([`SkillFiles`]). With [`Config::approve`] a text that has
-//! passed waits there until a person approves it. A model is not asked again as long as the
+//! The texts are stored beside the mirrors ([`SkillFiles`]). With [`Config::approve`] a text that
+//! has passed waits there until a person approves it. A model is not asked again as long as the
 //! documentation is the same, whether its draft has passed or not.
 
 mod command;
@@ -61,7 +61,8 @@ pub struct Config {
     pub output_bytes_max: u64,
     /// Whether the command may connect to other machines.
     pub network: bool,
-    /// Files and directories that the command may read and execute, besides the files of the system.
+    /// Files and directories that the command may read and execute, besides the files of the
+    /// system.
     pub read: Vec<PathBuf>,
     /// Directories in which the command may write.
     pub write: Vec<PathBuf>,
@@ -188,8 +189,8 @@ impl Config {
 // === impl Task ===
 
 impl<'c> Task<'c> {
-    /// Makes the task of improving `skill`, the generated file `name` of a documentation whose pages are
-    /// rendered as `articles`.
+    /// Makes the task of improving `skill`, the generated file `name` of a documentation whose
+    /// pages are rendered as `articles`.
     pub(super) fn new(
         config: &'c Config,
         docs: &Docs,
@@ -301,8 +302,8 @@ impl<'c> Task<'c> {
         }
     }
 
-    /// Returns the last accepted text, and whether it was for the same documentation. It is published
-    /// until there is a new one.
+    /// Returns the last accepted text, and whether it was for the same documentation. It is
+    /// published until there is a new one.
     ///
     /// The rules are applied again, because they may have changed.
     pub(super) fn last_accepted(&mut self) -> Option<(Generated, Age)> {

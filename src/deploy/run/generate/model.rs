@@ -1,8 +1,8 @@
 //! The process of the model, and what its parent does for it.
 //!
-//! The process has no network. It asks for each connection ([`Event::Connect`]); the parent resolves
-//! the name of the configuration, connects, and gives it the socket. So the process, if a server or a
-//! page takes it over, reaches that host and no other.
+//! The process has no network. It asks for each connection ([`Event::Connect`]); the parent
+//! resolves the name of the configuration, connects, and gives it the socket. So the process, if a
+//! server or a page takes it over, reaches that host and no other.
 
 use std::fs;
 use std::net::TcpStream;

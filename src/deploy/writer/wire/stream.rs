@@ -6,8 +6,8 @@
 //! | Anthropic | `message_start`, `content_block_start`, `content_block_delta`, `content_block_stop`, `message_delta`, `message_stop`; `ping`, `error` |
 //! | `OpenAI` | unnamed chunks with a `delta`, and `[DONE]` |
 //!
-//! A stream without its last event is cut, so it is no answer. Events and members that are not known
-//! are skipped: providers add some.
+//! A stream without its last event is cut, so it is no answer. Events and members that are not
+//! known are skipped: providers add some.
 //!
 //! Sources: HTML, "Server-sent events", §9.2.6 (interpreting an event stream); Anthropic API,
 //! "Streaming Messages"; `OpenAI` API reference, "Chat Completions", "Streaming".
@@ -158,7 +158,8 @@ fn messages(text: &str) -> Result<Value, StreamError> {
         let Some(input) = input.filter(|input| !input.trim().is_empty()) else {
             continue;
         };
-        // A text that is no JSON stays a text: the model is told that it is no object.
+        // Arguments that are not JSON stay a text: the model gets an error that an object is
+        // expected.
         let input = serde_json::from_str(&input).unwrap_or(Value::String(input));
         block.insert("input".to_owned(), input);
     }
@@ -365,7 +366,7 @@ mod tests {
         ] {
             assert!(joined(Provider::OpenAi, text).is_err(), "{text}");
         }
-        // Arguments that are no JSON are the model's mistake, not the server's.
+        // Arguments that are not JSON are a mistake of the model, not of the server.
         let cut = json!({ "type": "content_block_delta", "index": 0, "delta": { "partial_json": "{\"a\":" } });
         let call = json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "tool_use", "id": "t", "name": "n", "input": {} } });
         let end = json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" } });
