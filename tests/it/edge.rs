@@ -111,7 +111,7 @@ impl Setup {
         if key == "connections" && !value.contains("drain_idle_seconds") {
             // A test that keeps a connection does not wait for it at its end.
             let keys = value.trim().trim_end_matches('}').trim_end();
-            let comma = if keys == "{" { "" } else { "," };
+            let comma = if keys.ends_with(['{', ',']) { "" } else { "," };
             value = format!("{keys}{comma} drain_idle_seconds: 0 }}");
         }
         self.conf.insert(key.to_owned(), value);
