@@ -78,6 +78,7 @@
 pub mod error;
 pub mod clock;
 pub mod digest;
+pub mod version;
 pub mod diagnostic;
 pub mod syntax;
 pub mod telemetry;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::leaf::{Leaf, NotALeaf};
 use crate::digest::Digest;
 use crate::store::documents::{KeyFileError, SealKey, Sealed, UnsealError, key_of};
+use crate::version::newer_than;
 
 /// The version of the format that is written, and the highest that is read.
 const VERSION: u64 = 1;
@@ -128,10 +129,6 @@ impl Record {
     ///
     /// [`UnusableRecord`] when they are not a record that this program can use.
     pub fn parse(bytes: &[u8]) -> Result<Self, UnusableRecord> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            version: u64,
-        }
         let Written {
             version,
             name,
@@ -139,11 +136,9 @@ impl Record {
             issued_at,
             chain,
             key,
-        } = serde_json::from_slice(bytes).map_err(|error| {
-            match serde_json::from_slice::<Versioned>(bytes) {
-                Ok(Versioned { version }) if version > VERSION => UnusableRecord::Newer(version),
-                _ => error.into(),
-            }
+        } = serde_json::from_slice(bytes).map_err(|error| match newer_than(VERSION, bytes) {
+            Some(version) => UnusableRecord::Newer(version),
+            None => error.into(),
         })?;
         if version > VERSION {
             return Err(UnusableRecord::Newer(version));

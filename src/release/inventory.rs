@@ -19,6 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{ReleaseId, ReleasePath};
 use crate::digest::Digest;
+use crate::version::newer_than;
 
 /// The format version that this program writes, and the highest that it reads.
 pub const VERSION: u32 = 1;
@@ -195,14 +196,8 @@ fn media_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<str>, D:
 
 /// Distinguishes a later version, which may have unknown members, from a damaged file.
 fn invalid(bytes: &[u8], error: serde_json::Error) -> InvalidInventory {
-    #[derive(Deserialize)]
-    struct Versioned {
-        version: u64,
-    }
-    match serde_json::from_slice::<Versioned>(bytes) {
-        Ok(Versioned { version }) if version > u64::from(VERSION) => {
-            InvalidInventory::Newer { version }
-        }
-        _ => InvalidInventory::Json(error),
+    match newer_than(VERSION.into(), bytes) {
+        Some(version) => InvalidInventory::Newer { version },
+        None => InvalidInventory::Json(error),
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
+use crate::version::newer_than;
 
 /// The version of the pointer's format that is written, and the highest that is read.
 pub(super) const VERSION: u32 = 1;
@@ -144,19 +145,13 @@ impl Pointer {
     }
 
     pub(super) fn parse(bytes: &[u8], project: &ProjectId) -> Result<Self, InvalidPointer> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            version: u64,
-        }
         let record = match serde_json::from_slice::<Record>(bytes) {
             Ok(record) if record.version <= VERSION => record,
             Ok(record) => return Err(InvalidPointer::Newer(record.version.into())),
             Err(error) => {
-                return Err(match serde_json::from_slice::<Versioned>(bytes) {
-                    Ok(Versioned { version }) if version > u64::from(VERSION) => {
-                        InvalidPointer::Newer(version)
-                    }
-                    _ => InvalidPointer::Json(error),
+                return Err(match newer_than(VERSION.into(), bytes) {
+                    Some(version) => InvalidPointer::Newer(version),
+                    None => InvalidPointer::Json(error),
                 });
             }
         };

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::audit;
 use crate::site::{Host, ProjectId};
+use crate::version::newer_than;
 
 /// The version of the formats of records and claims that is written, and the highest that is read.
 const VERSION: u32 = 1;
@@ -148,18 +149,12 @@ fn read<'b, T: Deserialize<'b>>(
     bytes: &'b [u8],
     version: impl Fn(&T) -> u32,
 ) -> Result<T, InvalidRecord> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        version: u64,
-    }
     match serde_json::from_slice::<T>(bytes) {
         Ok(file) if version(&file) <= VERSION => Ok(file),
         Ok(file) => Err(InvalidRecord::Newer(version(&file).into())),
-        Err(error) => Err(match serde_json::from_slice::<Versioned>(bytes) {
-            Ok(Versioned { version }) if version > u64::from(VERSION) => {
-                InvalidRecord::Newer(version)
-            }
-            _ => InvalidRecord::Json(error),
+        Err(error) => Err(match newer_than(VERSION.into(), bytes) {
+            Some(version) => InvalidRecord::Newer(version),
+            None => InvalidRecord::Json(error),
         }),
     }
 }
