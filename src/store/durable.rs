@@ -120,6 +120,25 @@ impl Drop for Temp {
     }
 }
 
+/// Reads a file; `None` if there is none.
+///
+/// # Errors
+///
+/// The error of the system, or [`io::ErrorKind::FileTooLarge`] for more than `bytes_max` bytes.
+pub(super) fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, FileError> {
+    let read = || {
+        if fs::metadata(path)?.len() > bytes_max {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        fs::read(path)
+    };
+    match read() {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(FileError::on("read", path)(error)),
+    }
+}
+
 /// Flushes a directory, so that the names in it are durable.
 pub(super) fn flush_directory(directory: &Path) -> Result<(), FileError> {
     File::open(directory)

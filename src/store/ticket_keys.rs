@@ -139,16 +139,8 @@ impl TicketKeys {
     }
 
     fn read(&self) -> Result<Vec<TicketKey>, FileError> {
-        let read = || {
-            if fs::metadata(&self.file)?.len() > BYTES_MAX {
-                return Err(io::ErrorKind::FileTooLarge.into());
-            }
-            fs::read(&self.file)
-        };
-        let bytes = match read() {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(FileError::on("read", &self.file)(error)),
+        let Some(bytes) = durable::read(&self.file, BYTES_MAX)? else {
+            return Ok(Vec::new());
         };
         let written: Written = serde_json::from_slice(&bytes).unwrap_or_default();
         if written.version > VERSION {

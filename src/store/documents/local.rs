@@ -118,18 +118,7 @@ impl LocalDocuments {
 
 impl Documents for LocalDocuments {
     fn get(&self, kind: Kind, key: &str) -> Result<Option<Vec<u8>>, FileError> {
-        let path = self.path(kind, key);
-        let read = || {
-            if fs::metadata(&path)?.len() > BYTES_MAX {
-                return Err(io::ErrorKind::FileTooLarge.into());
-            }
-            fs::read(&path)
-        };
-        match read() {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(FileError::on("read", &path)(error)),
-        }
+        durable::read(&self.path(kind, key), BYTES_MAX)
     }
 
     fn put(&self, kind: Kind, key: &str, bytes: &[u8]) -> Result<(), FileError> {
