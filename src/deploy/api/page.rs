@@ -3,6 +3,7 @@
 use percent_encoding::percent_decode_str;
 
 use super::{ErrorResponse, error_response};
+use crate::site::percent::encode_component;
 
 /// How many items a page has if the query does not say.
 const LIMIT: usize = 100;
@@ -92,15 +93,11 @@ impl Query {
 
     /// Returns the address of the page after an item: the same query with another `cursor`.
     pub(super) fn next(&self, path: &str, cursor: &str, after: &str) -> String {
-        let encoded = |text: &str| {
-            percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
-                .to_string()
-        };
         let others = self.values.iter().filter(|(name, _)| name != cursor);
         let mut parts: Vec<String> = others
-            .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
+            .map(|(name, value)| format!("{}={}", encode_component(name), encode_component(value)))
             .collect();
-        parts.push(format!("{cursor}={}", encoded(after)));
+        parts.push(format!("{cursor}={}", encode_component(after)));
         format!("{path}?{}", parts.join("&"))
     }
 }

@@ -135,9 +135,18 @@ pub enum Refused {
 
 /// A change of a site record.
 struct Step<'s> {
-    what: &'static str,
-    host: Option<&'s Host>,
+    action: Action<'s>,
     condition: &'s Condition,
+}
+
+/// The kinds of changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action<'s> {
+    Replace,
+    Patch,
+    Delete,
+    AddDomain(&'s Host),
+    RemoveDomain(&'s Host),
 }
 
 impl std::fmt::Debug for SiteAdmin {
@@ -254,8 +263,7 @@ impl SiteAdmin {
         condition: &Condition,
     ) -> Result<Done, Refused> {
         let step = Step {
-            what: "site.replace",
-            host: None,
+            action: Action::Replace,
             condition,
         };
         self.change(caller, project, &step, |_| Ok(Some(record)))
@@ -274,8 +282,7 @@ impl SiteAdmin {
         condition: &Condition,
     ) -> Result<Done, Refused> {
         let step = Step {
-            what: "site.patch",
-            host: None,
+            action: Action::Patch,
             condition,
         };
         self.change(caller, project, &step, |before| {
@@ -297,8 +304,7 @@ impl SiteAdmin {
         condition: &Condition,
     ) -> Result<(), Refused> {
         let step = Step {
-            what: "site.delete",
-            host: None,
+            action: Action::Delete,
             condition,
         };
         self.change(caller, project, &step, |before| {
@@ -347,8 +353,7 @@ impl SiteAdmin {
         condition: &Condition,
     ) -> Result<(Domain, bool), Refused> {
         let step = Step {
-            what: "domain.add",
-            host: Some(host),
+            action: Action::AddDomain(host),
             condition,
         };
         let done = self.change(caller, project, &step, |before| {
@@ -384,8 +389,7 @@ impl SiteAdmin {
         condition: &Condition,
     ) -> Result<(), Refused> {
         let step = Step {
-            what: "domain.remove",
-            host: Some(host),
+            action: Action::RemoveDomain(host),
             condition,
         };
         self.change(caller, project, &step, |before| {
@@ -452,13 +456,15 @@ impl SiteAdmin {
         let lock = self.store.lock_sites()?;
         let before = self.store.site_record(project)?;
         let in_file = self.in_file(project);
-        let is_removal = step.what == "site.delete";
+        let is_removal = step.action == Action::Delete;
+        // A whole record may also create the site.
+        let is_whole = step.action == Action::Replace;
         self.admit(caller, project, before.as_ref(), in_file.as_deref())
-            .map_err(|refused| match (refused, step.what) {
-                (Refused::NoSite, "site.replace") => Refused::Forbidden(
+            .map_err(|refused| match refused {
+                Refused::NoSite if is_whole => Refused::Forbidden(
                     "the owner has no such project, and only an operator creates sites",
                 ),
-                (refused, _) => refused,
+                refused => refused,
             })?;
         if is_removal && caller.role != Role::Operator {
             return Err(Refused::Forbidden("only an operator removes sites"));
@@ -475,7 +481,6 @@ impl SiteAdmin {
         let etag = shown.as_ref().map(Representation::etag);
         // A whole record is checked before the condition: its mistakes do not depend on what
         // exists.
-        let is_whole = step.what == "site.replace";
         if !is_whole {
             before.as_ref().ok_or(Refused::NoSite)?;
             step.condition.check(etag.as_ref())?;
@@ -499,20 +504,15 @@ impl SiteAdmin {
             };
             return Ok(done);
         }
-        let is_new = match step.host {
-            Some(_) => true,
-            None => before.is_none(),
-        };
+        let host = step.action.host();
+        let is_new = host.is_some() || before.is_none();
         let now = self.clock.now();
         let after = after.map(|record| SiteRecord {
             project: project.clone(),
             changed_at: self.clock.unix_seconds(),
             record,
         });
-        let what = match (step.what, is_new) {
-            ("site.replace", true) => "site.create",
-            (what, _) => what,
-        };
+        let what = step.action.word(before.is_none());
         let owner = after.as_ref().or(before.as_ref()).map(owner_of);
         let entry = Entry {
             id: 0,
@@ -521,7 +521,7 @@ impl SiteAdmin {
             what: what.into(),
             project: project.as_str().into(),
             owner: owner.unwrap_or_default(),
-            host: step.host.map(|host| host.as_str().into()),
+            host: host.map(|host| host.as_str().into()),
             before: before.as_ref().map(|before| before.record.clone()),
             after: after.as_ref().map(|after| after.record.clone()),
         };
@@ -729,6 +729,30 @@ impl SiteAdmin {
     }
 }
 
+// === impl Action ===
+
+impl<'s> Action<'s> {
+    /// Returns the name of the change in the audit log ([`Entry::what`]).
+    fn word(self, is_new_site: bool) -> &'static str {
+        match self {
+            Self::Replace if is_new_site => "site.create",
+            Self::Replace => "site.replace",
+            Self::Patch => "site.patch",
+            Self::Delete => "site.delete",
+            Self::AddDomain(_) => "domain.add",
+            Self::RemoveDomain(_) => "domain.remove",
+        }
+    }
+
+    /// Returns the host, if the change is of one domain.
+    fn host(self) -> Option<&'s Host> {
+        match self {
+            Self::AddDomain(host) | Self::RemoveDomain(host) => Some(host),
+            Self::Replace | Self::Patch | Self::Delete => None,
+        }
+    }
+}
+
 // === impl Caller ===
 
 impl Caller {
@@ -760,28 +784,24 @@ impl Caller {
 impl Condition {
     /// Checks the condition against the entity tag of what exists.
     fn check(&self, current: Option<&ETag>) -> Result<(), Refused> {
-        let matches = |list: &[u8], etag: &ETag, field: fn(&[u8]) -> Conditions<'_>| {
-            field(list).evaluate(etag, None)
+        let holds = |conditions: Conditions<'_>, etag: &ETag| {
+            conditions.evaluate(etag, None) == Outcome::Send
         };
-        if let Some(list) = &self.if_match {
-            let if_match: fn(&[u8]) -> Conditions<'_> = |list| Conditions {
-                if_match: Some(list),
+        if self.if_match.is_some() {
+            let condition = || Conditions {
+                if_match: self.if_match.as_deref(),
                 ..Conditions::default()
             };
-            let is_current =
-                current.is_some_and(|etag| matches(list, etag, if_match) == Outcome::Send);
-            if !is_current {
+            if !current.is_some_and(|etag| holds(condition(), etag)) {
                 return Err(Refused::Changed);
             }
         }
-        if let Some(list) = &self.if_none_match {
-            let if_none_match: fn(&[u8]) -> Conditions<'_> = |list| Conditions {
-                if_none_match: Some(list),
-                ..Conditions::default()
-            };
-            if current.is_some_and(|etag| matches(list, etag, if_none_match) != Outcome::Send) {
-                return Err(Refused::Exists);
-            }
+        let condition = || Conditions {
+            if_none_match: self.if_none_match.as_deref(),
+            ..Conditions::default()
+        };
+        if current.is_some_and(|etag| !holds(condition(), etag)) {
+            return Err(Refused::Exists);
         }
         let is_absent = self.if_match.is_none() && self.if_none_match.is_none();
         match self.is_required && is_absent && current.is_some() {

@@ -87,6 +87,12 @@ impl Node {
         self.call(method, &path, key, Call::default()).await
     }
 
+    /// Calls a domain, and asserts the status of the response.
+    async fn domain_is(&self, status: u16, method: &str, project: &str, host: &str, key: &Secret) {
+        let response = self.domain(method, project, host, key).await;
+        assert_eq!(response.status, status, "{method} {host} of {project}");
+    }
+
     /// Returns the entity tag of a site, if it exists.
     async fn tag(&self, project: &str) -> Option<String> {
         let response = self
@@ -340,18 +346,10 @@ async fn t2_a_host_belongs_to_one_site() {
     );
     assert_eq!(text, "docs.filed.com is a host of another site already");
     // A host that a site gives up is free.
-    assert_eq!(
-        node.domain("DELETE", "one", "docs.acme.com", &node.operator)
-            .await
-            .status,
-        204
-    );
-    assert_eq!(
-        node.domain("PUT", "three", "docs.acme.com", &node.editor)
-            .await
-            .status,
-        201
-    );
+    node.domain_is(204, "DELETE", "one", "docs.acme.com", &node.operator)
+        .await;
+    node.domain_is(201, "PUT", "three", "docs.acme.com", &node.editor)
+        .await;
     // A file that names a host of the store is rejected.
     let found = node.write_file(
         "g.yaml",
@@ -472,31 +470,19 @@ async fn t4_each_change_has_one_entry_in_the_audit_log() {
     let node = Node::for_sites();
     node.create("one", "acme", &[]).await;
     node.create("two", "globex", &[]).await;
-    assert_eq!(
-        node.domain("PUT", "one", "docs.acme.com", &node.editor)
-            .await
-            .status,
-        201
-    );
+    node.domain_is(201, "PUT", "one", "docs.acme.com", &node.editor)
+        .await;
     // These calls change nothing.
-    assert_eq!(
-        node.domain("PUT", "one", "docs.acme.com", &node.editor)
-            .await
-            .status,
-        200
-    );
+    node.domain_is(200, "PUT", "one", "docs.acme.com", &node.editor)
+        .await;
     detail(
         &node
             .patch("one", &node.editor, json!({ "base_path": "x" }))
             .await,
         422,
     );
-    assert_eq!(
-        node.domain("DELETE", "one", "docs.acme.com", &node.editor)
-            .await
-            .status,
-        204
-    );
+    node.domain_is(204, "DELETE", "one", "docs.acme.com", &node.editor)
+        .await;
     detail(
         &node
             .domain("DELETE", "one", "docs.acme.com", &node.editor)
@@ -557,12 +543,8 @@ async fn an_owner_makes_a_limited_number_of_changes() {
         .await;
     detail(&response, 429);
     assert_eq!(field(&response, "retry-after"), "10");
-    assert_eq!(
-        node.domain("GET", "one", "docs.acme.com", &node.editor)
-            .await
-            .status,
-        200
-    );
+    node.domain_is(200, "GET", "one", "docs.acme.com", &node.editor)
+        .await;
 }
 
 #[tokio::test]
