@@ -148,11 +148,6 @@ impl ConnectionHandler {
         self.shutting_down.send_replace(true);
     }
 
-    /// Serves a connection that the caller has accepted.
-    pub fn accept(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, is_tls: bool) {
-        self.begin(stream, peer, is_tls);
-    }
-
     async fn accept_all(self: Arc<Self>, listener: TcpListener, is_tls: bool) {
         let drain = self.gateway.drain.clone();
         let mut draining = std::pin::pin!(drain.draining());
@@ -202,7 +197,7 @@ impl ConnectionHandler {
     }
 
     /// Serves a new connection in a task of its own, unless it exceeds a limit.
-    fn begin(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, is_tls: bool) {
+    pub fn begin(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, is_tls: bool) {
         let Gateway {
             drain,
             open,

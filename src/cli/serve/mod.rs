@@ -215,7 +215,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         worker_ended,
     };
     let upgrade_socket = settings::upgrade_socket(&config);
-    let is_successor = args.is_successor;
+    let is_successor = predecessor.is_some();
     let begin = Begin {
         predecessor: predecessor.clone(),
         serving: Box::new(move || serving(upgrades, upgrade_socket, is_successor, &part)),

@@ -73,7 +73,7 @@ pub(super) async fn greet(handler: &Arc<ConnectionHandler>) -> io::Result<()> {
         let address = listener.local_addr()?;
         let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
         let (mut client, (stream, _)) = (client?, accepted?);
-        handler.accept(stream, GREETER, false);
+        handler.begin(stream, GREETER, false);
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             .await?;
