@@ -20,6 +20,9 @@ use crate::store::documents::{Change, Kind, Seen, key_of};
 pub struct Args {
     #[command(subcommand)]
     action: Action,
+    /// Where the certificates are.
+    #[command(flatten)]
+    settings: Settings,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -32,18 +35,12 @@ enum Action {
         /// Only names with at most so many days left, and failed orders
         #[arg(long, value_name = "DAYS")]
         days: Option<u64>,
-        /// Where the certificates are.
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Order other certificates now; the gateway that orders does it
     Renew {
         /// The names of the certificates
         #[arg(required = true, value_name = "NAME", value_parser = Name::parse)]
         names: Vec<Name>,
-        /// Where the certificates are.
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Revoke the certificate of a name at its authority; it stays in use until the gateway has
     /// another one
@@ -54,9 +51,6 @@ enum Action {
         /// Tell the authority that the private key is known to somebody else
         #[arg(long)]
         key_compromise: bool,
-        /// Where the certificates are.
-        #[command(flatten)]
-        settings: Settings,
     },
 }
 
@@ -74,17 +68,11 @@ struct Row {
 ///
 /// When the configuration or the certificates cannot be used, or the authority refuses.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let config = args.settings.load()?;
+    let vault = settings::open_vault(&config)?;
     match &args.action {
-        Action::List {
-            json,
-            days,
-            settings,
-        } => {
-            let vault = settings::open_vault(&settings.load()?)?;
-            list(&vault, *json, *days)?;
-        }
-        Action::Renew { names, settings } => {
-            let vault = settings::open_vault(&settings.load()?)?;
+        Action::List { json, days } => list(&vault, *json, *days)?,
+        Action::Renew { names } => {
             for name in names {
                 request(&vault, name)?;
                 writeln!(io::stdout(), "{name}: another certificate is requested")
@@ -94,10 +82,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Action::Revoke {
             name,
             key_compromise,
-            settings,
         } => {
-            let config = settings.load()?;
-            let vault = settings::open_vault(&config)?;
             let record = current(&vault, name)?;
             let authorities = Authorities::new(&config.acme, &vault, Clock::System);
             let authorities =

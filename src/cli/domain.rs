@@ -23,38 +23,28 @@ pub struct Args {
 #[derive(Clone, Debug, Subcommand)]
 enum Action {
     /// Add a domain to a site, as its last one
-    Add {
-        /// The project of the site
-        #[arg(value_parser = project)]
-        project: ProjectId,
-        /// The domain
-        #[arg(value_parser = host)]
-        host: Host,
-    },
+    Add(Target),
     /// Show the state of a domain
-    Show {
-        /// The project of the site
-        #[arg(value_parser = project)]
-        project: ProjectId,
-        /// The domain
-        #[arg(value_parser = host)]
-        host: Host,
-    },
+    Show(Target),
     /// Remove a domain from a site
-    Remove {
-        /// The project of the site
-        #[arg(value_parser = project)]
-        project: ProjectId,
-        /// The domain
-        #[arg(value_parser = host)]
-        host: Host,
-    },
+    Remove(Target),
     /// List the domains of a site, the canonical one first
     List {
         /// The project of the site
         #[arg(value_parser = project)]
         project: ProjectId,
     },
+}
+
+/// A domain of a site.
+#[derive(Clone, Debug, clap::Args)]
+struct Target {
+    /// The project of the site
+    #[arg(value_parser = project)]
+    project: ProjectId,
+    /// The domain
+    #[arg(value_parser = host)]
+    host: Host,
 }
 
 fn host(text: &str) -> Result<Host, InvalidHost> {
@@ -72,14 +62,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let caller = operator();
     let condition = Condition::default();
     match &args.action {
-        Action::Add { project, host } => {
+        Action::Add(Target { project, host }) => {
             let (domain, _is_new) = admin.add_domain(&caller, project, host, &condition)?;
             print(&line(&domain))?;
         }
-        Action::Show { project, host } => {
+        Action::Show(Target { project, host }) => {
             print(&line(&admin.domain(&caller, project, host)?))?;
         }
-        Action::Remove { project, host } => {
+        Action::Remove(Target { project, host }) => {
             admin.remove_domain(&caller, project, host, &condition)?;
             print(&format!("removed {host} from {project}\n"))?;
         }
