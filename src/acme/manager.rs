@@ -28,7 +28,7 @@ use super::state::{OrderState, Request, Versioned as _};
 use super::transport::{EXCHANGE, Exchange};
 use crate::clock::Clock;
 use crate::error::chain;
-use crate::store::documents::{Change, Kind, Lead, Seen, key_of};
+use crate::store::documents::{Change, Kind, KnownKeys, Lead, key_of};
 use crate::telemetry::{Part, panics};
 
 /// How often the loop looks for changes.
@@ -68,7 +68,7 @@ pub struct Manager {
     clock: Clock,
     lead: Option<Box<dyn Lead>>,
     state: State,
-    requests: Seen,
+    requests: KnownKeys,
     running: JoinSet<Done>,
     orders: usize,
     questions: usize,
@@ -152,7 +152,7 @@ impl Manager {
             clock,
             lead: None,
             state: State::default(),
-            requests: Seen::default(),
+            requests: KnownKeys::default(),
             running: JoinSet::new(),
             orders: 0,
             questions: 0,
@@ -230,7 +230,7 @@ impl Manager {
                 self.lead = Some(lead);
                 self.metrics.leader.set(1);
                 self.shared.challenges.sweep();
-                self.requests = Seen::default();
+                self.requests = KnownKeys::default();
                 self.read_failures();
             }
             Ok(None) => {}
@@ -258,7 +258,7 @@ impl Manager {
     /// Reads the failures that an earlier leader has written, so that no name is tried too soon.
     fn read_failures(&mut self) {
         let documents = &self.shared.vault.documents;
-        let listed = documents.changes(Kind::Order, &mut Seen::default());
+        let listed = documents.changes(Kind::Order, &mut KnownKeys::default());
         for change in listed.unwrap_or_default() {
             let Change::Added(key) = change else { continue };
             let read = documents.get(Kind::Order, &key).ok().flatten();

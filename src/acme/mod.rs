@@ -66,7 +66,7 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::store::FileError;
-use crate::store::documents::{Documents, KeyFileError, Kind, LocalDocuments, SealKey, Seen};
+use crate::store::documents::{Documents, KeyFileError, Kind, KnownKeys, LocalDocuments, SealKey};
 
 /// The documents of certificates, and the key that encrypts their secrets.
 #[derive(Clone, Debug)]
@@ -110,7 +110,7 @@ impl Vault {
             Some(seal) => seal,
             None => {
                 for kind in [Kind::Certificate, Kind::Account] {
-                    let found = documents.changes(kind, &mut Seen::default())?;
+                    let found = documents.changes(kind, &mut KnownKeys::default())?;
                     if !found.is_empty() {
                         let what = match kind {
                             Kind::Account => "an account",

@@ -24,7 +24,7 @@ use super::schedule::seed_of;
 use crate::clock::Clock;
 use crate::error::chain;
 use crate::store::FileError;
-use crate::store::documents::{Change, Kind, Seen, key_of};
+use crate::store::documents::{Change, Kind, KnownKeys, key_of};
 
 /// The number of maps, a power of two.
 const PARTS: usize = 1024;
@@ -47,7 +47,7 @@ pub struct Ordered {
 
 #[derive(Debug, Default)]
 struct Writing {
-    seen: Seen,
+    known: KnownKeys,
     /// Certificates of authorities, which live as long as the process.
     shared: HashSet<&'static [u8]>,
     /// The addresses of directories.
@@ -161,7 +161,7 @@ impl Ordered {
         let changes = self
             .vault
             .documents
-            .changes(Kind::Certificate, &mut writing.seen)?;
+            .changes(Kind::Certificate, &mut writing.known)?;
         let mut refreshed = Refreshed::default();
         if changes.is_empty() {
             return Ok(refreshed);

@@ -13,7 +13,7 @@ use crate::acme::{Authorities, Name, OrderState, Record, Request, Vault, renewal
 use crate::clock::Clock;
 use crate::deploy::Timestamp;
 use crate::error::chain;
-use crate::store::documents::{Change, Kind, Seen, key_of};
+use crate::store::documents::{Change, Kind, KnownKeys, key_of};
 
 /// Manage the certificates that were ordered by ACME
 #[derive(Clone, Debug, clap::Args)]
@@ -193,7 +193,7 @@ fn list(vault: &Vault, as_json: bool, days: Option<u64>) -> anyhow::Result<()> {
 fn keys(vault: &Vault) -> anyhow::Result<Vec<(Kind, Box<str>)>> {
     let mut keys = Vec::new();
     for kind in [Kind::Certificate, Kind::Order] {
-        for change in vault.documents.changes(kind, &mut Seen::default())? {
+        for change in vault.documents.changes(kind, &mut KnownKeys::default())? {
             if let Change::Added(key) = change {
                 keys.push((kind, key));
             }

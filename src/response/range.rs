@@ -13,7 +13,7 @@ use super::{ETag, Problem, Response};
 
 /// The part of a file that a `Range` selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum Selection {
     /// The whole file: there is no range, several, or an invalid one.
     Whole,
     /// These bytes.
@@ -36,9 +36,9 @@ impl Response {
             return whole;
         };
         let length = whole.body.len();
-        match wanted(range, length) {
-            Wanted::Whole => whole,
-            Wanted::Part(part) => {
+        match select(range, length) {
+            Selection::Whole => whole,
+            Selection::Part(part) => {
                 let text = format!("bytes {}-{}/{length}", part.start, part.end - 1);
                 let body = whole.body.slice(part);
                 let part = Self {
@@ -48,7 +48,7 @@ impl Response {
                 };
                 part.with(header::CONTENT_RANGE, made(&text))
             }
-            Wanted::Nothing => {
+            Selection::Nothing => {
                 let rejected = Problem::new(416, "the file has no such bytes").response();
                 rejected.with(header::CONTENT_RANGE, made(&format!("bytes */{length}")))
             }
@@ -76,12 +76,12 @@ fn made(text: &str) -> HeaderValue {
 }
 
 /// Reads `Range` for a file of this length (RFC 9110 §14.1.2).
-fn wanted(range: &[u8], length: usize) -> Wanted {
+fn select(range: &[u8], length: usize) -> Selection {
     let Ok(text) = std::str::from_utf8(range) else {
-        return Wanted::Whole;
+        return Selection::Whole;
     };
     let Some((unit, set)) = text.split_once('=') else {
-        return Wanted::Whole;
+        return Selection::Whole;
     };
     let (set, number) = (set.trim(), |digits: &str| {
         let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -89,10 +89,10 @@ fn wanted(range: &[u8], length: usize) -> Wanted {
         is_number.then(|| digits.parse().unwrap_or(usize::MAX))
     });
     if !unit.trim().eq_ignore_ascii_case("bytes") || set.contains(',') {
-        return Wanted::Whole;
+        return Selection::Whole;
     }
     let Some((first, last)) = set.split_once('-') else {
-        return Wanted::Whole;
+        return Selection::Whole;
     };
     let part = match (first, number(first), last, number(last)) {
         // The last bytes.
@@ -101,12 +101,12 @@ fn wanted(range: &[u8], length: usize) -> Wanted {
         (_, Some(first), _, Some(last)) if first <= last => {
             first..last.saturating_add(1).min(length)
         }
-        _ => return Wanted::Whole,
+        _ => return Selection::Whole,
     };
     if part.is_empty() {
-        Wanted::Nothing
+        Selection::Nothing
     } else {
-        Wanted::Part(part)
+        Selection::Part(part)
     }
 }
 
@@ -121,26 +121,26 @@ mod tests {
     #[test]
     fn a_single_range_is_parsed_as_specified() {
         for (range, expected) in [
-            ("bytes=0-3", Wanted::Part(0..4)),
-            ("bytes=2-", Wanted::Part(2..10)),
-            ("bytes=-3", Wanted::Part(7..10)),
-            ("bytes=-30", Wanted::Part(0..10)),
-            ("bytes=8-99", Wanted::Part(8..10)),
-            ("Bytes = 0-0", Wanted::Part(0..1)),
-            ("bytes=0-99999999999999999999999", Wanted::Part(0..10)),
-            ("bytes=10-", Wanted::Nothing),
-            ("bytes=-0", Wanted::Nothing),
-            ("bytes=5-4", Wanted::Whole),
-            ("bytes=0-1,3-4", Wanted::Whole),
-            ("lines=0-1", Wanted::Whole),
-            ("bytes=a-1", Wanted::Whole),
-            ("bytes=+1-2", Wanted::Whole),
-            ("bytes=-", Wanted::Whole),
-            ("bytes", Wanted::Whole),
+            ("bytes=0-3", Selection::Part(0..4)),
+            ("bytes=2-", Selection::Part(2..10)),
+            ("bytes=-3", Selection::Part(7..10)),
+            ("bytes=-30", Selection::Part(0..10)),
+            ("bytes=8-99", Selection::Part(8..10)),
+            ("Bytes = 0-0", Selection::Part(0..1)),
+            ("bytes=0-99999999999999999999999", Selection::Part(0..10)),
+            ("bytes=10-", Selection::Nothing),
+            ("bytes=-0", Selection::Nothing),
+            ("bytes=5-4", Selection::Whole),
+            ("bytes=0-1,3-4", Selection::Whole),
+            ("lines=0-1", Selection::Whole),
+            ("bytes=a-1", Selection::Whole),
+            ("bytes=+1-2", Selection::Whole),
+            ("bytes=-", Selection::Whole),
+            ("bytes", Selection::Whole),
         ] {
-            assert_eq!(wanted(range.as_bytes(), 10), expected, "{range}");
+            assert_eq!(select(range.as_bytes(), 10), expected, "{range}");
         }
-        assert_eq!(wanted(b"bytes=0-", 0), Wanted::Nothing);
+        assert_eq!(select(b"bytes=0-", 0), Selection::Nothing);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use ureq::unversioned::transport::{ConnectProxyConnector, Connector as _, Rustls
 use ureq::{Agent, Proxy};
 
 use super::budget::{Ledger, Spent};
-use super::connection::{Given, NoNames, Seat};
+use super::connection::{NextSocket, NoNames, SocketConnector};
 use super::wire::{Format, Malformed, Reply, StreamError, error_kind, error_message};
 use super::{Config, Failed, Key};
 use crate::clock::Clock;
@@ -51,7 +51,7 @@ pub(super) struct Client<'c> {
     config: &'c Config,
     key: &'c Key,
     agent: Agent,
-    seat: Seat,
+    next_socket: NextSocket,
 }
 
 /// Why a request has no usable answer.
@@ -117,7 +117,7 @@ impl RequestError {
 
 impl<'c> Client<'c> {
     pub(super) fn new(config: &'c Config, key: &'c Key) -> Result<Self, Failed> {
-        let seat = Seat::default();
+        let next_socket = NextSocket::default();
         let proxy = match &config.proxy {
             Some(proxy) => {
                 let proxy = Proxy::new(proxy.as_str());
@@ -132,13 +132,13 @@ impl<'c> Client<'c> {
             .build();
         let connector =
             ().chain(ConnectProxyConnector::default())
-                .chain(Given(seat.clone()))
+                .chain(SocketConnector(next_socket.clone()))
                 .chain(RustlsConnector::default());
         Ok(Self {
             config,
             key,
             agent: Agent::with_parts(settings, connector, NoNames),
-            seat,
+            next_socket,
         })
     }
 
@@ -189,7 +189,7 @@ impl<'c> Client<'c> {
             error => network(&error),
         };
         let socket = link.connect().map_err(|error| network(&error))?;
-        self.seat.put(socket);
+        self.next_socket.put(socket);
         let format = Format::of(self.config);
         let mut request = self.agent.post(format.url());
         for (name, value) in format.fields(self.key) {

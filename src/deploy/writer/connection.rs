@@ -1,8 +1,8 @@
 //! The connector of the HTTP client: it uses a socket that somebody else has opened.
 //!
 //! This process can open no socket. Before each request it asks its parent for one and puts it into
-//! a [`Seat`]; the client takes it from there. TLS and CONNECT to a proxy are done by the client on
-//! this socket, so the parent sees neither the key nor the texts.
+//! a [`NextSocket`]; the client takes it from there. TLS and CONNECT to a proxy are done by the
+//! client on this socket, so the parent sees neither the key nor the texts.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -17,26 +17,26 @@ use ureq::unversioned::transport::{
 
 /// The socket for the next request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seat(Arc<Mutex<Option<TcpStream>>>);
+pub(super) struct NextSocket(Arc<Mutex<Option<TcpStream>>>);
 
-/// Takes the socket from the seat.
+/// Takes the socket from [`NextSocket`].
 #[derive(Debug)]
-pub(super) struct Given(pub(super) Seat);
+pub(super) struct SocketConnector(pub(super) NextSocket);
 
 /// Resolves nothing: the parent has done it.
 #[derive(Debug)]
 pub(super) struct NoNames;
 
-/// A connection over a given socket.
+/// A connection over a socket of the parent.
 #[derive(Debug)]
-pub(super) struct GivenTransport {
+pub(super) struct SocketTransport {
     stream: TcpStream,
     buffers: LazyBuffers,
 }
 
-// === impl Seat ===
+// === impl NextSocket ===
 
-impl Seat {
+impl NextSocket {
     pub(super) fn put(&self, socket: TcpStream) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
     }
@@ -46,10 +46,10 @@ impl Seat {
     }
 }
 
-// === impl Given ===
+// === impl SocketConnector ===
 
-impl<In: Transport> Connector<In> for Given {
-    type Out = Either<In, GivenTransport>;
+impl<In: Transport> Connector<In> for SocketConnector {
+    type Out = Either<In, SocketTransport>;
 
     fn connect(
         &self,
@@ -65,7 +65,7 @@ impl<In: Transport> Connector<In> for Given {
         };
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
-        Ok(Some(Either::B(GivenTransport { stream, buffers })))
+        Ok(Some(Either::B(SocketTransport { stream, buffers })))
     }
 }
 
@@ -84,9 +84,9 @@ impl Resolver for NoNames {
     }
 }
 
-// === impl GivenTransport ===
+// === impl SocketTransport ===
 
-impl Transport for GivenTransport {
+impl Transport for SocketTransport {
     fn buffers(&mut self) -> &mut dyn Buffers {
         &mut self.buffers
     }

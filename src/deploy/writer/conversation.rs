@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::budget::{Budget, Ledger, Spent};
 use super::client::{Client, Link};
 use super::tool::{self, Library, SUBMIT_DRAFT, SUBMIT_PLAN};
-use super::wire::{Call, End, Format, Reply, Request, ToolResult, Turn};
+use super::wire::{Call, End, Format, Message, Reply, Request, ToolResult};
 use super::{Config, Failed, Key, Outcome, evaluation, prompt};
 use crate::skills::Material;
 use crate::skills::written::{self, Draft};
@@ -39,7 +39,7 @@ struct Conversation<'a> {
     material: &'a Material,
     config: &'a Config,
     library: Library<'a>,
-    turns: Vec<Turn>,
+    messages: Vec<Message>,
     /// The tasks of the plan; empty until there is one.
     tasks: Vec<String>,
     /// The file of the draft that has passed.
@@ -65,7 +65,7 @@ pub fn converse(
         material,
         config,
         library: Library::new(material, index, config.limits.read_bytes),
-        turns: vec![Turn::User(prompt::task(material))],
+        messages: vec![Message::User(prompt::task(material))],
         tasks: Vec::new(),
         file: String::new(),
         drafts: 0,
@@ -108,7 +108,7 @@ impl Conversation<'_> {
             let request = |output_tokens| Request {
                 system: &system,
                 tools: &tools,
-                turns: &self.turns,
+                messages: &self.messages,
                 output_tokens,
             };
             // The length does not depend on the limit, apart from some digits.
@@ -143,7 +143,7 @@ impl Conversation<'_> {
             }
             End::Paused if reply.calls.is_empty() => {
                 self.count_useless("pauses")?;
-                self.turns.push(Turn::Model(reply.raw));
+                self.messages.push(Message::Model(reply.raw));
                 return Ok(None);
             }
             End::Paused | End::Done => {}
@@ -152,7 +152,7 @@ impl Conversation<'_> {
             self.count_useless("answers without a call")?;
             let is_empty = reply.raw.as_array().is_some_and(Vec::is_empty);
             if !is_empty {
-                self.turns.push(Turn::Model(reply.raw));
+                self.messages.push(Message::Model(reply.raw));
             }
             self.say(prompt::CALL_A_TOOL);
             return Ok(None);
@@ -173,8 +173,8 @@ impl Conversation<'_> {
             is_useful |= !is_error;
             results.push(ToolResult { id, text, is_error });
         }
-        self.turns.push(Turn::Model(reply.raw));
-        self.turns.push(Turn::Results(results));
+        self.messages.push(Message::Model(reply.raw));
+        self.messages.push(Message::Results(results));
         if !is_useful {
             self.count_useless("answers with only wrong calls")?;
         }
@@ -184,13 +184,13 @@ impl Conversation<'_> {
     /// Adds a text of ours. Two texts that follow each other become one, because some servers want
     /// the sides to alternate.
     fn say(&mut self, text: &str) {
-        match self.turns.last_mut() {
-            Some(Turn::User(last)) if last.ends_with(text) => {}
-            Some(Turn::User(last)) => {
+        match self.messages.last_mut() {
+            Some(Message::User(last)) if last.ends_with(text) => {}
+            Some(Message::User(last)) => {
                 last.push_str("\n\n");
                 last.push_str(text);
             }
-            Some(Turn::Results(results)) => {
+            Some(Message::Results(results)) => {
                 if let Some(last) = results.last_mut()
                     && !last.text.ends_with(text)
                 {
@@ -198,7 +198,7 @@ impl Conversation<'_> {
                     last.text.push_str(text);
                 }
             }
-            _ => self.turns.push(Turn::User(text.to_owned())),
+            _ => self.messages.push(Message::User(text.to_owned())),
         }
     }
 

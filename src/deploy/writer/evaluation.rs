@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::budget::Ledger;
 use super::client::{Client, Link};
-use super::wire::{Format, Request, Tool, Turn};
+use super::wire::{Format, Message, Request, Tool};
 use super::{Config, Key, prompt};
 
 const SUBMIT_EVALUATION: &str = "submit_evaluation";
@@ -67,11 +67,11 @@ fn ask(
     let client = Client::new(config, key).map_err(|failed| failed.why)?;
     let format = Format::of(config);
     let tools = [tool()];
-    let turns = [Turn::User(prompt::evaluation(skill, tasks))];
+    let messages = [Message::User(prompt::evaluation(skill, tasks))];
     let request = |output_tokens| Request {
         system: prompt::EVALUATION,
         tools: &tools,
-        turns: &turns,
+        messages: &messages,
         output_tokens,
     };
     let length = format.body(request(OUTPUT_TOKENS_MAX)).len();

@@ -45,7 +45,7 @@ pub(super) struct Forwarded<'r> {
 
 /// Which fields a trusted peer has sent already, or that are continued.
 #[derive(Debug, Default)]
-struct Seen {
+struct SentFields {
     addresses: bool,
     forwarded: bool,
     via: bool,
@@ -78,21 +78,21 @@ impl Forwarded<'_> {
             HostHeader::Preserve => self.write_host(out),
         }
         out.extend_from_slice(b"\r\n");
-        let mut seen = Seen::default();
+        let mut sent = SentFields::default();
         for (name, value) in lines(fields) {
-            match self.keeps(name, value, &mut seen) {
+            match self.keeps(name, value, &mut sent) {
                 Some(true) => write_field(out, name, value),
                 Some(false) => {}
                 None => return false,
             }
         }
-        self.write_own(fields, &seen, out);
+        self.write_own(fields, &sent, out);
         out.extend_from_slice(b"\r\n");
         true
     }
 
     /// Returns whether a field is forwarded as it is; `None` if the proxy path has to decide.
-    fn keeps(&self, name: &[u8], value: &[u8], seen: &mut Seen) -> Option<bool> {
+    fn keeps(&self, name: &[u8], value: &[u8], sent: &mut SentFields) -> Option<bool> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         // Some servers read `_` as `-`.
         if memchr::memchr(b'_', name).is_some() {
@@ -103,13 +103,13 @@ impl Forwarded<'_> {
                 if forward::names_us(value, self.service.domain.as_str()) {
                     return None;
                 }
-                seen.via = true;
+                sent.via = true;
                 false
             }
             5 if is("proxy") => false,
             // HTTP/1.1 servers read the first only; the proxy path joins them.
             6 if is("cookie") => {
-                if std::mem::replace(&mut seen.cookie, true) {
+                if std::mem::replace(&mut sent.cookie, true) {
                     return None;
                 }
                 true
@@ -118,23 +118,23 @@ impl Forwarded<'_> {
             _ if !forward::is_claim(name) => true,
             _ if !self.is_trusted => false,
             15 if is("x-forwarded-for") => {
-                seen.addresses = true;
+                sent.addresses = true;
                 false
             }
             9 if is("forwarded") => {
-                seen.forwarded = true;
+                sent.forwarded = true;
                 false
             }
             17 if is("x-forwarded-proto") => {
-                seen.proto = true;
+                sent.proto = true;
                 true
             }
             16 if is("x-forwarded-host") => {
-                seen.host = true;
+                sent.host = true;
                 true
             }
             9 if is("x-real-ip") => {
-                seen.real_ip = true;
+                sent.real_ip = true;
                 true
             }
             _ => true,
@@ -143,7 +143,7 @@ impl Forwarded<'_> {
     }
 
     /// Writes our own fields; those that are lists continue what is there.
-    fn write_own(&self, fields: &[u8], seen: &Seen, out: &mut Vec<u8>) {
+    fn write_own(&self, fields: &[u8], sent: &SentFields, out: &mut Vec<u8>) {
         let peer = self.peer.to_canonical();
         let proto = if self.tls { "https" } else { "http" };
         let list = |out: &mut Vec<u8>, name: &str, is_continued: bool| {
@@ -156,10 +156,10 @@ impl Forwarded<'_> {
                 out.extend_from_slice(b", ");
             }
         };
-        list(out, "X-Forwarded-For", seen.addresses);
+        list(out, "X-Forwarded-For", sent.addresses);
         write_address(out, peer);
         out.extend_from_slice(b"\r\n");
-        list(out, "Forwarded", seen.forwarded);
+        list(out, "Forwarded", sent.forwarded);
         // RFC 7239 §6: an IPv6 address is quoted and in brackets.
         let (before, after): (&[u8], &[u8]) = match peer {
             IpAddr::V4(_) => (b"for=", b";host=\""),
@@ -172,20 +172,20 @@ impl Forwarded<'_> {
         out.extend_from_slice(b"\";proto=");
         out.extend_from_slice(proto.as_bytes());
         out.extend_from_slice(b"\r\n");
-        list(out, "Via", seen.via);
+        list(out, "Via", sent.via);
         out.extend_from_slice(b"1.1 ");
         out.extend_from_slice(self.service.domain.as_str().as_bytes());
         out.extend_from_slice(b"\r\n");
         // A trusted load balancer terminated TLS and knows the host that the client requested.
-        if !seen.proto {
+        if !sent.proto {
             write_field(out, b"X-Forwarded-Proto", proto.as_bytes());
         }
-        if !seen.host {
+        if !sent.host {
             out.extend_from_slice(b"X-Forwarded-Host: ");
             self.write_host(out);
             out.extend_from_slice(b"\r\n");
         }
-        if !seen.real_ip {
+        if !sent.real_ip {
             out.extend_from_slice(b"X-Real-IP: ");
             write_address(out, peer);
             out.extend_from_slice(b"\r\n");

@@ -517,13 +517,13 @@ impl Stored {
         if text.addressed_length() > ENCODED_TEXT_BYTES_MAX {
             return;
         }
-        let Some(turn) = self.cache.texts.turn() else {
+        let Some(permit) = self.cache.texts.encoder_permit() else {
             return;
         };
         let encode = move || match Body::Stored(StoredBody::whole(text)).read_all() {
             Ok(bytes) => {
                 let encoded = encoding.encode(&bytes, Effort::Load);
-                turn.put(name, encoded, |bytes| Coded {
+                permit.put(name, encoded, |bytes| Coded {
                     bytes,
                     encoding,
                     digest,

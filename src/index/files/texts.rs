@@ -48,7 +48,7 @@ struct Counted {
 }
 
 /// The right to use the encoder. Dropping it begins the pause.
-pub(super) struct Turn {
+pub(super) struct EncoderPermit {
     texts: Arc<Texts>,
     since: Instant,
 }
@@ -73,7 +73,7 @@ impl Texts {
     }
 
     /// Returns the right to use the encoder; `None` while it works or pauses.
-    pub(super) fn turn(self: &Arc<Self>) -> Option<Turn> {
+    pub(super) fn encoder_permit(self: &Arc<Self>) -> Option<EncoderPermit> {
         let since = Instant::now();
         let mut encoder = self.encoder();
         match *encoder {
@@ -85,7 +85,7 @@ impl Texts {
         }
         *encoder = Encoder::Working;
         let texts = Arc::clone(self);
-        Some(Turn { texts, since })
+        Some(EncoderPermit { texts, since })
     }
 
     fn encoder(&self) -> MutexGuard<'_, Encoder> {
@@ -93,9 +93,9 @@ impl Texts {
     }
 }
 
-// === impl Turn ===
+// === impl EncoderPermit ===
 
-impl Turn {
+impl EncoderPermit {
     /// Stores an encoded form, if there is room; `bytes` is `None` if the coding does not make the
     /// text smaller.
     pub(super) fn put(
@@ -121,7 +121,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for EncoderPermit {
     fn drop(&mut self) {
         let rest = self.since.elapsed().saturating_mul(REST_FACTOR);
         let until = Instant::now().checked_add(rest.min(Duration::from_secs(3600)));
@@ -159,24 +159,24 @@ mod tests {
     #[test]
     fn one_text_is_encoded_at_a_time_and_then_the_encoder_rests() {
         let texts = Arc::new(Texts::new(1 << 20));
-        let turn = texts.turn().unwrap();
-        assert!(texts.turn().is_none());
+        let permit = texts.encoder_permit().unwrap();
+        assert!(texts.encoder_permit().is_none());
         // The pause is nine times as long as the work, so it has not ended yet.
-        while turn.since.elapsed() < Duration::from_millis(100) {
+        while permit.since.elapsed() < Duration::from_millis(100) {
             std::thread::yield_now();
         }
-        drop(turn);
-        assert!(texts.turn().is_none());
+        drop(permit);
+        assert!(texts.encoder_permit().is_none());
     }
 
     #[test]
     fn bytes_count_as_long_as_a_reader_holds_them() {
         let texts = Arc::new(Texts::new(1000));
-        let turn = texts.turn().unwrap();
+        let permit = texts.encoder_permit().unwrap();
         let name = |n: u8| Digest::of(&[n]);
         let mut held = Vec::new();
         for n in 0..10 {
-            turn.put(name(n), Some(vec![0; 600]), form(name(n)));
+            permit.put(name(n), Some(vec![0; 600]), form(name(n)));
             held.extend(texts.get(&name(n)).flatten());
         }
         // The cache has room for one; readers hold others.
@@ -184,7 +184,7 @@ mod tests {
         assert!(held.len() <= 3, "{}", held.len());
         drop(held);
         assert!(texts.live.load(Ordering::Relaxed) <= 1000);
-        turn.put(name(20), Some(vec![0; 600]), form(name(20)));
+        permit.put(name(20), Some(vec![0; 600]), form(name(20)));
         assert!(texts.get(&name(20)).flatten().is_some());
     }
 }

@@ -30,7 +30,7 @@ use super::{
 use crate::jsx::{self, Engine, MODULES_MAX, RUNTIME, Shown, compile};
 
 /// How many compiled files one thread caches for the next pages.
-const KEPT_MAX: usize = 64;
+const COMPILED_MAX: usize = 64;
 
 /// A part of a page that must be evaluated.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +77,7 @@ pub(super) struct Evaluation {
 
 /// A file that was compiled.
 #[derive(Debug)]
-struct Kept {
+struct Compiled {
     path: Box<str>,
     text: Arc<str>,
     module: Rc<compile::Module>,
@@ -86,7 +86,7 @@ struct Kept {
 
 thread_local! {
     /// Scripts are the same for all pages that import them, so each thread compiles one only once.
-    static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+    static COMPILED: RefCell<Vec<Compiled>> = const { RefCell::new(Vec::new()) };
 }
 
 // === impl Evaluation ===
@@ -403,8 +403,8 @@ impl Reader<'_> {
 
     /// Compiles a script, unless this thread has already done it for another page.
     fn compiled_script(&mut self, path: &str, text: &Arc<str>) -> (Rc<compile::Module>, Rc<str>) {
-        let known = KEPT.with_borrow(|kept| {
-            let found = kept
+        let known = COMPILED.with_borrow(|compiled| {
+            let found = compiled
                 .iter()
                 .find(|one| *one.path == *path && one.text == *text);
             found.map(|one| (Rc::clone(&one.module), Rc::clone(&one.code)))
@@ -425,11 +425,11 @@ impl Reader<'_> {
         }
         let code: Rc<str> = module.code().into();
         let module = Rc::new(module);
-        KEPT.with_borrow_mut(|kept| {
-            if kept.len() >= KEPT_MAX {
-                kept.remove(0);
+        COMPILED.with_borrow_mut(|compiled| {
+            if compiled.len() >= COMPILED_MAX {
+                compiled.remove(0);
             }
-            kept.push(Kept {
+            compiled.push(Compiled {
                 path: path.into(),
                 text: Arc::clone(text),
                 module: Rc::clone(&module),

@@ -45,7 +45,7 @@ pub(super) enum Matches {
 
 /// The properties of a selector.
 #[derive(Debug, Default)]
-struct Seen {
+struct Properties {
     /// A part of the shell is named, in a place where it must match.
     has_shell: bool,
     /// The last compound can match the root or the body.
@@ -73,34 +73,34 @@ pub(super) fn confine<'i>(
     selector: &mut Selector<'i>,
     parent: Option<Matches>,
 ) -> Result<Matches, &'static str> {
-    let mut seen = Seen::default();
+    let mut properties = Properties::default();
     let place = Place {
         is_last: true,
         is_positive: true,
     };
-    rewrite(selector, place, &mut seen);
-    if let Some(why) = seen.rejected {
+    rewrite(selector, place, &mut properties);
+    if let Some(why) = properties.rejected {
         return Err(why);
     }
-    if seen.has_shell || seen.has_parent && parent == Some(Matches::Shell) {
+    if properties.has_shell || properties.has_parent && parent == Some(Matches::Shell) {
         return Ok(Matches::Shell);
     }
-    if seen.is_root || seen.is_parent && parent == Some(Matches::Root) {
+    if properties.is_root || properties.is_parent && parent == Some(Matches::Root) {
         return Ok(Matches::Root);
     }
-    if !(seen.is_parent && parent == Some(Matches::Content)) {
+    if !(properties.is_parent && parent == Some(Matches::Content)) {
         let condition = parsed(CONTENT).ok_or("it cannot be read")?;
         condition.into_iter().for_each(|part| selector.append(part));
     }
     Ok(Matches::Content)
 }
 
-fn rewrite<'i>(selector: &mut Selector<'i>, place: Place, seen: &mut Seen) {
+fn rewrite<'i>(selector: &mut Selector<'i>, place: Place, properties: &mut Properties) {
     let mut place = place;
     for component in selector.iter_mut_raw_match_order() {
         if let Some(combinator) = component.as_combinator() {
             place.is_last &= combinator.is_pseudo_element();
-        } else if let Some(part) = replacement(component, place, seen) {
+        } else if let Some(part) = replacement(component, place, properties) {
             *component = part;
         }
     }
@@ -110,13 +110,13 @@ fn rewrite<'i>(selector: &mut Selector<'i>, place: Place, seen: &mut Seen) {
 fn replacement<'i>(
     component: &mut Component<'i>,
     place: Place,
-    seen: &mut Seen,
+    properties: &mut Properties,
 ) -> Option<Component<'i>> {
     match component {
-        Component::ID(id) => hooked(hook::id(&id.0)?, place, seen),
+        Component::ID(id) => hooked(hook::id(&id.0)?, place, properties),
         Component::Class(class) => {
             if let Some(hook) = hook::class(&class.0) {
-                return hooked(hook, place, seen);
+                return hooked(hook, place, properties);
             }
             let written = name::class(&class.0).into_owned();
             *class = written.into();
@@ -124,16 +124,17 @@ fn replacement<'i>(
         }
         Component::LocalName(local) => {
             let name = &*local.lower_name.0;
-            seen.is_root |= place.is_last && place.is_positive && matches!(name, "html" | "body");
-            hooked(hook::element(name)?, place, seen)
+            properties.is_root |=
+                place.is_last && place.is_positive && matches!(name, "html" | "body");
+            hooked(hook::element(name)?, place, properties)
         }
         Component::Root | Component::Scope => {
-            seen.is_root |= place.is_last && place.is_positive;
+            properties.is_root |= place.is_last && place.is_positive;
             None
         }
         Component::Nesting => {
-            seen.has_parent = true;
-            seen.is_parent |= place.is_last && place.is_positive;
+            properties.has_parent = true;
+            properties.is_parent |= place.is_last && place.is_positive;
             None
         }
         Component::AttributeInNoNamespaceExists { local_name, .. } => marked(&local_name.0, None),
@@ -141,7 +142,8 @@ fn replacement<'i>(
             local_name, value, ..
         } => marked(&local_name.0, Some(&value.0)),
         Component::Is(list) | Component::Where(list) | Component::Any(_, list) => {
-            list.iter_mut().for_each(|one| rewrite(one, place, seen));
+            list.iter_mut()
+                .for_each(|one| rewrite(one, place, properties));
             None
         }
         Component::Negation(list) | Component::Has(list) => {
@@ -149,16 +151,17 @@ fn replacement<'i>(
                 is_last: false,
                 is_positive: false,
             };
-            list.iter_mut().for_each(|one| rewrite(one, place, seen));
+            list.iter_mut()
+                .for_each(|one| rewrite(one, place, properties));
             None
         }
         Component::Slotted(_) | Component::Part(_) | Component::Host(_) => {
-            seen.rejected = Some("pages have no shadow trees");
+            properties.rejected = Some("pages have no shadow trees");
             None
         }
         Component::PseudoElement(part) => {
             if is_above_page(part) {
-                seen.rejected = Some("it is shown above the page");
+                properties.rejected = Some("it is shown above the page");
             }
             None
         }
@@ -167,8 +170,12 @@ fn replacement<'i>(
 }
 
 /// Returns the selector of a part of a page.
-fn hooked<'i>(hook: &'static Hook, place: Place, seen: &mut Seen) -> Option<Component<'i>> {
-    seen.has_shell |= hook.is_shell && place.is_positive;
+fn hooked<'i>(
+    hook: &'static Hook,
+    place: Place,
+    properties: &mut Properties,
+) -> Option<Component<'i>> {
+    properties.has_shell |= hook.is_shell && place.is_positive;
     alternatives(hook.selector)
 }
 

@@ -18,7 +18,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::{Change, Documents, Kind, Lead, Seen, part_of};
+use super::{Change, Documents, Kind, KnownKeys, Lead, part_of};
 use crate::clock::Clock;
 use crate::store::durable::{self, FileError};
 
@@ -134,7 +134,7 @@ impl Documents for LocalDocuments {
         }
     }
 
-    fn changes(&self, kind: Kind, seen: &mut Seen) -> Result<Vec<Change>, FileError> {
+    fn changes(&self, kind: Kind, known: &mut KnownKeys) -> Result<Vec<Change>, FileError> {
         let last = if kind.is_divided() { u8::MAX } else { 0 };
         let now = self.clock.now();
         let mut changes = Vec::new();
@@ -143,7 +143,7 @@ impl Documents for LocalDocuments {
             let metadata = fs::metadata(&directory);
             let changed_at = metadata.and_then(|metadata| metadata.modified());
             let changed_at = changed_at.map_err(FileError::on("look at", &directory))?;
-            let (time, keys) = seen.parts.entry(part).or_default();
+            let (time, keys) = known.parts.entry(part).or_default();
             if *time == Some(changed_at) {
                 continue;
             }
@@ -233,24 +233,24 @@ mod tests {
     fn a_reader_sees_what_was_put_and_removed() {
         let root = tempfile::tempdir().unwrap();
         let (writer, reader) = (open(root.path()), open(root.path()));
-        let mut seen = Seen::default();
+        let mut known = KnownKeys::default();
         for kind in [Kind::Certificate, Kind::Request] {
             writer.put(kind, "docs.acme.com~1", b"one").unwrap();
             assert_eq!(
-                reader.changes(kind, &mut seen).unwrap(),
+                reader.changes(kind, &mut known).unwrap(),
                 [Change::Added("docs.acme.com~1".into())]
             );
             writer.put(kind, "docs.acme.com~2", b"two").unwrap();
             writer.remove(kind, "docs.acme.com~1").unwrap();
             writer.remove(kind, "docs.acme.com~1").unwrap();
-            let changes = reader.changes(kind, &mut seen).unwrap();
+            let changes = reader.changes(kind, &mut known).unwrap();
             assert_eq!(changes.len(), 2, "{changes:?}");
             assert_eq!(
                 reader.get(kind, "docs.acme.com~2").unwrap().unwrap(),
                 b"two"
             );
             assert_eq!(reader.get(kind, "docs.acme.com~1").unwrap(), None);
-            seen = Seen::default();
+            known = KnownKeys::default();
         }
     }
 

@@ -57,7 +57,7 @@ pub enum Change {
 
 /// The keys of a kind that a reader has read already.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct KnownKeys {
     /// For each part of the keys: when it was last changed, and its keys.
     parts: HashMap<u8, (Option<SystemTime>, HashSet<Box<str>>)>,
 }
@@ -85,13 +85,13 @@ pub trait Documents: fmt::Debug + Send + Sync {
     /// When it could not be removed.
     fn remove(&self, kind: Kind, key: &str) -> Result<(), FileError>;
 
-    /// Returns the keys that were added or removed since the last call with the same `seen`. The
+    /// Returns the keys that were added or removed since the last call with the same `known`. The
     /// keys of documents whose bytes were replaced are left out.
     ///
     /// # Errors
     ///
     /// When they cannot be listed; the next call lists them again.
-    fn changes(&self, kind: Kind, seen: &mut Seen) -> Result<Vec<Change>, FileError>;
+    fn changes(&self, kind: Kind, known: &mut KnownKeys) -> Result<Vec<Change>, FileError>;
 
     /// Returns the keys of a divided kind that begin with `name` and `~`.
     ///

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, End, Malformed, Reply, Request, Turn, Usage, number};
+use super::{Call, End, Malformed, Message, Reply, Request, Usage, number};
 
 /// The version of the API.
 pub(super) const VERSION: &str = "2023-06-01";
@@ -21,7 +21,7 @@ pub(super) fn body(model: &str, request: Request<'_>) -> Value {
             })
         })
         .collect();
-    let messages: Vec<Value> = request.turns.iter().map(message).collect();
+    let messages: Vec<Value> = request.messages.iter().map(message).collect();
     json!({
         "model": model,
         "max_tokens": request.output_tokens,
@@ -31,11 +31,11 @@ pub(super) fn body(model: &str, request: Request<'_>) -> Value {
     })
 }
 
-fn message(turn: &Turn) -> Value {
-    match turn {
-        Turn::User(text) => json!({ "role": "user", "content": text }),
-        Turn::Model(content) => json!({ "role": "assistant", "content": content }),
-        Turn::Results(results) => {
+fn message(message: &Message) -> Value {
+    match message {
+        Message::User(text) => json!({ "role": "user", "content": text }),
+        Message::Model(content) => json!({ "role": "assistant", "content": content }),
+        Message::Results(results) => {
             let blocks: Vec<Value> = results
                 .iter()
                 .map(|result| {
@@ -106,17 +106,17 @@ mod tests {
 
     #[test]
     fn a_request_has_the_form_of_the_reference() {
-        let turns = [
-            Turn::User("Write.".to_owned()),
-            Turn::Model(json!([{ "type": "thinking", "thinking": "x", "signature": "s" }])),
-            Turn::Results(vec![ToolResult {
+        let messages = [
+            Message::User("Write.".to_owned()),
+            Message::Model(json!([{ "type": "thinking", "thinking": "x", "signature": "s" }])),
+            Message::Results(vec![ToolResult {
                 id: "toolu_1".to_owned(),
                 text: "found".to_owned(),
                 is_error: false,
             }]),
         ];
         let tools = [example_tool()];
-        let request = example(&tools, &turns);
+        let request = example(&tools, &messages);
         assert_eq!(
             body("claude", request),
             json!({

@@ -1,8 +1,8 @@
 //! Requests and answers, in the format of each provider.
 //!
-//! The conversation knows turns, calls and results; a format writes them as the body of a request
-//! and reads an answer. The messages of the model are sent back unchanged, because providers
-//! sign parts of them.
+//! The conversation knows messages, calls and results; a format writes them as the body of a
+//! request and reads an answer. The messages of the model are sent back unchanged, because
+//! providers sign parts of them.
 
 mod anthropic;
 mod openai;
@@ -25,7 +25,7 @@ pub(super) struct Tool {
 
 /// A part of the conversation.
 #[derive(Clone, Debug)]
-pub(super) enum Turn {
+pub(super) enum Message {
     /// A text of ours.
     User(String),
     /// An answer of the model, in the format of the provider.
@@ -48,7 +48,7 @@ pub(super) struct ToolResult {
 pub(super) struct Request<'r> {
     pub(super) system: &'r str,
     pub(super) tools: &'r [Tool],
-    pub(super) turns: &'r [Turn],
+    pub(super) messages: &'r [Message],
     /// How many tokens the answer may have.
     pub(super) output_tokens: u64,
 }
@@ -209,11 +209,11 @@ fn example_tool() -> Tool {
 
 /// A request of the tests of both formats.
 #[cfg(test)]
-fn example<'r>(tools: &'r [Tool], turns: &'r [Turn]) -> Request<'r> {
+fn example<'r>(tools: &'r [Tool], messages: &'r [Message]) -> Request<'r> {
     Request {
         system: "Be brief.",
         tools,
-        turns,
+        messages,
         output_tokens: 1000,
     }
 }

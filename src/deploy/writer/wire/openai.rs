@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, End, Malformed, Reply, Request, Turn, Usage, number};
+use super::{Call, End, Malformed, Message, Reply, Request, Usage, number};
 
 /// The hosts whose newer models accept only the newer name of the limit of an answer. Other
 /// servers know only the older name.
@@ -26,11 +26,11 @@ pub(super) fn body(model: &str, host: &str, request: Request<'_>) -> Value {
         })
         .collect();
     let mut messages = vec![json!({ "role": "system", "content": request.system })];
-    for turn in request.turns {
-        match turn {
-            Turn::User(text) => messages.push(json!({ "role": "user", "content": text })),
-            Turn::Model(message) => messages.push(message.clone()),
-            Turn::Results(results) => messages.extend(results.iter().map(|result| {
+    for message in request.messages {
+        match message {
+            Message::User(text) => messages.push(json!({ "role": "user", "content": text })),
+            Message::Model(message) => messages.push(message.clone()),
+            Message::Results(results) => messages.extend(results.iter().map(|result| {
                 json!({
                     "role": "tool",
                     "tool_call_id": result.id,
@@ -129,17 +129,17 @@ mod tests {
     #[test]
     fn a_request_has_the_form_of_the_reference() {
         let said = json!({ "role": "assistant", "content": null, "tool_calls": [] });
-        let turns = [
-            Turn::User("Write.".to_owned()),
-            Turn::Model(said.clone()),
-            Turn::Results(vec![ToolResult {
+        let messages = [
+            Message::User("Write.".to_owned()),
+            Message::Model(said.clone()),
+            Message::Results(vec![ToolResult {
                 id: "call_1".to_owned(),
                 text: "found".to_owned(),
                 is_error: true,
             }]),
         ];
         let tools = [example_tool()];
-        let request = example(&tools, &turns);
+        let request = example(&tools, &messages);
         let expected = json!({
             "model": "gpt",
             "max_tokens": 1000,
