@@ -116,6 +116,9 @@ pub mod deploy;
 // Certificates: orders, renewals, challenges.
 pub mod acme;
 
+// Copies of all state.
+pub mod backup;
+
 // Edge: the process.
 pub mod gateway;
 pub mod config;

@@ -3,6 +3,7 @@
 //! Only this module opens configuration files, prints, and ends the process with an exit
 //! code. The modules below take and return values.
 
+pub mod backup;
 pub mod build;
 pub mod cert;
 pub mod check;
@@ -16,6 +17,7 @@ pub mod preview;
 pub mod publish;
 pub mod releases;
 pub mod reload;
+pub mod restore;
 pub mod schema;
 mod secrets;
 pub mod serve;
@@ -78,6 +80,8 @@ enum Command {
     Releases(releases::Args),
     Promote(releases::PromoteArgs),
     Store(store::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
     Site(site::Args),
     Domain(domain::Args),
     Reload(reload::Args),
@@ -117,6 +121,8 @@ impl Cli {
             Command::Releases(args) => releases::run(args),
             Command::Promote(args) => releases::promote(args),
             Command::Store(args) => store::run(args),
+            Command::Backup(args) => backup::run(args),
+            Command::Restore(args) => restore::run(args),
             Command::Site(args) => site::run(args),
             Command::Domain(args) => domain::run(args),
             Command::Reload(args) => reload::run(args),
@@ -146,6 +152,8 @@ impl Command {
             | Self::Releases(_)
             | Self::Promote(_)
             | Self::Store(_)
+            | Self::Backup(_)
+            | Self::Restore(_)
             | Self::Site(_)
             | Self::Domain(_) => true,
             Self::Build(_)

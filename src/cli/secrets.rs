@@ -44,26 +44,51 @@ pub(super) fn check(config: &Config) -> anyhow::Result<()> {
     anyhow::bail!("{}", lines.join("\n"))
 }
 
+/// Returns the secret files that the configuration names, each with the key that names it.
+pub(super) fn named(config: &Config) -> Vec<(Box<str>, PathBuf)> {
+    let mut named = Vec::new();
+    let mut add = |key: String, path: &Option<PathBuf>| {
+        named.extend(path.clone().map(|path| (key.into_boxed_str(), path)));
+    };
+    for (at, credential) in config.git.credentials.iter().enumerate() {
+        add(format!("git.credentials[{at}].https"), &credential.https);
+        add(
+            format!("git.credentials[{at}].ssh_key"),
+            &credential.ssh_key,
+        );
+    }
+    let model = &config.generate.model;
+    add("generate.model.key_file".to_owned(), &model.key_file);
+    add("acme.key_file".to_owned(), &config.acme.key_file);
+    for (at, authority) in config.acme.authorities.iter().enumerate() {
+        add(
+            format!("acme.authorities[{at}].eab_key_file"),
+            &authority.eab_key_file,
+        );
+    }
+    add(
+        "listen.operator_token".to_owned(),
+        &config.listen.operator_token,
+    );
+    named
+}
+
 /// Returns the secrets that group or others may read or change. A file that does not exist is
 /// left out: the code that reads it reports that.
 pub(super) fn exposed(config: &Config) -> Vec<Exposed> {
-    let mut secrets = Vec::new();
-    for credential in &config.git.credentials {
-        secrets.extend(credential.https.clone());
-        secrets.extend(credential.ssh_key.clone());
-    }
-    secrets.extend(config.generate.model.key_file.clone());
+    let named = named(config).into_iter();
+    let mut secrets: Vec<_> = named.map(|(_, path)| path).collect();
+    secrets.extend(config.backup.key_file.clone());
     if let Some(directory) = &config.tls.directory {
         let pairs = entries(directory);
         secrets.extend(pairs.into_iter().map(|pair| pair.join("privkey.pem")));
     }
-    secrets.extend(config.acme.key_file.clone());
-    let eab_keys = config.acme.authorities.iter();
-    secrets.extend(eab_keys.filter_map(|authority| authority.eab_key_file.clone()));
     let store = settings::store_path(config);
     secrets.extend(entries(&store.join(KEYS)));
     secrets.push(settings::operator_token(config));
     secrets.push(store.join(settings::TICKET_KEYS));
+    secrets.sort();
+    secrets.dedup();
     secrets
         .iter()
         .filter_map(|path| Exposed::of(path))

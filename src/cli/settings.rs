@@ -30,6 +30,12 @@ pub struct Settings {
 // === impl Settings ===
 
 impl Settings {
+    /// Returns the file, if it exists.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        let file = self.conf.as_deref().unwrap_or(Path::new(DEFAULT_FILE));
+        file.exists().then(|| file.to_owned())
+    }
+
     /// Reads the configuration.
     ///
     /// # Errors

@@ -76,6 +76,8 @@ pub struct Config {
     pub log: logging::Config,
     /// The admin API.
     pub admin: api::Config,
+    /// How backups are made.
+    pub backup: Backup,
     /// The settings of pingora, for [`server_conf`](crate::gateway::server::server_conf).
     pub server: Map<String, Value>,
 }
@@ -126,6 +128,15 @@ pub enum Queue {
         /// The file; it is created if it does not exist.
         path: PathBuf,
     },
+}
+
+/// How backups are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Backup {
+    /// The file with the key that encrypts them.
+    pub key_file: Option<PathBuf>,
+    /// How many backups stay in a directory; 0: all.
+    pub keep: usize,
 }
 
 /// Where site records are, and how changes are noticed.

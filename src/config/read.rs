@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{Config, Connections, Listen, Sites, Store, UpgradeSocket, deploying};
+use super::{Backup, Config, Connections, Listen, Sites, Store, UpgradeSocket, deploying};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::clients::{ClientLimits, LimitKind};
 use crate::gateway::{Limits, UpstreamLimits, access, memory, server, tls};
@@ -71,6 +71,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         access_log,
         log,
         admin,
+        backup,
         server,
     } = config;
     within(top, "service", |section| read_service(section, service));
@@ -111,7 +112,14 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     within(top, "admin", |section| {
         deploying::read_admin(section, admin)
     });
+    within(top, "backup", |section| read_backup(section, backup));
     read_server(top, server, report);
+}
+
+fn read_backup(section: Section<'_, '_, '_>, backup: &mut Backup) {
+    let Backup { key_file, keep } = backup;
+    section.set("key_file", key_file, |value| path(value).map(Some));
+    section.set("keep", keep, number(0..=100_000));
 }
 
 fn read_service(section: Section<'_, '_, '_>, service: &mut Service) {

@@ -40,14 +40,23 @@ pub enum UserError {
 // === impl User ===
 
 impl User {
+    /// Finds a user of this machine.
+    ///
+    /// # Errors
+    ///
+    /// [`UserError::Users`], [`UserError::Unknown`].
+    pub fn named(name: &str) -> Result<Self, UserError> {
+        let users = fs::read_to_string(USERS).map_err(UserError::Users)?;
+        Self::find(&users, name).ok_or_else(|| UserError::Unknown(name.into()))
+    }
+
     /// Finds the user with whose rights builds run.
     ///
     /// # Errors
     ///
     /// [`UserError`].
     pub fn of_builds(name: &str) -> Result<Self, UserError> {
-        let users = fs::read_to_string(USERS).map_err(UserError::Users)?;
-        let user = Self::find(&users, name).ok_or_else(|| UserError::Unknown(name.into()))?;
+        let user = Self::named(name)?;
         if user.id == 0 {
             return Err(UserError::Root(name.into()));
         }

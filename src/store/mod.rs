@@ -46,6 +46,7 @@ pub mod sites;
 pub mod ticket_keys;
 pub mod watch;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -59,7 +60,7 @@ use crate::site::{Host, ProjectId};
 pub use content::ContentFile;
 pub use durable::FileError;
 pub use local::{Local, OwnerLock};
-pub use pointer::{Fence, Pointer, Promotion};
+pub use pointer::{Fence, InvalidPointer, Pointer, Promotion};
 pub use record::{HostClaim, SiteChange, SiteRecord, SitesLock};
 
 /// A place where releases are stored.
@@ -496,6 +497,40 @@ impl Store {
     pub fn look_for_space(&self) -> Result<(), PutError> {
         match self {
             Self::Local(store) => store.look_for_space(0),
+        }
+    }
+
+    /// Returns whether the store has a release and each of its files with the right length. No file
+    /// is read.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] when a file cannot be looked at, or the inventory cannot be read.
+    pub fn has_release(&self, release: ReleaseId) -> Result<bool, ReadError> {
+        match self {
+            Self::Local(store) => store.has_release(release),
+        }
+    }
+
+    /// Writes a pointer as it was in another store.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when it could not be written.
+    pub fn restore_pointer(&self, project: &ProjectId, pointer: &Pointer) -> Result<(), FileError> {
+        match self {
+            Self::Local(store) => store.restore_pointer(project, pointer),
+        }
+    }
+
+    /// Removes all releases but those named, and their files. It is for a store without pointers.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] when the inventory of a named release cannot be read. Nothing is removed then.
+    pub fn keep_only(&self, named: &HashSet<ReleaseId>) -> Result<Swept, ReadError> {
+        match self {
+            Self::Local(store) => store.keep_only(named),
         }
     }
 

@@ -62,7 +62,8 @@ struct Record {
 
 /// Why bytes are not the pointer of a project.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum InvalidPointer {
+#[non_exhaustive]
+pub enum InvalidPointer {
     /// Written by a newer program.
     #[error("pointer has version {0}; this program reads versions up to {VERSION}")]
     Newer(u64),
@@ -134,7 +135,9 @@ impl Pointer {
         self.promotions().any(|kept| kept.release == release)
     }
 
-    pub(super) fn to_bytes(&self, project: &ProjectId) -> Vec<u8> {
+    /// Returns the bytes of the file of a project's pointer.
+    #[must_use]
+    pub fn to_bytes(&self, project: &ProjectId) -> Vec<u8> {
         let record = Record {
             version: VERSION,
             project: project.to_string(),
@@ -144,7 +147,12 @@ impl Pointer {
         serde_json::to_vec(&record).expect("numbers and texts are JSON")
     }
 
-    pub(super) fn parse(bytes: &[u8], project: &ProjectId) -> Result<Self, InvalidPointer> {
+    /// Reads the bytes of the file of a project's pointer.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidPointer`].
+    pub fn parse(bytes: &[u8], project: &ProjectId) -> Result<Self, InvalidPointer> {
         let record = match serde_json::from_slice::<Record>(bytes) {
             Ok(record) if record.version <= VERSION => record,
             Ok(record) => return Err(InvalidPointer::Newer(record.version.into())),

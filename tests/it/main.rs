@@ -4,6 +4,7 @@
 //!
 //! | module | promise |
 //! |---|---|
+//! | `backup` | a lost node is restored, and nothing that it has promised is lost with it |
 //! | `balance` | several servers of one site share its requests; if one fails, the others respond |
 //! | `acme` | certificates are ordered, renewed and replaced, whatever authorities and disks do |
 //! | `browser` | the bundled example, in a browser |
@@ -71,6 +72,7 @@ mod presets;
 mod repository;
 
 // The promises.
+mod backup;
 mod balance;
 mod acme;
 mod browser;

@@ -16,6 +16,10 @@ pub const FORMAT_VERSION: u32 = 1;
 
 const FORMAT: &str = "FORMAT";
 const FORMAT_PREFIX: &str = "waypost store ";
+/// The name of `FORMAT` while the store is being restored.
+const INCOMPLETE: &str = "FORMAT.incomplete";
+/// `mkfs` creates it in the root of every ext file system.
+const LOST: &str = "lost+found";
 const LOCK: &str = "lock";
 const TEMP: &str = "temp";
 const CONTENT: &str = "content";
@@ -76,6 +80,12 @@ pub enum OpenError {
         /// The reason why it is not a store.
         why: String,
     },
+    /// A restore of a backup into it has begun and has not ended.
+    #[error(
+        "the restore of a backup into {} was interrupted: run `waypost restore` again",
+        .0.display()
+    )]
+    Incomplete(PathBuf),
     /// An operation of the file system failed.
     #[error("open the store")]
     File(#[from] FileError),
@@ -84,14 +94,19 @@ pub enum OpenError {
 // === impl Layout ===
 
 impl Layout {
+    /// Names the paths of a store without looking at it.
+    pub(super) fn unopened(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+        }
+    }
+
     /// Opens a store and creates what is missing.
     ///
     /// `FORMAT` is written last, when all directories are durable. A directory without it must be
     /// empty, or hold only what a killed process of this program has created.
     pub(super) fn open(root: &Path) -> Result<Self, OpenError> {
-        let layout = Self {
-            root: root.to_owned(),
-        };
+        let layout = Self::unopened(root);
         let complete = layout.read_format()?;
         if !complete {
             layout.reject_other_files()?;
@@ -169,9 +184,11 @@ impl Layout {
         for entry in entries {
             let entry = entry.map_err(FileError::on("list", &self.root))?;
             let name = entry.file_name();
+            if name == INCOMPLETE {
+                return Err(OpenError::Incomplete(self.root.clone()));
+            }
             let ours = [LOCK, TEMP].iter().chain(&SHARDED).any(|our| name == *our);
-            // `mkfs` creates it in the root of every ext file system.
-            if !ours && name != "lost+found" {
+            if !ours && name != LOST {
                 return Err(OpenError::NotAStore {
                     path: self.root.clone(),
                     why: format!("it has no {FORMAT} but holds {}", name.display()),
@@ -229,6 +246,49 @@ impl Layout {
         path.push(hex::encode([shard]));
         path.push(format!("{name}.json"));
         path
+    }
+
+    /// Returns the paths in the root that hold state which is neither releases nor pointers, in
+    /// order: files and directories of this program that are neither temporary nor locks.
+    pub(super) fn other_state(&self) -> Result<Vec<PathBuf>, FileError> {
+        let on = || FileError::on("list", &self.root);
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(&self.root).map_err(on())? {
+            let entry = entry.map_err(on())?;
+            let name = entry.file_name();
+            let is_other = [
+                FORMAT,
+                LOCK,
+                TEMP,
+                OWNERS,
+                CONTENT,
+                INVENTORIES,
+                POINTERS,
+                SITES_LOCK,
+                LOST,
+            ];
+            if !is_other.iter().any(|other| name == *other) {
+                paths.push(entry.path());
+            }
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// Makes a new store unusable until [`Layout::complete`] is called, also after a kill.
+    pub(super) fn begin(&self) -> Result<(), FileError> {
+        self.rename_format(FORMAT, INCOMPLETE)
+    }
+
+    /// Ends what [`Layout::begin`] has begun.
+    pub(super) fn complete(&self) -> Result<(), FileError> {
+        self.rename_format(INCOMPLETE, FORMAT)
+    }
+
+    fn rename_format(&self, from: &str, to: &str) -> Result<(), FileError> {
+        let to = self.root.join(to);
+        fs::rename(self.root.join(from), &to).map_err(FileError::on("rename to", &to))?;
+        durable::flush_directory(&self.root)
     }
 
     pub(super) fn content_shards(&self) -> impl Iterator<Item = PathBuf> {
@@ -329,6 +389,11 @@ impl Lock {
             .sync_all()
             .map_err(FileError::on("flush directory", &self.path))
     }
+}
+
+/// Returns whether a restore into a directory has begun and has not ended.
+pub(super) fn is_incomplete(root: &Path) -> bool {
+    root.join(INCOMPLETE).exists()
 }
 
 /// Returns whether a directory says that it is a store, of any format.

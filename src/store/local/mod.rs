@@ -147,6 +147,66 @@ impl Local {
         layout::has_format(path)
     }
 
+    /// Opens a store to restore a backup into it. Until [`Local::restored`] no other program can
+    /// open it, so a restore that was killed is noticed and can be repeated.
+    ///
+    /// # Errors
+    ///
+    /// As [`Local::open`].
+    pub fn restoring(config: &Config, clock: Clock) -> Result<Self, OpenError> {
+        if layout::is_incomplete(&config.path) {
+            Layout::unopened(&config.path).complete()?;
+        }
+        let store = Self::open(config, clock)?;
+        store.layout.begin()?;
+        Ok(store)
+    }
+
+    /// Makes a restored store usable.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when it cannot be made durable.
+    pub fn restored(&self) -> Result<(), FileError> {
+        self.layout.complete()
+    }
+
+    /// Returns whether a restore into a directory was interrupted.
+    #[must_use]
+    pub fn is_incomplete(path: &Path) -> bool {
+        layout::is_incomplete(path)
+    }
+
+    /// Returns the paths in the directory that hold state which is neither releases nor pointers:
+    /// site records, the audit log, admin keys and others. Locks and temporary files are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when the directory cannot be listed.
+    pub fn other_state(&self) -> Result<Vec<PathBuf>, FileError> {
+        self.layout.other_state()
+    }
+
+    pub(super) fn has_release(&self, release: ReleaseId) -> Result<bool, ReadError> {
+        let inventory = match self.inventory(release) {
+            Ok(inventory) => inventory,
+            Err(ReadError::UnknownRelease(_) | ReadError::Damaged { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        for (_, item) in inventory.iter() {
+            if !self.has_content(item)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns whether there is a file with the length of an item.
+    pub fn has_content(&self, item: &Item) -> Result<bool, FileError> {
+        let found = modified(&self.layout.content(&item.digest))?;
+        Ok(found.is_some_and(|(_, length)| length == item.length))
+    }
+
     /// Returns the directory of the store.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -58,6 +58,16 @@ impl Local {
         Ok(())
     }
 
+    pub(in crate::store) fn restore_pointer(
+        &self,
+        project: &ProjectId,
+        pointer: &Pointer,
+    ) -> Result<(), FileError> {
+        let shard = self.lock_pointer(project)?;
+        self.write_pointer(project, pointer)?;
+        shard.flush()
+    }
+
     pub(in crate::store) fn forget(&self, project: &ProjectId) -> Result<bool, PromoteError> {
         let path = self.layout.pointer(project);
         let shard = self.lock_pointer(project)?;

@@ -37,7 +37,34 @@ impl Local {
     pub(in crate::store) fn sweep(&self, now: SystemTime) -> Result<Swept, ReadError> {
         let retention = Duration::from_secs(self.retention.unnamed_seconds);
         let oldest = now.checked_sub(retention).unwrap_or(SystemTime::UNIX_EPOCH);
-        let marked = self.mark(oldest)?;
+        let mut named = HashSet::new();
+        for project in self.pointers()? {
+            let pointer = self.current(&project)?;
+            named.extend(
+                pointer
+                    .iter()
+                    .flat_map(|p| p.promotions().map(|kept| *kept.release.digest())),
+            );
+        }
+        self.remove_unnamed(&named, oldest)
+    }
+
+    pub(in crate::store) fn keep_only(
+        &self,
+        named: &HashSet<ReleaseId>,
+    ) -> Result<Swept, ReadError> {
+        let named = named.iter().map(|release| *release.digest()).collect();
+        // Every file is older than a day from now.
+        let oldest = self.clock.now() + Duration::from_secs(24 * 60 * 60);
+        self.remove_unnamed(&named, oldest)
+    }
+
+    fn remove_unnamed(
+        &self,
+        named: &HashSet<Digest>,
+        oldest: SystemTime,
+    ) -> Result<Swept, ReadError> {
+        let marked = self.mark(named, oldest)?;
         let mut swept = Swept {
             leftovers: self.remove_leftovers()?,
             ..Swept::default()
@@ -58,18 +85,9 @@ impl Local {
         Ok(swept)
     }
 
-    /// Finds the files that stay. When a pointer, or an inventory that it names, cannot be read,
-    /// the sweep ends and nothing is removed.
-    fn mark(&self, oldest: SystemTime) -> Result<Marked, ReadError> {
-        let mut named = HashSet::new();
-        for project in self.pointers()? {
-            let pointer = self.current(&project)?;
-            named.extend(
-                pointer
-                    .iter()
-                    .flat_map(|p| p.promotions().map(|kept| *kept.release.digest())),
-            );
-        }
+    /// Finds the files that stay. When an inventory that is named cannot be read, the sweep ends and
+    /// nothing is removed.
+    fn mark(&self, named: &HashSet<Digest>, oldest: SystemTime) -> Result<Marked, ReadError> {
         let mut marked = Marked::default();
         for shard in self.layout.inventory_shards() {
             for path in list(&shard)? {

@@ -91,6 +91,16 @@ impl Sqlite {
         })
     }
 
+    /// Writes a copy of a file of a queue that may be in use, with everything that was committed
+    /// before.
+    ///
+    /// # Errors
+    ///
+    /// [`QueueError::Unavailable`]; also when `to` exists.
+    pub fn copy(from: &Path, to: &Path) -> Result<(), QueueError> {
+        open::copy(from, to)
+    }
+
     fn state(&self) -> MutexGuard<'_, File> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 
 use super::super::QueueError;
 use super::schema;
@@ -111,6 +111,18 @@ fn connect(path: &Path) -> Result<Connection, QueueError> {
         Ok(connection)
     };
     open().map_err(QueueError::unavailable)
+}
+
+/// Copies a file of any version. `VACUUM INTO` reads in one transaction and does not stop writers.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<(), QueueError> {
+    let copy = || -> rusqlite::Result<()> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(from, flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;
+        Ok(())
+    };
+    copy().map_err(QueueError::unavailable)
 }
 
 /// SQLite's locks and shared memory do not work between machines.
