@@ -4,10 +4,15 @@
 //! that loads releases, ends the process, so that its supervisor starts it again. Otherwise it
 //! would serve old sites for ever, without an error. Such work is started with
 //! [`essential_thread`] or [`essential`].
+//!
+//! One panic is not an event: that of a library which panics on some texts of authors. Such a
+//! library is called with [`without_report`].
 
 use std::backtrace::Backtrace;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::pin::Pin;
+use std::sync::Once;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
@@ -36,6 +41,29 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
         target: "panic", thread = name, place = place.as_str(), backtrace:%;
         "a panic in the thread `{name}` at {place}: {message}"
     );
+}
+
+thread_local! {
+    /// Whether this thread runs work whose panics are not reported.
+    static IS_SILENT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs work that may panic because of its input, on this thread; a panic gives `None`, and is
+/// neither logged nor counted. The work must not leave anything half changed.
+pub fn without_report<T>(work: impl FnOnce() -> T) -> Option<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !IS_SILENT.get() {
+                report(panic);
+            }
+        }));
+    });
+    IS_SILENT.set(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    IS_SILENT.set(false);
+    done.ok()
 }
 
 /// Returns the text of a panic.

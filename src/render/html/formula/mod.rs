@@ -14,6 +14,7 @@ use pulldown_latex::{Parser, Storage, push_mathml};
 
 use super::Writer;
 use crate::diagnostic::Diagnostic;
+use crate::telemetry::panics;
 
 /// The rule of the diagnostic for formulas that cannot be read.
 const RULE: &str = "formula";
@@ -145,8 +146,6 @@ fn mathml(tex: &str, display: bool) -> Option<String> {
             return None;
         }
     }
-    let storage = Storage::new();
-    let events: Result<Vec<_>, _> = Parser::new(tex, &storage).collect();
     let config = RenderConfig {
         display_mode: if display {
             DisplayMode::Block
@@ -155,11 +154,16 @@ fn mathml(tex: &str, display: bool) -> Option<String> {
         },
         ..RenderConfig::default()
     };
-    let mut out = String::new();
-    let events = events.ok()?;
-    let events = events.into_iter().map(Ok::<_, std::convert::Infallible>);
-    push_mathml(&mut out, events, config).ok()?;
-    Some(out)
+    // Both panic on some formulas that LaTeX rejects too: `x^\\` has a new line as its exponent.
+    panics::without_report(|| {
+        let storage = Storage::new();
+        let events: Result<Vec<_>, _> = Parser::new(tex, &storage).collect();
+        let events = events.ok()?.into_iter();
+        let mut out = String::new();
+        let events = events.map(Ok::<_, std::convert::Infallible>);
+        push_mathml(&mut out, events, config).ok()?;
+        Some(out)
+    })?
 }
 
 /// Returns whether all tags and attributes of a text are allowed in formulas.
@@ -247,6 +251,14 @@ mod tests {
         }
         // `\\\\` is a command of its own; any character may follow it.
         assert!(convert("é = x \\\\é", true).is_some());
+    }
+
+    #[test]
+    fn a_formula_that_the_converter_panics_on_is_shown_as_source() {
+        for tex in ["\\\\^\\", "x^\\\\", "x_\\\\ y"] {
+            assert_eq!(convert(tex, true), None, "{tex}");
+        }
+        assert!(convert("x^2", true).is_some());
     }
 
     #[test]
