@@ -70,6 +70,8 @@ pub(super) struct Proxy {
     /// Runs the calls of MCP servers. They take longer than reads of files, and must not delay
     /// them.
     tools: Reads,
+    /// Runs searches.
+    searches: Reads,
 }
 
 /// The state of one request, shared by the phases.
@@ -115,6 +117,7 @@ impl Proxy {
             gateway,
             reads,
             tools: Reads::of_tools(),
+            searches: Reads::of_searches(),
         }
     }
 
@@ -145,7 +148,11 @@ impl Proxy {
     /// Responds with a file of the store, on a thread that may block.
     async fn embedded(&self, session: &Session, served: Arc<Served>, path: Box<str>) -> Response {
         let request = session.req_header().clone();
-        let made = self.reads.run(move || {
+        let reads = match origin::is_search(&served, &path) {
+            true => &self.searches,
+            false => &self.reads,
+        };
+        let made = reads.run(move || {
             with_headers(&request, |headers| {
                 origin::response(&served, &path, headers)
             })

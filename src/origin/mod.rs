@@ -12,4 +12,4 @@ mod service;
 pub use mcp::{find_mcp, mcp_announcement, mcp_rejection, mcp_response};
 pub use negotiation::prefers_markdown;
 pub use resolve::{Resolved, Resolver, UnresolvedUpstream};
-pub use service::{respond_from_memory, response};
+pub use service::{is_search, respond_from_memory, response};

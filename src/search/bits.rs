@@ -124,6 +124,31 @@ impl<'b> Reader<'b> {
         u32::try_from(upper << low | lower).map_err(|_large| InvalidIndex::Number)
     }
 
+    /// Reads a code, and after it a code without further bits: a posting. Most fit together in what
+    /// is read at once.
+    #[inline]
+    pub(super) fn codes(&mut self, low: u32) -> Result<(u32, u32), InvalidIndex> {
+        let ahead = self.ahead();
+        let zeros = ahead.leading_zeros();
+        let length = 2 * zeros + 1 + low;
+        if length <= 40 {
+            let after = ahead << length;
+            let zeros_after = after.leading_zeros();
+            let length_after = 2 * zeros_after + 1;
+            if length_after <= 17 {
+                self.at += (length + length_after) as usize;
+                let upper = (ahead >> (63 - 2 * zeros)) - 1;
+                let lower = (ahead << (2 * zeros) << 1) >> 1 >> (63 - low);
+                // Both have at most 40 bits.
+                let first = u32::try_from(upper << low | lower);
+                let second = u32::try_from((after >> (63 - 2 * zeros_after)) - 1);
+                let large = |_large| InvalidIndex::Number;
+                return Ok((first.map_err(large)?, second.map_err(large)?));
+            }
+        }
+        Ok((self.code(low)?, self.code(0)?))
+    }
+
     /// Returns how many bytes were begun.
     ///
     /// # Errors
@@ -164,6 +189,23 @@ mod tests {
                 prop_assert_eq!(reader.take(32 - shift), u64::from(number >> shift));
             }
             prop_assert_eq!(reader.end(), Ok(bytes.len()));
+        }
+
+        #[test]
+        fn two_codes_are_read_as_one_after_the_other(
+            bytes in prop::collection::vec(any::<u8>(), 0..40), low in 0..=LOW_MAX
+        ) {
+            let (mut together, mut apart) = (Reader::new(&bytes), Reader::new(&bytes));
+            loop {
+                let both = together.codes(low);
+                let first = apart.code(low);
+                let expected = first.and_then(|first| Ok((first, apart.code(0)?)));
+                prop_assert_eq!(both, expected);
+                if both.is_err() || apart.at > 8 * bytes.len() {
+                    break;
+                }
+                prop_assert_eq!(together.at, apart.at);
+            }
         }
 
         #[test]

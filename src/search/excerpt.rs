@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use foldhash::fast::RandomState;
+
 use super::Excerpt;
 use super::query::QueryTerm;
 use super::section::text_of;
@@ -21,11 +23,11 @@ pub(super) struct Finder<'q> {
     terms: HashMap<&'q str, usize>,
     /// By number: the word of the question, and its weight.
     clauses: Vec<(usize, f32)>,
-    /// The first letters of the terms, to skip other words quickly.
-    firsts: [bool; 128],
+    /// By the first letter: the second letters of the terms, to skip other words quickly.
+    begins: [Seconds; 128],
     stemmer: &'q Stemmer,
     /// The term of the question that each word has that was met, if any. Words come again.
-    known: RefCell<HashMap<Box<str>, Option<usize>>>,
+    known: RefCell<HashMap<Box<str>, Option<usize>, RandomState>>,
 }
 
 /// An excerpt, and how near the words of the question are to each other in it.
@@ -43,6 +45,33 @@ struct Match {
     term: usize,
 }
 
+/// A set of second letters: a bit for each, and one for everything else.
+type Seconds = u32;
+
+/// Returns the second letter of a word, as a set. Stems write `i` for some `y`: `die` for `dying`.
+fn second_letter(word: &[u8]) -> Seconds {
+    match word.get(1).map(u8::to_ascii_lowercase) {
+        Some(b'y') => 1 << (b'i' - b'a'),
+        Some(letter) if letter.is_ascii_lowercase() => 1 << (letter - b'a'),
+        // A joint is not in the term, so the letter after it may be the second one.
+        Some(other) if !other.is_ascii_alphanumeric() => Seconds::MAX,
+        Some(_digit) => 1 << 26,
+        None => 1 << 27,
+    }
+}
+
+/// Returns a text with one space between words.
+fn spaced(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
 // === impl Finder ===
 
 impl<'q> Finder<'q> {
@@ -57,18 +86,18 @@ impl<'q> Finder<'q> {
             }
             clauses.push((term.clause, *weight));
         }
-        let mut firsts = [false; 128];
+        let mut begins = [0; 128];
         for term in terms.keys() {
             // A term that begins with another letter is in no ASCII word.
             let first = term.bytes().next();
-            if let Some(is_first) = first.and_then(|first| firsts.get_mut(usize::from(first))) {
-                *is_first = true;
+            if let Some(seconds) = first.and_then(|first| begins.get_mut(usize::from(first))) {
+                *seconds |= second_letter(term.as_bytes());
             }
         }
         Self {
             terms,
             clauses,
-            firsts,
+            begins,
             stemmer,
             known: RefCell::default(),
         }
@@ -76,8 +105,7 @@ impl<'q> Finder<'q> {
 
     /// Writes the excerpt of a section, given as Markdown.
     pub(super) fn excerpt(&self, markdown: &str, bytes_max: usize) -> Excerpted {
-        let text = text_of(markdown);
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = spaced(&text_of(markdown));
         let found = self.matches(&text);
         let shown = self.window(&text, &found, bytes_max);
         let marks = found
@@ -146,14 +174,15 @@ impl<'q> Finder<'q> {
             return true;
         }
         let bytes = word.as_bytes();
-        let is_first = |at: usize| {
+        let is_begin = |at: usize| {
             let letter = bytes[at].to_ascii_lowercase();
-            self.firsts[usize::from(letter)]
+            let seconds = self.begins[usize::from(letter)];
+            seconds != 0 && seconds & second_letter(&bytes[at..]) != 0
         };
         let is_start = |at: usize| {
             at == 0 || bytes[at].is_ascii_uppercase() || !bytes[at - 1].is_ascii_alphanumeric()
         };
-        (0..bytes.len()).any(|at| is_start(at) && is_first(at))
+        (0..bytes.len()).any(|at| is_start(at) && is_begin(at))
     }
 
     /// Chooses the part of a text that has most of the words of the question.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
@@ -33,6 +33,9 @@ const BLOCK_BYTES_MAX: usize = 8 << 20;
 /// The most bytes of postings that are read for one term.
 const POSTINGS_BYTES_MAX: u64 = 32 << 20;
 
+/// Shorter lists of postings are decoded again for each question.
+const POSTINGS_KEPT_MIN: u32 = 64;
+
 /// The memory of a part without what its length decides.
 const PART_BYTES: usize = 2 << 10;
 
@@ -47,6 +50,27 @@ pub trait Storage {
     ///
     /// When they cannot be read.
     fn read(&self, range: Range<u64>) -> io::Result<Bytes>;
+
+    /// Returns what was decoded at a place of the file before, if it was kept.
+    fn decoded(&self, _place: u64) -> Option<Decoded> {
+        None
+    }
+
+    /// Keeps what was decoded at a place of the file, for later questions. It may be forgotten at
+    /// any time.
+    fn keep(&self, _place: u64, _decoded: Decoded) {}
+}
+
+/// A decoded part of an index file: it takes longer to decode than to keep.
+#[derive(Clone, Debug)]
+pub struct Decoded(Part);
+
+#[derive(Clone, Debug)]
+enum Part {
+    /// A block of texts.
+    Texts(Bytes),
+    /// The postings of a term.
+    Postings(Arc<[Posting]>),
 }
 
 impl Storage for Bytes {
@@ -179,7 +203,7 @@ enum Postings {
 /// The blocks of texts that were read for one answer, by their place in the file. Results are
 /// often in the same block.
 #[derive(Debug, Default)]
-pub(super) struct Blocks(RefCell<HashMap<u64, Vec<u8>>>);
+pub(super) struct Blocks(RefCell<HashMap<u64, Bytes>>);
 
 /// The texts of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,6 +219,19 @@ pub(super) struct SectionText {
     pub(super) heading: Option<String>,
     pub(super) anchor: Option<String>,
     pub(super) range: Range<u64>,
+}
+
+// === impl Decoded ===
+
+impl Decoded {
+    /// Returns how many bytes of memory it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match &self.0 {
+            Part::Texts(texts) => texts.len(),
+            Part::Postings(postings) => size_of_val::<[Posting]>(postings),
+        }
+    }
 }
 
 // === impl Index ===
@@ -460,31 +497,38 @@ impl OpenPart {
         Ok(())
     }
 
-    /// Calls `each` for each posting of a term.
+    /// Reads the postings of a term.
     pub(super) fn postings(
         &self,
         file: &dyn Storage,
         table: &Table,
         entry: &Term,
-        each: impl FnMut(Posting),
-    ) -> Result<(), SearchError> {
+    ) -> Result<Arc<[Posting]>, SearchError> {
         let range = match &entry.postings {
-            Postings::Single(only) => {
-                let mut each = each;
-                each(*only);
-                return Ok(());
-            }
+            Postings::Single(only) => return Ok(Arc::new([*only])),
             Postings::List(range) => range,
         };
+        let place = self.postings.start + range.start;
+        let is_long = entry.sections >= POSTINGS_KEPT_MIN;
+        if is_long && let Some(Decoded(Part::Postings(postings))) = file.decoded(place) {
+            return Ok(postings);
+        }
         if range.end - range.start > POSTINGS_BYTES_MAX {
             return Err(InvalidIndex::Number.into());
         }
-        let start = self.postings.start;
-        let bytes = file.read(start + range.start..start + range.end)?;
+        let bytes = file.read(place..self.postings.start + range.end)?;
         let sections = table.sections();
-        // A list has at most one posting for each section.
+        // A list has at most one posting for each section, and each posting takes two bits.
         let count = entry.sections.min(sections);
-        Ok(table.kinds.read_list(&bytes, (count, sections), each)?)
+        let most = bytes.len().saturating_mul(4);
+        let mut postings = Vec::with_capacity(most.min(count as usize));
+        let each = |posting| postings.push(posting);
+        table.kinds.read_list(&bytes, (count, sections), each)?;
+        let postings: Arc<[Posting]> = postings.into();
+        if is_long {
+            file.keep(place, Decoded(Part::Postings(Arc::clone(&postings))));
+        }
+        Ok(postings)
     }
 
     /// Reads the texts of a page.
@@ -575,9 +619,18 @@ impl Blocks {
         let mut known = self.0.borrow_mut();
         let bytes = match known.entry(block.bytes.start) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let bytes = file.read(block.bytes.clone())?;
-                place.insert(decompressed(&bytes, block.length)?)
+            Entry::Vacant(entry) => {
+                let place = block.bytes.start;
+                let texts = match file.decoded(place) {
+                    Some(Decoded(Part::Texts(texts))) if texts.len() == block.length => texts,
+                    _ => {
+                        let bytes = file.read(block.bytes.clone())?;
+                        let texts = Bytes::from(decompressed(&bytes, block.length)?);
+                        file.keep(place, Decoded(Part::Texts(texts.clone())));
+                        texts
+                    }
+                };
+                entry.insert(texts)
             }
         };
         Ok(read(&mut Reader::new(bytes), number % BLOCK_TEXTS)?)

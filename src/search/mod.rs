@@ -42,7 +42,7 @@ mod write;
 use std::io;
 use std::ops::Range;
 
-pub use index::{Index, PartInfo, Sizes, Storage};
+pub use index::{Decoded, Index, PartInfo, Sizes, Storage};
 pub use section::Heading;
 pub use write::{Document, Part, write};
 
@@ -302,7 +302,12 @@ impl Index {
         best.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
         let end = question.skip.saturating_add(question.limit).min(best.len());
         // Pages of results must not overlap, so the same pages are compared for each of them.
-        let compared = COMPARED.min(best.len());
+        // The words of one part of a question have no distance: the texts decide nothing.
+        let is_compared = answers.iter().any(|answer| answer.ranked.has_neighbours());
+        let compared = match is_compared {
+            true => COMPARED.min(best.len()),
+            false => 0,
+        };
         let read = match question.skip < compared {
             true => 0..end.max(compared),
             false => question.skip.min(end)..end,

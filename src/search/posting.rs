@@ -67,6 +67,7 @@ impl Posting {
     pub(super) fn plain_step(&self) -> Option<usize> {
         match (self.fields, self.count) {
             (0, 0..=3) => Some(usize::from(self.count)),
+            (0, 5) => Some(4),
             (0, count) => STEPS.iter().position(|step| *step == count),
             _ => None,
         }
@@ -119,9 +120,9 @@ impl Kinds {
     }
 
     #[inline]
-    fn read(&self, reader: &mut Reader<'_>) -> Result<u8, InvalidIndex> {
-        let number = reader.code(0)? as usize;
-        self.0.get(number).copied().ok_or(InvalidIndex::Number)
+    fn numbered(&self, number: u32) -> Result<u8, InvalidIndex> {
+        let kind = self.0.get(number as usize).copied();
+        kind.ok_or(InvalidIndex::Number)
     }
 
     /// Calls `found` for each of `count` postings. Sections must be in ascending order and below
@@ -136,11 +137,12 @@ impl Kinds {
         let low = u32::try_from(reader.take(LOW_BITS)).unwrap_or(LOW_MAX);
         let mut next = 0_u32;
         for _ in 0..count {
-            let section = next.checked_add(reader.code(low)?);
+            let (distance, kind) = reader.codes(low)?;
+            let section = next.checked_add(distance);
             let section = section.filter(|section| *section < sections);
             let section = section.ok_or(InvalidIndex::Order)?;
             next = section + 1;
-            found(Posting::of(section, self.read(&mut reader)?));
+            found(Posting::of(section, self.numbered(kind)?));
         }
         reader.end()?;
         Ok(())
@@ -156,7 +158,7 @@ impl Kinds {
         let section = u32::try_from(reader.take(bits(u64::from(sections))));
         let section = section.ok().filter(|section| *section < sections);
         let section = section.ok_or(InvalidIndex::Order)?;
-        let kind = self.read(&mut reader)?;
+        let kind = self.numbered(reader.code(0)?)?;
         Ok((Posting::of(section, kind), reader.end()?))
     }
 }

@@ -1,5 +1,7 @@
 //! The terms of a question, as far as a part of the index knows them.
 
+use std::sync::Arc;
+
 use super::index::{OpenPart, Storage, Table, Term};
 use super::posting::Posting;
 use super::words::{Role, folded, is_common, runs, terms};
@@ -190,24 +192,24 @@ impl QueryTerm {
         part: &OpenPart,
         table: &Table,
         file: &dyn Storage,
-        postings: &mut Vec<Posting>,
-    ) -> Result<(), SearchError> {
-        postings.clear();
+    ) -> Result<Arc<[Posting]>, SearchError> {
+        if let [entry] = &self.entries[..] {
+            return part.postings(file, table, entry);
+        }
+        let mut postings = Vec::new();
         for entry in &self.entries {
-            part.postings(file, table, entry, |posting| postings.push(posting))?;
+            postings.extend_from_slice(&part.postings(file, table, entry)?);
         }
-        if self.entries.len() > 1 {
-            postings.sort_unstable_by_key(|posting| posting.section);
-            postings.dedup_by(|later, first| {
-                let is_same = later.section == first.section;
-                if is_same {
-                    first.count = first.count.max(later.count);
-                    first.fields |= later.fields;
-                }
-                is_same
-            });
-        }
-        Ok(())
+        postings.sort_unstable_by_key(|posting: &Posting| posting.section);
+        postings.dedup_by(|later, first| {
+            let is_same = later.section == first.section;
+            if is_same {
+                first.count = first.count.max(later.count);
+                first.fields |= later.fields;
+            }
+            is_same
+        });
+        Ok(postings.into())
     }
 }
 

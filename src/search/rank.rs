@@ -29,6 +29,8 @@ const COVERAGE_MIN: f32 = 0.15;
 const UNKNOWN: f32 = 0.45;
 /// How many pages of a part are compared with pages of other parts.
 const CANDIDATES_MAX: usize = 100;
+/// How many sets of terms are known with their factor.
+const COVERAGES_KNOWN: usize = 256;
 /// From how many other words of a question on its common words are not searched.
 const TELLING_MIN: usize = 3;
 /// How many sections of a page are found.
@@ -85,13 +87,12 @@ pub(super) fn rank(
     let mut scores = Scores::new(table);
     let telling = terms.iter().filter(|term| term.is_telling()).count();
     let mut weights = Vec::with_capacity(terms.len());
-    let mut postings = Vec::new();
     for (at, term) in terms.iter().enumerate() {
         if term.is_common && telling >= TELLING_MIN {
             weights.push(0.0);
             continue;
         }
-        term.read(part, table, file, &mut postings)?;
+        let postings = term.read(part, table, file)?;
         let weight = term.weight * rarity(&postings, table);
         scores.add(&postings, weight, 1 << at);
         weights.push(weight);
@@ -117,6 +118,18 @@ pub(super) fn rank(
         candidates,
         total,
     })
+}
+
+// === impl Ranked ===
+
+impl Ranked {
+    /// Returns whether the question has two searched words, which may be neighbours in a text.
+    pub(super) fn has_neighbours(&self) -> bool {
+        let terms = self.terms.iter().zip(&self.weights);
+        let mut searched = terms.filter(|(_, weight)| **weight > 0.0);
+        let first = searched.next().map(|(term, _)| term.clause);
+        first.is_some_and(|first| searched.any(|(term, _)| term.clause != first))
+    }
 }
 
 /// Returns the inverse frequency of a term, by pages. A term that the index does not know counts
@@ -235,21 +248,22 @@ impl<'t> Scores<'t> {
     /// Returns the pages that have enough of the question.
     fn candidates(&self, clauses: &Clauses) -> Vec<Candidate> {
         let mut candidates = Vec::new();
+        let mut coverages = Coverages::new(clauses);
         for (at, row) in self.table.pages.iter().enumerate() {
             let mask = self.masks[at];
             if mask == 0 {
                 continue;
             }
-            let coverage = clauses.coverage(mask);
-            if coverage < COVERAGE_MIN {
+            let Some(coverage) = coverages.factor(mask) else {
                 continue;
-            }
+            };
             let sections = self.table.sections_of(at);
             let sections = &self.sections[sections.start as usize..sections.end as usize];
-            let best = sections.iter().copied().fold(0.0, f32::max);
+            let larger = |one, other| if one < other { other } else { one };
+            let best = sections.iter().copied().fold(0.0, larger);
             let text = self.pages[at] + SECTION * best;
             let title = clauses.title(self.titles[at], row);
-            let score = (text * coverage.powf(COVERAGE) + TITLE_MATCH * title) * row.boost;
+            let score = (text * coverage + TITLE_MATCH * title) * row.boost;
             candidates.push(Candidate {
                 page: u32::try_from(at).unwrap_or(u32::MAX),
                 score,
@@ -269,6 +283,37 @@ impl<'t> Scores<'t> {
         sections.truncate(2 * SECTIONS_MAX);
         sections.retain(|section| score(*section) >= least);
         sections
+    }
+}
+
+/// The factors of pages by their coverage. Most pages have one of a few sets of terms.
+struct Coverages<'c> {
+    clauses: &'c Clauses,
+    /// By the lower bits of the mask: the last mask with these bits, and its factor.
+    known: [(u32, Option<f32>); COVERAGES_KNOWN],
+}
+
+// === impl Coverages ===
+
+impl<'c> Coverages<'c> {
+    fn new(clauses: &'c Clauses) -> Self {
+        Self {
+            clauses,
+            // No candidate has the mask 0.
+            known: [(0, None); COVERAGES_KNOWN],
+        }
+    }
+
+    /// Returns the factor of a page that has some terms; `None` if it has too little of the
+    /// question.
+    fn factor(&mut self, mask: u32) -> Option<f32> {
+        let (known, factor) = &mut self.known[mask as usize % COVERAGES_KNOWN];
+        if *known != mask {
+            let coverage = self.clauses.coverage(mask);
+            *factor = (coverage >= COVERAGE_MIN).then(|| coverage.powf(COVERAGE));
+            *known = mask;
+        }
+        *factor
     }
 }
 

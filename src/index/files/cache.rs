@@ -9,7 +9,8 @@
 //! Files and responses get half of the bytes each; bytes that are in both exist once and count
 //! twice. Listings get an additional half. Their map has one shard, because the listing of a
 //! release with thousands of pages is larger than one shard of many. Encoded forms of large texts
-//! get an additional quarter, lists of pages an eighth, and open search indexes an eighth.
+//! get an additional quarter; lists of pages, open search indexes and decoded parts of these an
+//! eighth each.
 //!
 //! Files over [`FILE_BYTES_MAX`] are never in the cache: they are read while they are sent. Two
 //! small maps store what is known about such a file: whether its digest is right, and the positions
@@ -33,7 +34,7 @@ use super::Listing;
 use super::large::Checked;
 use super::texts::Texts;
 use crate::release::pages::Pages;
-use crate::search::Index;
+use crate::search::{Decoded, Index};
 
 /// The default size of the cache of files and responses, in bytes, for all sites together.
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
@@ -84,6 +85,8 @@ pub struct Cache {
     listings: Bounded<ReleaseId, Arc<Listing>>,
     /// Search indexes, by the digest of their file.
     indexes: Bounded<Digest, Arc<Index>>,
+    /// Decoded parts of search indexes, by the digest of their file and their place in it.
+    decoded: Bounded<(Digest, u64), Decoded>,
     /// How many numbers have been assigned.
     numbers: AtomicU64,
     checked: Bounded<Digest, Checked>,
@@ -134,6 +137,7 @@ impl Cache {
             responses: bounded(half, SHARDS),
             listings: bounded(half, 1),
             indexes: bounded(half / 4, 1),
+            decoded: bounded(half / 4, SHARDS),
             numbers: AtomicU64::new(0),
             checked: bounded(CHECKED_MAX * ENTRY_BYTES, SHARDS),
             places: bounded(PLACES_BYTES_MAX, 1),
@@ -166,6 +170,14 @@ impl Cache {
 
     pub(super) fn put_index(&self, file: Digest, index: Arc<Index>) {
         self.indexes.insert(file, index);
+    }
+
+    pub(super) fn decoded(&self, file: &Digest, place: u64) -> Option<Decoded> {
+        self.decoded.get(&(*file, place))
+    }
+
+    pub(super) fn put_decoded(&self, file: Digest, place: u64, decoded: Decoded) {
+        self.decoded.insert((file, place), decoded);
     }
 
     pub(super) fn checked(&self, file: &Digest) -> Option<Checked> {
@@ -296,6 +308,12 @@ impl Weighter<ReleaseId, Arc<Listing>> for ByBytes {
 impl Weighter<Digest, Arc<Index>> for ByBytes {
     fn weight(&self, _file: &Digest, index: &Arc<Index>) -> u64 {
         index.bytes() as u64
+    }
+}
+
+impl Weighter<(Digest, u64), Decoded> for ByBytes {
+    fn weight(&self, _place: &(Digest, u64), decoded: &Decoded) -> u64 {
+        (decoded.bytes() + ENTRY_BYTES) as u64
     }
 }
 

@@ -10,16 +10,24 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
+use super::cache::{Cache, Coded};
 use super::{List, LiveFiles, Open, ReadFileError, Reading, Stored};
+use crate::digest::Digest;
 use crate::release::Item;
 use crate::release::site::{SEARCH_FILE, page_file};
-use crate::search::{Found, Index, PartInfo, Question, Storage, Texts};
+use crate::response::Encoding;
+use crate::search::{Decoded, Found, Index, PartInfo, Question, Storage, Texts};
 use crate::store::ContentFile;
 
+/// The longest page that is read whole for an excerpt, in bytes, so that the cache holds it.
+const PAGE_BYTES_MAX: u64 = 32 << 10;
+
 /// The index file of a release, in the store.
-struct IndexFile {
+struct IndexFile<'f> {
     file: ContentFile,
+    digest: Digest,
     length: u64,
+    cache: &'f Cache,
 }
 
 /// The Markdown of the pages of a release.
@@ -41,18 +49,23 @@ impl Open<'_> {
     /// [`ReadFileError`] when the index cannot be read or is damaged; always if reading from the
     /// store is not allowed.
     pub fn search(&self, question: &Question<'_>) -> Result<Found, ReadFileError> {
-        self.with_index(|index, file, texts| Ok(index.search(file, texts, question)?))
-            .map(Option::unwrap_or_default)
+        self.search_with_parts(question).map(|(found, _)| found)
     }
 
-    /// Returns the languages and versions that can be searched.
+    /// Answers a question, and returns the languages and versions that can be searched.
     ///
     /// # Errors
     ///
     /// As [`Open::search`].
-    pub fn search_parts(&self) -> Result<Vec<PartInfo>, ReadFileError> {
-        self.with_index(|index, _, _| Ok(index.parts().cloned().collect()))
-            .map(Option::unwrap_or_default)
+    pub fn search_with_parts(
+        &self,
+        question: &Question<'_>,
+    ) -> Result<(Found, Vec<PartInfo>), ReadFileError> {
+        self.with_index(|index, file, texts| {
+            let found = index.search(file, texts, question)?;
+            Ok((found, index.parts().cloned().collect()))
+        })
+        .map(Option::unwrap_or_default)
     }
 
     fn with_index<T>(
@@ -69,7 +82,9 @@ impl Open<'_> {
                 };
                 let file = IndexFile {
                     file: stored.store.open(item)?,
+                    digest: item.digest,
                     length: item.length,
+                    cache: &stored.cache,
                 };
                 let index = stored.index(item, &file)?;
                 let texts = StoredTexts {
@@ -92,7 +107,7 @@ impl Open<'_> {
 
 impl Stored {
     /// Returns the open index from the cache, or opens it.
-    fn index(&self, item: &Item, file: &IndexFile) -> Result<Arc<Index>, ReadFileError> {
+    fn index(&self, item: &Item, file: &IndexFile<'_>) -> Result<Arc<Index>, ReadFileError> {
         if let Some(index) = self.cache.index(&item.digest) {
             return Ok(index);
         }
@@ -104,13 +119,21 @@ impl Stored {
 
 // === impl IndexFile ===
 
-impl Storage for IndexFile {
+impl Storage for IndexFile<'_> {
     fn length(&self) -> u64 {
         self.length
     }
 
     fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         read(&self.file, range)
+    }
+
+    fn decoded(&self, place: u64) -> Option<Decoded> {
+        self.cache.decoded(&self.digest, place)
+    }
+
+    fn keep(&self, place: u64, decoded: Decoded) {
+        self.cache.put_decoded(self.digest, place, decoded);
     }
 }
 
@@ -134,7 +157,18 @@ impl Texts for StoredTexts<'_> {
         if let Some(file) = self.stored.cache.file(&item.digest) {
             return slice(&file.bytes, range);
         }
-        read(&self.stored.store.open(item).ok()?, range).ok()
+        if item.length > PAGE_BYTES_MAX {
+            return read(&self.stored.store.open(item).ok()?, range).ok();
+        }
+        // Another question, or a request for the page, will read it again.
+        let whole = self.stored.get(item.digest, Reading::Blocking, || {
+            Ok(Coded {
+                bytes: self.stored.store.read(item)?,
+                encoding: Encoding::Identity,
+                digest: item.digest,
+            })
+        });
+        slice(&whole.ok()?.bytes, range)
     }
 }
 

@@ -47,7 +47,8 @@ pub(super) enum Tool {
 #[derive(Clone, Debug, PartialEq)]
 struct Called {
     text: String,
-    structured: Option<Value>,
+    /// JSON.
+    structured: Option<String>,
     is_error: bool,
 }
 
@@ -226,6 +227,11 @@ fn snake_case(text: &str) -> String {
 
 impl Called {
     fn new(text: String, structured: Value) -> Self {
+        Self::written(text, structured.to_string())
+    }
+
+    /// Makes the result of a call from a text and JSON.
+    fn written(text: String, structured: String) -> Self {
         Self {
             text,
             structured: Some(structured),

@@ -5,13 +5,16 @@
 //! the text to a model. An id is an argument for `fetch`: the page, with the anchor of its best
 //! section.
 
-use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::arguments::Arguments;
 use super::{Called, Failure, Result, object, tokens_schema};
 use crate::mcp::{Call, ReadError, Server};
 use crate::release::pages::id_of;
-use crate::search::{Found, Hit, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section};
+use crate::search::{self, Found, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section};
 use crate::site::percent::encode_component;
 
 /// How many pages an answer has if the client does not say.
@@ -100,77 +103,123 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
     let mut brief = Vec::new();
     let mut results = Vec::new();
     for hit in &found.hits {
-        let result = result(call.server, hit);
-        let short = json!({
-            "id": result["id"], "title": result["title"], "url": result["url"], "text": result["text"],
-        });
-        shown += short.to_string().len();
+        let result = Hit::of(call.server, hit);
+        let short = json_of(&result.short());
+        shown += short.len();
         if !results.is_empty() && shown > budget {
             break;
         }
         brief.push(short);
-        results.push(result);
+        results.push(json_of(&result));
     }
-    Ok(answer(&found, skip, brief, results))
+    Ok(answer(&found, skip, &brief, &results))
 }
 
-fn answer(found: &Found, skip: usize, brief: Vec<Value>, results: Vec<Value>) -> Called {
+/// Writes the text of an answer, for models and connectors, and its structured form.
+fn answer(found: &Found, skip: usize, brief: &[String], results: &[String]) -> Called {
     let end = skip + results.len();
-    let next = (!results.is_empty() && end < found.total).then(|| json!(end.to_string()));
-    let mut text = json!({ "results": brief });
-    let mut structured = json!({ "results": results, "total": found.total });
-    if found.is_elsewhere {
-        structured["elsewhere"] = json!(true);
-    }
-    if let Some(next) = next {
-        text["next_cursor"] = next.clone();
-        structured["next_cursor"] = next;
-    }
-    Called::new(text.to_string(), structured)
+    let next = match !results.is_empty() && end < found.total {
+        true => format!(r#","next_cursor":"{end}""#),
+        false => String::new(),
+    };
+    let elsewhere = match found.is_elsewhere {
+        true => r#","elsewhere":true"#,
+        false => "",
+    };
+    let text = format!(r#"{{"results":[{}]{next}}}"#, brief.join(","));
+    let structured = format!(
+        r#"{{"results":[{}],"total":{}{elsewhere}{next}}}"#,
+        results.join(","),
+        found.total
+    );
+    Called::written(text, structured)
 }
 
-fn result(server: &Server<'_>, hit: &Hit) -> Value {
-    let best = hit.sections.first();
-    let place = |section: Option<&Section>| {
-        let anchor = section.and_then(|section| section.anchor.as_deref());
-        let anchored = |before: String, encoded: bool| match anchor {
-            None => before,
-            Some(anchor) if encoded => format!("{before}#{}", encode_component(anchor)),
-            Some(anchor) => format!("{before}#{anchor}"),
+fn json_of(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A page in the structured form.
+#[derive(Serialize)]
+struct Hit<'a> {
+    id: String,
+    title: Cow<'a, str>,
+    url: String,
+    text: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    breadcrumb: &'a [String],
+    language: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    sections: Vec<Place<'a>>,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    id: String,
+    url: String,
+    excerpt: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heading: Option<&'a str>,
+}
+
+/// A page in the text.
+#[derive(Serialize)]
+struct Short<'a> {
+    id: &'a str,
+    title: &'a str,
+    url: &'a str,
+    text: &'a str,
+}
+
+// === impl Hit ===
+
+impl<'a> Hit<'a> {
+    fn of(server: &Server<'_>, hit: &'a search::Hit) -> Self {
+        let best = hit.sections.first();
+        let (page, address) = (id_of(&hit.path), server.page_url(&hit.path));
+        let place = |section: Option<&Section>| match section
+            .and_then(|section| section.anchor.as_deref())
+        {
+            None => (page.to_owned(), address.clone()),
+            Some(anchor) => (
+                format!("{page}#{anchor}"),
+                format!("{address}#{}", encode_component(anchor)),
+            ),
         };
-        let id = anchored(id_of(&hit.path).to_owned(), false);
-        (id, anchored(server.page_url(&hit.path), true))
-    };
-    let section = |section: &Section| {
-        let (id, url) = place(Some(section));
-        let mut out = json!({"id": id, "url": url, "excerpt": section.excerpt.text});
-        if let Some(heading) = &section.heading {
-            out["heading"] = json!(heading);
+        let section = |section: &'a Section| {
+            let (id, url) = place(Some(section));
+            Place {
+                id,
+                url,
+                excerpt: &section.excerpt.text,
+                heading: section.heading.as_deref(),
+            }
+        };
+        let (id, url) = place(best);
+        let heading = best.and_then(|section| section.heading.as_deref());
+        let title = match heading.filter(|heading| **heading != *hit.title) {
+            Some(heading) => format!("{} › {heading}", hit.title).into(),
+            None => hit.title.as_str().into(),
+        };
+        Self {
+            id,
+            title,
+            url,
+            text: best.map_or("", |section| section.excerpt.text.as_str()),
+            breadcrumb: &hit.breadcrumb,
+            language: &hit.language,
+            version: hit.version.as_deref(),
+            sections: hit.sections.iter().map(section).collect(),
         }
-        out
-    };
-    let (id, url) = place(best);
-    let heading = best.and_then(|section| section.heading.as_deref());
-    let title = match heading.filter(|heading| **heading != *hit.title) {
-        Some(heading) => format!("{} › {heading}", hit.title),
-        None => hit.title.clone(),
-    };
-    let mut out = Map::new();
-    let mut put = |key: &str, value: Value| out.insert(key.to_owned(), value);
-    put("id", json!(id));
-    put("title", json!(title));
-    put("url", json!(url));
-    put(
-        "text",
-        json!(best.map_or("", |section| section.excerpt.text.as_str())),
-    );
-    if !hit.breadcrumb.is_empty() {
-        put("breadcrumb", json!(hit.breadcrumb));
     }
-    put("language", json!(hit.language));
-    if let Some(version) = &hit.version {
-        put("version", json!(version));
+
+    fn short(&self) -> Short<'_> {
+        Short {
+            id: &self.id,
+            title: &self.title,
+            url: &self.url,
+            text: self.text,
+        }
     }
-    put("sections", hit.sections.iter().map(section).collect());
-    Value::Object(out)
 }

@@ -86,11 +86,7 @@ pub fn respond_from_memory(
     };
     // The answer of a search depends on the query, which is not part of the key of a cached
     // response, and the store is read for it.
-    let below = served.site.base_path.strip(path).unwrap_or_default();
-    if [SEARCH, SEARCH_SHORT]
-        .iter()
-        .any(|search| below.strip_prefix('/') == Some(search))
-    {
+    if is_search(served, path) {
         return None;
     }
     let variant = Variant {
@@ -210,6 +206,16 @@ struct Request<'r> {
     /// The path below the base path, decoded, without leading slash.
     path: &'r str,
     headers: &'r RequestHeaders<'r>,
+}
+
+/// Returns whether a path of a site is one at which the site is searched, unless it has a page there.
+#[must_use]
+pub fn is_search(served: &Served, path: &str) -> bool {
+    let below = served.site.base_path.strip(path).unwrap_or_default();
+    let below = below.strip_prefix('/');
+    [SEARCH, SEARCH_SHORT]
+        .iter()
+        .any(|search| below == Some(search))
 }
 
 type Found = Result<Option<Response>, ReadFileError>;

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{HTML, Request};
 use crate::digest::Digest;
@@ -22,7 +22,7 @@ use crate::release::site::{
 use crate::response::encoding::Accepted;
 use crate::response::{Cors, ETag, Encoding, Outcome, Problem, Response, caching};
 use crate::search::{
-    Excerpt, Found, Hit, LIMIT_DEFAULT, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section,
+    Excerpt, Found, Hit, LIMIT_DEFAULT, LIMIT_MAX, PartInfo, QUESTION_BYTES_MAX, Question, Section,
 };
 use crate::site::percent::{decode, encode, encode_component};
 
@@ -42,6 +42,42 @@ struct Parameters {
     version: Option<String>,
     language: Option<String>,
     typing: Option<String>,
+}
+
+/// The answer for programs.
+#[derive(Serialize)]
+struct AnswerJson<'a> {
+    query: &'a str,
+    total: usize,
+    elsewhere: bool,
+    cursor: Option<String>,
+    versions: Vec<&'a str>,
+    results: Vec<HitJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct HitJson<'a> {
+    url: String,
+    title: &'a str,
+    breadcrumb: &'a [String],
+    language: &'a str,
+    version: Option<&'a str>,
+    score: f32,
+    sections: Vec<SectionJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct SectionJson<'a> {
+    heading: Option<&'a str>,
+    url: String,
+    excerpt: Vec<PieceJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct PieceJson<'a> {
+    text: &'a str,
+    #[serde(rename = "match", skip_serializing_if = "std::ops::Not::not")]
+    is_match: bool,
 }
 
 /// A mistake in a question, as a sentence.
@@ -91,9 +127,8 @@ impl Request<'_> {
         if is_current(etag) {
             return Ok(open(response(Bytes::new(), JSON).not_modified()));
         }
-        let found = self.files.search(&question)?;
-        let mut body =
-            serde_json::to_vec(&self.search_json(&question, &found)?).unwrap_or_default();
+        let answer = self.files.search_with_parts(&question)?;
+        let mut body = self.search_json(&question, &answer);
         body.push(b'\n');
         Ok(open(self.conditional(response(body.into(), JSON))))
     }
@@ -106,13 +141,16 @@ impl Request<'_> {
         Some(ETag::new(&Digest::of(name.as_bytes()), Encoding::Identity))
     }
 
-    fn search_json(&self, question: &Question<'_>, found: &Found) -> Result<Value, ReadFileError> {
-        let parts = self.files.search_parts()?;
+    fn search_json(
+        &self,
+        question: &Question<'_>,
+        (found, parts): &(Found, Vec<PartInfo>),
+    ) -> Vec<u8> {
         let language = found.hits.first().map(|hit| hit.language.as_str());
         let language = language.or(question.language);
         let language = language.or(parts.first().map(|part| part.language.as_str()));
         let mut versions: Vec<&str> = Vec::new();
-        for part in &parts {
+        for part in parts {
             if Some(part.language.as_str()) == language
                 && let Some(version) = &part.version
                 && !versions.contains(&version.as_str())
@@ -120,35 +158,33 @@ impl Request<'_> {
                 versions.push(version);
             }
         }
-        let results: Vec<Value> = found.hits.iter().map(|hit| self.hit_json(hit)).collect();
-        Ok(json!({
-            "query": question.text,
-            "total": found.total,
-            "elsewhere": found.is_elsewhere,
-            "cursor": next(question, found).map(|next| next.to_string()),
-            "versions": versions,
-            "results": results,
-        }))
+        let answer = AnswerJson {
+            query: question.text,
+            total: found.total,
+            elsewhere: found.is_elsewhere,
+            cursor: next(question, found).map(|next| next.to_string()),
+            versions,
+            results: found.hits.iter().map(|hit| self.hit_json(hit)).collect(),
+        };
+        serde_json::to_vec(&answer).unwrap_or_default()
     }
 
-    fn hit_json(&self, hit: &Hit) -> Value {
+    fn hit_json<'h>(&self, hit: &'h Hit) -> HitJson<'h> {
         let url = self.location(&hit.path);
-        let section = |section: &Section| {
-            json!({
-                "heading": section.heading,
-                "url": address(&url, section),
-                "excerpt": excerpt_json(&section.excerpt),
-            })
+        let section = |section: &'h Section| SectionJson {
+            heading: section.heading.as_deref(),
+            url: address(&url, section),
+            excerpt: excerpt_json(&section.excerpt),
         };
-        json!({
-            "url": url,
-            "title": hit.title,
-            "breadcrumb": hit.breadcrumb,
-            "language": hit.language,
-            "version": hit.version,
-            "score": hit.score,
-            "sections": hit.sections.iter().map(section).collect::<Vec<_>>(),
-        })
+        HitJson {
+            title: &hit.title,
+            breadcrumb: &hit.breadcrumb,
+            language: &hit.language,
+            version: hit.version.as_deref(),
+            score: hit.score,
+            sections: hit.sections.iter().map(section).collect(),
+            url,
+        }
     }
 
     /// Writes the page of results for a browser; `None` if the release has no such page.
@@ -300,11 +336,8 @@ fn pieces(excerpt: &Excerpt) -> Vec<(&str, bool)> {
     pieces
 }
 
-fn excerpt_json(excerpt: &Excerpt) -> Vec<Value> {
-    let piece = |(text, is_marked)| match is_marked {
-        true => json!({"text": text, "match": true}),
-        false => json!({"text": text}),
-    };
+fn excerpt_json(excerpt: &Excerpt) -> Vec<PieceJson<'_>> {
+    let piece = |(text, is_match)| PieceJson { text, is_match };
     pieces(excerpt).into_iter().map(piece).collect()
 }
 

@@ -61,6 +61,11 @@ pub(super) fn runs(text: &str, mut found: impl FnMut(Range<usize>, Run)) {
     let mut at = 0;
     let mut before = ' ';
     while let Some(first) = text[at..].chars().next() {
+        if first.is_ascii() && first != '-' && !first.is_ascii_alphanumeric() {
+            before = first;
+            at += 1;
+            continue;
+        }
         let end = if is_unspaced(first) {
             let end = end_while(text, at, is_unspaced);
             found(at..end, Run::Pairs);
@@ -97,7 +102,20 @@ fn end_while(text: &str, at: usize, is_inside: impl Fn(char) -> bool) -> usize {
 
 /// Returns the end of the word that begins at `at`, with its joints.
 fn word_end(text: &str, at: usize) -> usize {
-    let mut end = end_while(text, at, |c| is_word(c) && !is_unspaced(c));
+    let inside = |from: usize| {
+        let ascii = text.as_bytes()[from..].iter();
+        let from = from
+            + ascii
+                .take_while(|byte| byte.is_ascii_alphanumeric())
+                .count();
+        match text.as_bytes().get(from) {
+            Some(byte) if !byte.is_ascii() => {
+                end_while(text, from, |c| is_word(c) && !is_unspaced(c))
+            }
+            _ => from,
+        }
+    };
+    let mut end = inside(at);
     loop {
         let mut rest = text[end..].chars();
         let joint = rest.next().filter(|c| is_joint(*c));
@@ -105,9 +123,7 @@ fn word_end(text: &str, at: usize) -> usize {
         if !rest.next().is_some_and(|c| is_word(c) && !is_unspaced(c)) {
             break;
         }
-        end = end_while(text, end + joint.len_utf8(), |c| {
-            is_word(c) && !is_unspaced(c)
-        });
+        end = inside(end + joint.len_utf8());
     }
     // C++, C#, F#.
     if end - at <= 2 {
@@ -136,6 +152,9 @@ fn is_joint(c: char) -> bool {
 /// Returns whether a character belongs to a script that is written without spaces, or to Hangul,
 /// whose endings no stemmer here knows.
 fn is_unspaced(c: char) -> bool {
+    if c < '\u{0E00}' {
+        return false;
+    }
     matches!(u32::from(c),
         0x0E00..=0x0EFF // Thai, Lao
         | 0x1000..=0x109F // Myanmar
