@@ -62,7 +62,8 @@ const GLOBALS: [&str; 43] = [
     "unescape",
 ];
 /// Further global names: what the prelude adds, and the names of React without an import.
-const ADDED: [&str; 14] = [
+const ADDED: [&str; 15] = [
+    "BroadcastChannel",
     "Children",
     "Fragment",
     "Intl",

@@ -59,6 +59,22 @@
   };
   addStorage();
 
+  // A channel to other tabs of the reader (WHATWG HTML, "Broadcasting to other browsing contexts").
+  // When a site is built there are none: what is sent arrives nowhere, and nothing arrives.
+  const BroadcastChannel = class BroadcastChannel {
+    constructor(name) {
+      if (arguments.length === 0) throw new TypeErrorOf("a channel needs a name");
+      this.name = StringOf(name);
+      this.onmessage = this.onmessageerror = null;
+    }
+    postMessage() {}
+    close() {}
+    addEventListener() {}
+    removeEventListener() {}
+    dispatchEvent() { return true; }
+  };
+  defineProperty(globalThis, "BroadcastChannel", { value: BroadcastChannel, writable: true, configurable: true });
+
   // --- Functions that do much work in one call, which the interpreter does not count: counted here.
 
   let work = 0;

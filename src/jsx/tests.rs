@@ -237,6 +237,23 @@ fn the_storage_is_that_of_a_reader_who_comes_for_the_first_time() {
 }
 
 #[test]
+fn a_channel_to_other_tabs_reaches_nobody() {
+    let module = "import { useState, useEffect } from 'react';
+        const Tabs = () => { const [heard, hear] = useState('nothing'); \
+        const [channel] = useState(() => new BroadcastChannel('sync')); \
+        useEffect(() => { channel.onmessage = () => hear('a message'); \
+        channel.addEventListener('message', () => hear('a message')); \
+        channel.postMessage({ a: 1 }); return () => channel.close(); }, []); \
+        return <b>{channel.name}: {heard}</b>; };";
+    is(module, "<Tabs/>", "<b>sync: nothing</b>");
+    is(
+        "",
+        "new BroadcastChannel()",
+        "[ failed: a channel needs a name]",
+    );
+}
+
+#[test]
 fn numbers_and_dates_are_written_as_browsers_do() {
     // Some of the results of Node.js 20 for the locale en-US and the time zone UTC. All of
     // `tests/jsx/locale.js` are compared with Node.js itself in `tests/it/jsx.rs`.
