@@ -259,10 +259,11 @@ impl Node {
     pub fn is_or_holds_block(&self) -> bool {
         self.is_block()
             || match self {
-                Self::Element(Element { name, children, .. }) => {
+                Self::Element(element) => {
                     // The content of a drawing or a picture is part of it.
-                    !matches!(&**name, "svg" | "picture")
-                        && children.iter().any(Self::is_or_holds_block)
+                    *element.name != *"svg"
+                        && !element.is_picture()
+                        && element.children.iter().any(Self::is_or_holds_block)
                 }
                 Self::Emphasis(children)
                 | Self::Strong(children)
@@ -276,6 +277,31 @@ impl Node {
 // === impl Element ===
 
 impl Element {
+    /// Returns whether it is a `<picture>` of an image and its sources. Browsers show everything else
+    /// in a picture as if it were outside, and an author may have forgotten to end it.
+    #[must_use]
+    pub fn is_picture(&self) -> bool {
+        fn is_part(node: &Node) -> bool {
+            match node {
+                Node::Text(text) => text.trim().is_empty(),
+                Node::Break => true,
+                Node::Paragraph(children) => children.iter().all(is_part),
+                Node::Element(element) => matches!(&*element.name, "img" | "source"),
+                _ => false,
+            }
+        }
+        fn has_image(node: &Node) -> bool {
+            match node {
+                Node::Paragraph(children) => children.iter().any(has_image),
+                Node::Element(element) => *element.name == *"img",
+                _ => false,
+            }
+        }
+        *self.name == *"picture"
+            && self.children.iter().all(is_part)
+            && self.children.iter().any(has_image)
+    }
+
     /// Makes an element without attributes and children.
     #[must_use]
     pub fn new(name: &str) -> Self {

@@ -168,7 +168,9 @@ impl Walk<'_> {
             // HTML shows nothing of these elements, or shows their content as text or as a picture.
             "Visibility" if element.text("for") == Some("agents") => return,
             "Prompt" | "Latex" | "Mermaid" | "Icon" | "Tree.File" | "Color.Item" | "img"
-            | "picture" | "iframe" | "br" | "wbr" | "hr" | "source" => return,
+            | "iframe" | "br" | "wbr" | "hr" | "source" => return,
+            "picture" if element.is_picture() => return,
+            "picture" => {}
             "a" => {
                 let name = id.or_else(|| element.text("name"));
                 element.anchor = name.map(|name| self.anchors.give(Some(name), "", Vec::new()));

@@ -9,7 +9,7 @@
 
 use super::Writer;
 use crate::mdx::component as known;
-use crate::mdx::{Element, Node, Value, plain};
+use crate::mdx::{Element, Node, Value};
 use crate::render::css;
 use crate::render::link::Target;
 
@@ -64,7 +64,8 @@ impl Writer<'_> {
         match name {
             "a" => return self.html_link(element),
             "img" => return self.html_image(element),
-            "picture" => return self.html_picture(element),
+            "picture" if element.is_picture() => return self.html_picture(element),
+            "picture" => return self.nodes(children),
             "iframe" => return self.html_frame(element),
             "video" | "audio" => return self.html_media(name, element),
             "br" | "wbr" | "hr" => {
@@ -315,7 +316,7 @@ impl Writer<'_> {
         let mut parts = Vec::new();
         elements_in(&picture.children, &mut parts);
         let Some(shown) = parts.iter().find(|part| *part.name == *"img") else {
-            return self.write_inline(&picture.children);
+            return self.nodes(&picture.children);
         };
         let source = |scheme: &str| {
             let mut sources = parts.iter().filter(|part| *part.name == *"source");
@@ -338,20 +339,6 @@ impl Writer<'_> {
             pair.attributes.push((name.into(), Value::Text(src)));
         }
         self.html_image(&pair);
-    }
-
-    /// Writes inline nodes unchanged, and only the text of blocks.
-    fn write_inline(&mut self, nodes: &[Node]) {
-        for node in nodes {
-            match node {
-                Node::Paragraph(children) => self.write_inline(children),
-                block if block.is_or_holds_block() => {
-                    let text = plain(std::slice::from_ref(block));
-                    self.out.text(&text);
-                }
-                other => self.node(other),
-            }
-        }
     }
 
     fn html_media(&mut self, name: &'static str, element: &Element) {
