@@ -225,6 +225,12 @@ pub(super) fn is_generic_title(title: &str) -> bool {
     GENERIC.contains(&normal(title).trim())
 }
 
+/// Returns whether a part of the navigation is only named as documentation: `Docs`, `Guides`.
+pub(super) fn is_generic_part(label: &str) -> bool {
+    let words = normal(label);
+    DOCUMENTATION.contains(&words.trim())
+}
+
 /// Returns whether a description says nothing except that this is the documentation of a product.
 fn is_generic(description: &str, product: &str) -> bool {
     let product = normal(product);

@@ -64,6 +64,8 @@ const LIMITS: [&str; 33] = [
     "won t",
     "timeout",
 ];
+/// Words that also stand in sentences without a limit, unless there is a number.
+const WEAK: [&str; 5] = ["by default", "default", "before", "rate", "only"];
 /// Words of a sentence that states a limit.
 const STRICT: [&str; 14] = [
     "must",
@@ -289,7 +291,18 @@ fn decisions(
 fn says_limit(sentence: &str) -> bool {
     let words = normal(sentence);
     let has_number = sentence.contains(|c: char| c.is_ascii_digit());
-    has(&words, &STRICT) || has_number && has(&words, &LIMITS)
+    // The reason for a design is no limit of the reader.
+    let explains = has(&words, &["because", "so the"]);
+    !explains && has(&words, &STRICT) || has_number && has(&words, &LIMITS)
+}
+
+/// Returns whether a sentence of a note is a rule for the reader. A sentence that gives a reason
+/// explains how something was built.
+fn is_rule(sentence: &str) -> bool {
+    let words = normal(sentence);
+    let explains = has(&words, &["because", "so the", "which means"]);
+    let mut rules = LIMITS.into_iter().filter(|word| !WEAK.contains(word));
+    says_limit(sentence) || !explains && rules.any(|word| has(&words, &[word]))
 }
 
 /// Returns whether a heading is about a choice, and whether it only compares.
@@ -442,9 +455,14 @@ impl Page {
         let stays = |sentence: &&str| {
             !sentence.ends_with([':', '?']) && !has(&normal(sentence), &["below", "above"])
         };
-        let kept: Vec<&str> = sentences(text).into_iter().filter(stays).collect();
+        let mut kept: Vec<&str> = sentences(text).into_iter().filter(stays).collect();
+        if weight < 3 {
+            // A note is read for its limit: what precedes it is about the page.
+            let first = kept.iter().position(|sentence| is_rule(sentence));
+            kept.drain(..first.unwrap_or(kept.len()));
+        }
         let text = &*kept.join(" ");
-        let is_limit = has(&normal(text), &LIMITS);
+        let is_limit = !text.is_empty();
         let is_news = has(&normal(&fit(text, 120)), &NEWS);
         let weight = match (weight, is_limit, is_news) {
             (_, _, true) => return,

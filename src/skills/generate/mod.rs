@@ -7,10 +7,10 @@
 //! |---|---|
 //! | frontmatter | the site's name; what the product is and what its guides do; the version that the default version's label names |
 //! | Capabilities | the first page of each part of the navigation; decisions: headings about a choice, alternatives of the code |
-//! | Skills | the first working call; guides by group; endpoints with method, path and what they require; then reference, community and changelog |
+//! | Skills | the first working call; the commands of a command line; guides by group; endpoints with method, path and what they require; then reference, community and changelog |
 //! | Workflows | `<Steps>`, numbered lists and numbered headings of pages that tell how to do something |
 //! | Integration | specifications, their servers and their authentication; pages about integrations, SDKs and command lines; the list of all pages |
-//! | Context | what the product is; pitfalls and limits from callouts; when not to use it; versions, languages |
+//! | Context | what the product is; pitfalls and limits from callouts; mistakes and their remedies; when not to use it; versions, languages |
 //!
 //! The role of a page decides where it is used: see `role`.
 //!
@@ -39,8 +39,10 @@ mod about;
 mod accept;
 mod advice;
 mod code;
+mod command;
 mod first;
 mod integration;
+mod mistake;
 mod outline;
 mod reference;
 mod role;
@@ -52,7 +54,7 @@ mod workflow;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::docs::Docs;
 use crate::frontmatter;
@@ -156,7 +158,9 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
         )
     });
     let integration = integration(docs, &outline, base_url);
-    let context = context(docs, &outline, &advice, base_url);
+    let mistakes = mistake::mistakes(docs, &outline, base_url);
+    let context = context(docs, &outline, (&advice, mistakes), base_url);
+    let commands = command::table(docs, &outline, base_url);
     let table = reference::table(docs, &outline, base_url);
 
     let mut page = Page::new();
@@ -168,10 +172,18 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     }
     page.section("Capabilities", &capabilities);
     // The other sections have limits of their own; the list of pages gets the rest.
-    let others = [&first.lines, &table, &workflows, &integration, &context];
+    let others = [
+        &first.lines,
+        &commands,
+        &table,
+        &workflows,
+        &integration,
+        &context,
+    ];
     let skills = skills(docs, &outline, base_url, page.rest(&others, base_url));
     let mut of_skills = first.lines;
     for lines in [
+        headed("Commands", commands),
         headed("Guides", skills.early),
         headed("Entry points of the reference", table),
         headed("Reference, community and changes", skills.late),
@@ -297,6 +309,15 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed 
         .categories
         .iter()
         .partition(|category| !category.is_late());
+    let mut labels: HashMap<&str, usize> = HashMap::new();
+    for category in &outline.categories {
+        *labels.entry(&category.label).or_default() += 1;
+    }
+    // A part is only named where its groups could be confused with those of another part.
+    let name_of = |category: &Category| match labels.get(&*category.label) {
+        Some(1) if !category.label.trim().is_empty() => category.label.clone(),
+        _ => category.name(),
+    };
     let mut budget = rest;
     let mut listed = Listed::default();
     for (categories, out) in [(early, &mut listed.early), (late, &mut listed.late)] {
@@ -313,7 +334,7 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed 
                 let link = entry.link(docs, base_url);
                 // The first page also needs the label, and the words about the other pages.
                 let (lines, more) = match nth {
-                    0 => (1, category.name().chars().count() + CATEGORY_CHARACTERS),
+                    0 => (1, name_of(category).chars().count() + CATEGORY_CHARACTERS),
                     _ => (0, 0),
                 };
                 if budget.take(cost(&link, base_url) + 1 + more, lines) {
@@ -332,7 +353,7 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed 
             };
             out.push(format!(
                 "- **{}**: {}{more}",
-                category.name(),
+                name_of(category),
                 links.join(", ")
             ));
         }
@@ -342,7 +363,12 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed 
 
 /// Writes the context: a description of the product, pitfalls and limits, when not to use it,
 /// versions and languages.
-fn context(docs: &Docs, outline: &Outline, advice: &Advice, base_url: &str) -> Vec<String> {
+fn context(
+    docs: &Docs,
+    outline: &Outline,
+    (advice, mistakes): (&Advice, Vec<String>),
+    base_url: &str,
+) -> Vec<String> {
     let mut lines = Vec::new();
     let home = outline.home(docs);
     if let Some(id) = home {
@@ -378,6 +404,10 @@ fn context(docs: &Docs, outline: &Outline, advice: &Advice, base_url: &str) -> V
     if !advice.pitfalls.is_empty() {
         lines.push(String::new());
         lines.extend(headed("Pitfalls and limits", advice.pitfalls.clone()));
+    }
+    if !mistakes.is_empty() {
+        lines.push(String::new());
+        lines.extend(headed("Mistakes and remedies", mistakes));
     }
     let product = about::product(&docs.config.name);
     let unsuited = or_line(advice.unsuited.clone(), || {

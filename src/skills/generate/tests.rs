@@ -302,8 +302,8 @@ fn reference_community_and_changes_come_last_and_endpoints_are_a_table() {
             .find(what)
             .unwrap_or_else(|| panic!("{what}: {skills}"))
     };
-    assert!(at("**Guides: Integrations**") < at(row));
-    assert!(at(row) < at("**Guides: Changelog**") && at(row) < at("**Guides: Contributing**"));
+    assert!(at("**Integrations**") < at(row));
+    assert!(at(row) < at("**Changelog**") && at(row) < at("**Contributing**"));
     let integration = section(&text, "Integration");
     assert!(
         integration.contains("[Slack]") && integration.contains("**Boxes**"),
@@ -529,5 +529,80 @@ fn limits_are_sentences_that_say_one() {
     assert!(
         !unsuited.contains("facade") && !unsuited.contains("use them"),
         "{text}"
+    );
+}
+
+#[test]
+fn the_commands_of_a_command_line_are_a_table() {
+    let config = r#"{"name":"Acme","navigation":{"tabs":[{"tab":"Docs","groups":[
+        {"group":"Tools","pages":["start","cli"]}]}]}}"#;
+    let cli = "---\ntitle: CLI reference\n---\n\n| Command | What |\n|---|---|\n\
+        | [`acme deploy`](#deploy) | Deploys the project \\| all of it |\n\
+        | `acme login --token` | Signs in |\n| `npm install acme` | Installs it |\n\
+        | `verbose` | Says more |\n\n\
+        ### `acme pause`\n\nPauses a box. It costs nothing then.\n\n\
+        ## Backups\n\n```bash\n# All of them\nacme backup list\nacme backup create --name x # one\n\
+        curl https://acme.test\n```\n";
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nacme init here\n```\n\nRead it.\n";
+    let files = [
+        ("docs.json", config),
+        ("start.mdx", start),
+        ("cli.mdx", cli),
+    ];
+    let text = text(&files);
+    let table = "### Commands\n\n| Command | Purpose | Page |\n|---|---|---|\n\
+        | `acme deploy` | Deploys the project \\| all of it | [CLI reference](https://docs.acme.test/cli) |\n\
+        | `acme login --token` | Signs in | \u{2033} |\n\
+        | `acme pause` | Pauses a box. It costs nothing then. | \u{2033} |\n\
+        | `acme backup list` | Backups | \u{2033} |\n\
+        | `acme backup create --name x` | Backups | \u{2033} |\n";
+    assert!(text.contains(table), "{text}");
+    // With one part, the tab says nothing.
+    assert!(text.contains("- **Tools**: [Quickstart]"), "{text}");
+    // Another program, or two commands, are no table.
+    let few = cli.replace("acme ", "npm ");
+    let files = [
+        ("docs.json", config),
+        ("start.mdx", start),
+        ("cli.mdx", &few),
+    ];
+    assert!(!self::text(&files).contains("### Commands"));
+}
+
+#[test]
+fn mistakes_are_listed_with_their_remedies() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["boxes","troubleshooting"]}}"#;
+    let boxes = "# Boxes\n\n## Troubleshooting\n\n### `403` when a box starts\n\n\
+        The key has no rights. Create a key with the right `boxes`. More words.\n\n\
+        ### Restart the box\n\nMake sure that it is paused.\n\n## Other\n\n### A thing that fails\n\n\
+        Make sure that this is not listed.\n";
+    let page = "---\ntitle: Troubleshooting\n---\n\n<Accordion title=\"The build is slow\">\n\
+        It reads everything.\n\n- Check that the cache is on.\n</Accordion>\n\n\
+        <Accordion title=\"Nothing helps\">\nSee the pages below:\n</Accordion>\n";
+    let files = [
+        ("docs.json", config),
+        ("boxes.mdx", boxes),
+        ("troubleshooting.mdx", page),
+    ];
+    let text = text(&files);
+    let list = "### Mistakes and remedies\n\n\
+        - `403` when a box starts → Create a key with the right `boxes`. – [Boxes](https://docs.acme.test/boxes)\n\
+        - The build is slow → Check that the cache is on. – [Troubleshooting](https://docs.acme.test/troubleshooting)\n\n";
+    assert!(text.contains(list), "{text}");
+}
+
+#[test]
+fn notes_about_the_page_and_reasons_are_no_limits() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["boxes"]}}"#;
+    let boxes = "# Boxes\n\n<Note>Both tools take the user from the session, so the model cannot see \
+        others. The session is shown by default on the left.</Note>\n\n\
+        <Note>The list is at the left side. A name must be shorter than the key.</Note>\n\n\
+        <Note>The channel lives here because an extension cannot have one.</Note>\n";
+    let text = text(&[("docs.json", config), ("boxes.mdx", boxes)]);
+    let (_, context) = text.split_once("### Pitfalls and limits").unwrap();
+    let (limits, _) = context.split_once("###").unwrap();
+    assert_eq!(
+        limits.trim(),
+        "- A name must be shorter than the key. – [Boxes](https://docs.acme.test/boxes)"
     );
 }

@@ -11,7 +11,7 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
 use crate::mdx::{Element, Node};
 
-use super::about::is_generic_title;
+use super::about::{is_generic_part, is_generic_title};
 use super::code::{Block, Kind};
 use super::outline::{Outline, content, link};
 use super::role::{Role, has, is_explanation, normal};
@@ -111,7 +111,9 @@ pub(super) fn workflows(
                 .as_ref()
                 .and_then(|place| place.breadcrumb.first());
             let title = match part {
-                Some(part) if is_generic_title(&own) => format!("{}: {own}", plain(part)),
+                Some(part) if is_generic_title(&own) && !is_generic_part(part) => {
+                    format!("{}: {own}", plain(part))
+                }
                 _ => own.clone(),
             };
             let heading = match &*workflow.heading {

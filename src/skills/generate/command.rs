@@ -1,0 +1,221 @@
+//! The commands of a product with a command line, as a table: from tables of commands, headings
+//! that are a command, and the shell code of pages about the command line.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::docs::Docs;
+use crate::docs::navigation::tree::PageId;
+use crate::mdx::{Node, plain};
+
+use super::about;
+use super::outline::{Outline, content, link_to};
+use super::role::{Role, has, normal};
+use super::sink::Sink;
+use super::text::{fit, words};
+
+/// The most rows and characters of the table.
+pub(super) const ROWS_MAX: usize = 24;
+const CHARACTERS_MAX: usize = 2800;
+/// A program with fewer commands has no table.
+const COMMANDS_MIN: usize = 3;
+/// The longest command and the longest purpose, in characters.
+const COMMAND_MAX: usize = 70;
+const PURPOSE_MAX: usize = 110;
+/// How many lines of code below one heading are commands.
+const LINES_OF_HEADING_MAX: usize = 3;
+/// Words of titles of pages about a command line.
+const TITLES: [&str; 4] = ["cli", "command line", "commands", "command reference"];
+/// Programs that are on every page about a command line, and are not its subject.
+const TOOLS: [&str; 30] = [
+    "npm", "npx", "pnpm", "yarn", "bun", "pip", "pipx", "uv", "brew", "cargo", "go", "curl",
+    "wget", "git", "docker", "kubectl", "helm", "cd", "ls", "cat", "cp", "mv", "rm", "mkdir",
+    "export", "echo", "sudo", "chmod", "source", "node",
+];
+
+/// A command of a program.
+struct Command {
+    command: String,
+    purpose: String,
+    page: PageId,
+    /// Whether it is only a line of code, below a heading.
+    is_line: bool,
+}
+
+/// Writes the table of the program with the most commands.
+pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+    let product = normal(&about::product(&docs.config.name));
+    let mut programs: Vec<(String, Vec<Command>)> = Vec::new();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut seen = HashSet::new();
+    for entry in outline.entries_of(|role| role < Role::Community) {
+        let page = docs.navigation.page(entry.page);
+        let Some(nodes) = content(docs, page).filter(|_| seen.insert(entry.page)) else {
+            continue;
+        };
+        let is_about = has(&normal(&page.title), &TITLES) || has(&normal(&page.url), &TITLES);
+        let mut reader = Reader {
+            page: entry.page,
+            is_about,
+            heading: String::new(),
+            lines_left: 0,
+            open: None,
+            found: Vec::new(),
+        };
+        reader.nodes(nodes);
+        for found in reader.found {
+            let program = found.command.split(' ').next().unwrap_or_default();
+            let is_own = product.contains(&format!(" {program} "));
+            if !is_own && (!is_about || TOOLS.contains(&program)) {
+                continue;
+            }
+            let next = programs.len();
+            let number = *numbers.entry(program.to_owned()).or_insert(next);
+            if number == next {
+                programs.push((program.to_owned(), Vec::new()));
+            }
+            programs[number].1.push(found);
+        }
+    }
+    for (_, commands) in &mut programs {
+        // What an author described comes before lines of code.
+        commands.sort_by_key(|command| command.is_line);
+        let mut said = HashSet::new();
+        commands.retain(|command| said.insert(command.command.clone()));
+    }
+    // The first of equal ones.
+    let largest = programs
+        .iter()
+        .rev()
+        .max_by_key(|(_, commands)| commands.len());
+    let Some((program, commands)) = largest.filter(|(_, commands)| commands.len() >= COMMANDS_MIN)
+    else {
+        return Vec::new();
+    };
+    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
+    let mut shown = 0;
+    let mut last = None;
+    for command in commands {
+        let cell = |text: &str| text.replace('|', "\\|");
+        // A row without a page belongs to the page of the row above it.
+        let link = match last == Some(command.page) {
+            true => "″".to_owned(),
+            false => cell(&link_to(docs, command.page, base_url)),
+        };
+        let row = format!(
+            "| `{}` | {} | {link} |",
+            cell(&command.command),
+            cell(&command.purpose)
+        );
+        if sink.add(&[row]) {
+            shown += 1;
+            last = Some(command.page);
+        }
+    }
+    let mut lines = vec![
+        "| Command | Purpose | Page |".to_owned(),
+        "|---|---|---|".to_owned(),
+    ];
+    lines.extend(sink.lines);
+    let left = commands.len() - shown;
+    if left > 0 {
+        lines.push(String::new());
+        lines.push(format!(
+            "{left} more commands of `{program}` are on these pages."
+        ));
+    }
+    lines
+}
+
+/// Finds the commands of a page.
+struct Reader {
+    page: PageId,
+    is_about: bool,
+    heading: String,
+    /// How many lines of code below the heading may still be commands.
+    lines_left: usize,
+    /// A heading that is a command, whose first paragraph has not come yet.
+    open: Option<String>,
+    found: Vec<Command>,
+}
+
+// === impl Reader ===
+
+impl Reader {
+    fn nodes(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Heading { children, .. } => {
+                    self.heading = words(children).replace('`', "");
+                    self.lines_left = LINES_OF_HEADING_MAX;
+                    self.open = command(children, self.is_about);
+                }
+                Node::Paragraph(line) => {
+                    if let Some(command) = self.open.take() {
+                        self.add(command, &words(line), false);
+                    }
+                }
+                Node::Table(table) => {
+                    for row in &table.rows {
+                        if let [first, second, ..] = &row[..]
+                            && let Some(command) = command(first, false)
+                        {
+                            self.add(command, &words(second), false);
+                        }
+                    }
+                }
+                Node::Fence { code, .. } if self.is_about && !self.heading.is_empty() => {
+                    for line in code.lines() {
+                        let line = line.trim_start_matches(['$', '>', ' ']);
+                        let line = line.split(" #").next().unwrap_or_default().trim_end();
+                        if self.lines_left > 0 && is_command(line) {
+                            self.lines_left -= 1;
+                            let heading = self.heading.clone();
+                            self.add(line.to_owned(), &heading, true);
+                        }
+                    }
+                }
+                node => node.each_children(&mut |children| self.nodes(children)),
+            }
+        }
+    }
+
+    fn add(&mut self, command: String, purpose: &str, is_line: bool) {
+        let purpose = fit(purpose.trim_end_matches([':', ' ']), PURPOSE_MAX);
+        if purpose.chars().any(char::is_alphanumeric) {
+            self.found.push(Command {
+                command,
+                purpose,
+                page: self.page,
+                is_line,
+            });
+        }
+    }
+}
+
+/// Returns the command that some nodes consist of: code, or plain words if `or_words`.
+fn command(nodes: &[Node], or_words: bool) -> Option<String> {
+    let is_code = |node: &Node| match node {
+        Node::Code(_) => true,
+        Node::Link { children, .. } => matches!(&children[..], [Node::Code(_)]),
+        Node::Text(text) => text.trim().is_empty(),
+        _ => false,
+    };
+    let text = plain(nodes);
+    let text = text.trim();
+    let is_whole = nodes.iter().all(is_code) || or_words && !text.contains(char::is_uppercase);
+    (is_whole && is_command(text)).then(|| text.to_owned())
+}
+
+/// Returns whether a line is a program with a command: `acme deploy --all`.
+fn is_command(line: &str) -> bool {
+    let mut parts = line.split(' ');
+    let is_name = |part: &str| {
+        let mut letters = part.bytes();
+        letters.next().is_some_and(|b| b.is_ascii_lowercase())
+            && letters.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_:".contains(&b))
+    };
+    let is_one = parts.next().is_some_and(is_name) && parts.next().is_some_and(is_name);
+    // Continued lines and pipes are no single command.
+    let is_plain = !line.contains(['\n', '`', '\\', ';', '&', '=']) && !line.contains(" | ");
+    is_one && is_plain && line.chars().count() <= COMMAND_MAX
+}

@@ -1,0 +1,173 @@
+//! Mistakes and their remedies: from pages and sections about troubleshooting.
+
+use std::collections::HashSet;
+
+use crate::docs::Docs;
+use crate::mdx::{Element, Node};
+
+use super::outline::{Outline, content, link_to};
+use super::role::{Role, has, normal};
+use super::sink::Sink;
+use super::text::{fit, plain, sentences, words};
+use super::words::is_instruction;
+
+/// The most lines and characters of the list.
+pub(super) const LINES_MAX: usize = 8;
+const CHARACTERS_MAX: usize = 1900;
+/// The longest symptom and the longest remedy, in characters.
+const SYMPTOM_MAX: usize = 110;
+const REMEDY_MAX: usize = 200;
+/// How many mistakes of one page are listed before those of other pages.
+const OF_PAGE_MAX: usize = 2;
+/// Words of titles and headings above mistakes.
+const TITLES: [&str; 10] = [
+    "troubleshooting",
+    "troubleshoot",
+    "common mistakes",
+    "common errors",
+    "common issues",
+    "common problems",
+    "known issues",
+    "error messages",
+    "errors",
+    "pitfalls",
+];
+/// Words of a sentence that says what to do.
+const REMEDIES: [&str; 14] = [
+    "make sure",
+    "ensure",
+    "check that",
+    "check if",
+    "you need to",
+    "you must",
+    "you can",
+    "you should",
+    "try",
+    "instead",
+    "to fix",
+    "to resolve",
+    "to solve",
+    "please",
+];
+
+/// A mistake: what is seen, and what to do.
+type Mistake = (String, String);
+
+/// Lists mistakes with their remedies: the first of every page before others.
+pub(super) fn mistakes(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let mut pages = Vec::new();
+    for entry in outline.entries_of(|role| role < Role::Community) {
+        let page = docs.navigation.page(entry.page);
+        let Some(nodes) = content(docs, page).filter(|_| seen.insert(entry.page)) else {
+            continue;
+        };
+        let mut reader = Reader {
+            is_inside: has(&normal(&page.title), &TITLES).then_some(0),
+            found: Vec::new(),
+            open: None,
+        };
+        reader.nodes(nodes);
+        if !reader.found.is_empty() {
+            pages.push((entry.page, reader.found));
+        }
+    }
+    let mut sink = Sink::new(base_url, LINES_MAX, CHARACTERS_MAX);
+    let mut said = HashSet::new();
+    for nth in 0..OF_PAGE_MAX {
+        for (id, found) in &pages {
+            if let Some((symptom, remedy)) = found.get(nth)
+                && said.insert(symptom)
+            {
+                let link = link_to(docs, *id, base_url);
+                sink.add(&[format!("- {symptom} → {remedy} – {link}")]);
+            }
+        }
+    }
+    sink.lines
+}
+
+/// Finds the mistakes of a page.
+struct Reader {
+    /// The level of the heading above mistakes, 0 for the title of the page; `None` elsewhere.
+    is_inside: Option<u8>,
+    found: Vec<Mistake>,
+    /// A symptom whose remedy has not come yet.
+    open: Option<String>,
+}
+
+// === impl Reader ===
+
+impl Reader {
+    fn nodes(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Heading {
+                    level, children, ..
+                } => self.heading(*level, &words(children)),
+                Node::Paragraph(line) => self.remedy(&words(line)),
+                Node::List { items, .. } if self.open.is_some() => {
+                    for item in items {
+                        self.remedy(&words(&item.children));
+                    }
+                }
+                Node::Element(element) => self.element(element),
+                _ => {}
+            }
+        }
+    }
+
+    fn heading(&mut self, level: u8, heading: &str) {
+        self.open = None;
+        if has(&normal(heading), &TITLES) {
+            self.is_inside = Some(level);
+            return;
+        }
+        match self.is_inside {
+            Some(above) if above >= level => self.is_inside = None,
+            Some(_) => self.open = symptom(heading),
+            None => {}
+        }
+    }
+
+    fn element(&mut self, element: &Element) {
+        let is_item = matches!(&*element.name, "Accordion" | "Expandable");
+        let title = element.text("title").map(plain).unwrap_or_default();
+        if is_item && self.is_inside.is_some() {
+            self.open = symptom(&title);
+        }
+        self.nodes(&element.children);
+        if is_item {
+            self.open = None;
+        }
+    }
+
+    /// Reads a paragraph below a symptom: its first sentence that says what to do.
+    fn remedy(&mut self, line: &str) {
+        let says = |sentence: &&str| {
+            let words = normal(sentence);
+            let is_long = sentence.split(' ').count() > 3;
+            // Words like "below" refer to what a skill does not repeat.
+            let refers = has(&words, &["below", "above", "following"]);
+            is_long
+                && !refers
+                && !sentence.ends_with([':', '?'])
+                && (is_instruction(sentence) || has(&words, &REMEDIES))
+        };
+        let Some(symptom) = &self.open else { return };
+        let line = line.trim_start_matches("Solution: ");
+        if let Some(remedy) = sentences(line).into_iter().find(says) {
+            let mistake = (symptom.clone(), fit(remedy, REMEDY_MAX));
+            self.open = None;
+            self.found.push(mistake);
+        }
+    }
+}
+
+/// Returns the words of a heading as a symptom; `None` if it is an instruction or too long.
+fn symptom(heading: &str) -> Option<String> {
+    let heading = heading.trim_end_matches([':', '.', ' ']);
+    let is_short = heading.chars().count() <= SYMPTOM_MAX;
+    let is_one = heading.split(' ').count() > 1 || heading.contains('`');
+    (is_short && is_one && !is_instruction(heading)).then(|| heading.to_owned())
+}
