@@ -242,7 +242,7 @@ fn the_skills_tool_finds_nothing_on_a_private_site() {
 }
 
 #[test]
-fn afdocs_gives_the_bundled_documentation_99_of_100_points() {
+fn afdocs_gives_the_bundled_documentation_all_points() {
     let edge = browser::serving();
     let tool = client("afdocs", "afdocs@0.22.2");
     let with_node = client(SKILLS.0, &format!("skills@{}", SKILLS.1));
@@ -266,7 +266,7 @@ fn afdocs_gives_the_bundled_documentation_99_of_100_points() {
         .filter(|result| result["status"] == "fail" || result["status"] == "warn")
         .map(|result| (&result["id"], &result["message"]))
         .collect();
-    assert!(score >= Some(99), "{score:?}: {less:#?}");
+    assert_eq!(score, Some(100), "{less:#?}");
 }
 
 /// Installs skills from the address of a skill file and from the address of a page, with and
