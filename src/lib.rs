@@ -110,6 +110,8 @@ pub mod store;
 pub mod index;
 pub mod origin;
 
+// Names: what DNS says about them.
+pub mod dns;
 // Deploying: keys, queue, worker.
 pub mod deploy;
 
