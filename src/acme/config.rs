@@ -15,6 +15,9 @@ pub struct Config {
     pub contacts: Vec<Box<str>>,
     /// Whether the operator agrees to the terms of the authorities.
     pub agree_to_terms: bool,
+    /// The names of the authorities in CAA records (RFC 8659 §4.2); empty: the records are not
+    /// looked at.
+    pub caa_identities: Vec<Box<str>>,
     /// Names that get a certificate beside the domains of sites.
     pub names: Vec<Name>,
     /// The kinds of challenges that may be used, the preferred one first.
@@ -87,6 +90,7 @@ impl Default for Config {
             authorities: Vec::new(),
             contacts: Vec::new(),
             agree_to_terms: false,
+            caa_identities: Vec::new(),
             names: Vec::new(),
             challenges: vec![ChallengeKind::Http, ChallengeKind::TlsAlpn],
             dns_command: Vec::new(),

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use super::Vault;
 use super::authority::{Authorities, Known};
+use super::caa;
 use super::challenges::Challenges;
 use super::config::Config;
 use super::failure::{Cause, Failure};
@@ -27,6 +28,7 @@ use super::schedule::{Window, part_of, renewal_at, seed_of, wait_after};
 use super::state::{OrderState, Request, Versioned as _};
 use super::transport::{EXCHANGE, Exchange};
 use crate::clock::Clock;
+use crate::dns::Client;
 use crate::error::chain;
 use crate::store::documents::{Change, Kind, KnownKeys, Lead, key_of};
 use crate::telemetry::{Part, panics};
@@ -132,11 +134,13 @@ impl Manager {
         ordered: Arc<Ordered>,
         challenges: Arc<Challenges>,
         names: Box<dyn Names>,
+        client: Client,
         metrics: Metrics,
         part: Part,
         clock: Clock,
     ) -> Self {
         let shared = Shared {
+            client,
             config,
             vault,
             challenges,
@@ -803,6 +807,7 @@ async fn order_anywhere(
     authorities: &Authorities,
     job: &Job,
 ) -> Result<Record, Failure> {
+    caa::permit(&shared.client, &job.name, &shared.config.caa_identities).await?;
     let mut last = None;
     for known in authorities.iter() {
         let now = shared.clock.unix_seconds();

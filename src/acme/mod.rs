@@ -28,12 +28,14 @@
 //! | what an authority allows | `budget` |
 //! | requests to an authority | `transport`, `authority` |
 //! | one order | `order` |
+//! | whether the owner of a name allows our authorities | `caa` |
 //! | the loop | [`Manager`] |
 //!
 //! Sources: RFC 8555 (ACME), RFC 8737 (TLS-ALPN-01), RFC 9773 (ARI), RFC 8659 (CAA).
 
 mod authority;
 mod budget;
+mod caa;
 mod challenges;
 mod config;
 mod dns;

@@ -24,6 +24,7 @@ use super::record::Record;
 use super::state::{Pending, Versioned as _};
 use super::{UnusableRecord, Vault};
 use crate::clock::Clock;
+use crate::dns::Client;
 use crate::error::chain;
 use crate::store::documents::{Kind, key_of};
 
@@ -36,6 +37,8 @@ const WAIT_GROWTH: f32 = 1.5;
 /// The parts of the process that every order uses.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// Asks name servers.
+    pub(super) client: Client,
     pub(super) config: Config,
     pub(super) vault: Vault,
     pub(super) challenges: Arc<Challenges>,

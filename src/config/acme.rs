@@ -3,6 +3,7 @@
 use super::Listen;
 use super::read::{DAY_SECONDS, Section, path};
 use crate::acme::{Authority, ChallengeKind, Config, Name};
+use crate::site::Host;
 use crate::syntax::Value;
 use crate::syntax::strict::{Expected, Report, boolean, number, one_of, parsed, seconds, text};
 
@@ -16,6 +17,7 @@ pub(super) fn read(
         authorities,
         contacts,
         agree_to_terms,
+        caa_identities,
         names,
         challenges,
         dns_command,
@@ -37,6 +39,10 @@ pub(super) fn read(
         *contacts = list;
     }
     section.set("agree_to_terms", agree_to_terms, boolean);
+    let identity = parsed(|text| Host::parse(text).map(|host| host.as_str().into()));
+    if let Some(list) = section.list("caa_identities", identity) {
+        *caa_identities = list;
+    }
     if let Some(list) = section.list("names", parsed(Name::parse)) {
         *names = list;
     }
