@@ -526,6 +526,12 @@ async fn t4_each_change_has_one_entry_in_the_audit_log() {
     assert_eq!(ids(&json(&node.read(&next, &node.acme).await)), [1]);
     let page = json(&node.read("/v1/audit?project=two", &node.operator).await);
     assert_eq!(ids(&page), [2]);
+    // A key for one project sees its changes, behind newer ones of other projects.
+    for project in ["docs", "three", "four"] {
+        node.create(project, "acme", &[]).await;
+    }
+    let page = json(&node.read("/v1/audit?limit=1", &node.scoped).await);
+    assert_eq!((ids(&page), &page["next"]), (vec![5], &Value::Null));
 }
 
 #[tokio::test]
