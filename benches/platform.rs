@@ -57,6 +57,7 @@ fn open(root: &Path) -> Store {
         retention,
         free_bytes_min: 0,
         owner_bytes_max: 0,
+        audit_bytes_max: 0,
     };
     Store::Local(Local::open(&config, Clock::System).unwrap())
 }

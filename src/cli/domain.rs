@@ -1,16 +1,21 @@
-//! `waypost domain`: adds, shows, lists and removes the domains of a site.
+//! `waypost domain`: adds, shows, checks, lists and removes the domains of a site.
 
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use clap::Subcommand;
 
 use super::project;
 use super::settings::Settings;
 use super::site::{admin, operator, print};
-use crate::deploy::sites::{Condition, Domain};
+use crate::deploy::sites::{Condition, Domain, Refused, Shown};
 use crate::site::{Host, InvalidHost, ProjectId};
 
-/// Add, show, list and remove the domains of sites that are kept in the store
+/// How often the result of a look is looked for.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Add, show, check, list and remove the domains of sites that are kept in the store
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -24,8 +29,10 @@ pub struct Args {
 enum Action {
     /// Add a domain to a site, as its last one
     Add(Target),
-    /// Show the state of a domain
+    /// Show the state of a domain, what is in the way, and which DNS records it needs
     Show(Target),
+    /// Let a running gateway look at the DNS of a domain now, and show its state
+    Check(Target),
     /// Remove a domain from a site
     Remove(Target),
     /// List the domains of a site, the canonical one first
@@ -64,10 +71,34 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.action {
         Action::Add(Target { project, host }) => {
             let (domain, _is_new) = admin.add_domain(&caller, project, host, &condition)?;
-            print(&line(&domain))?;
+            print(&details(&domain))?;
         }
         Action::Show(Target { project, host }) => {
-            print(&line(&admin.domain(&caller, project, host)?))?;
+            print(&details(&admin.domain(&caller, project, host)?))?;
+        }
+        Action::Check(Target { project, host }) => {
+            let look = |domain: &Domain| domain.ownership.as_ref().and_then(|s| s.looked_at);
+            let before = match admin.check_domain(&caller, project, host) {
+                Ok(domain) => look(&domain),
+                // What was seen a moment ago is shown.
+                Err(Refused::TooSoon(_)) => {
+                    print(&details(&admin.domain(&caller, project, host)?))?;
+                    return Ok(ExitCode::SUCCESS);
+                }
+                Err(refused) => return Err(refused.into()),
+            };
+            let ends_at = Instant::now() + 2 * config.verification.look;
+            loop {
+                let domain = admin.domain(&caller, project, host)?;
+                if look(&domain) != before {
+                    print(&details(&domain))?;
+                    break;
+                }
+                if Instant::now() > ends_at {
+                    bail!("no gateway has looked at {host}: does one run with this store?");
+                }
+                std::thread::sleep(POLL);
+            }
         }
         Action::Remove(Target { project, host }) => {
             admin.remove_domain(&caller, project, host, &condition)?;
@@ -90,5 +121,35 @@ fn line(domain: &Domain) -> String {
         true => "served",
         false => "not served",
     };
-    format!("{}  {canonical}  {served}\n", domain.host)
+    let state = match &domain.ownership {
+        Some(shown) => format!("  {}", shown.state),
+        None => String::new(),
+    };
+    format!("{}  {canonical}  {served}{state}\n", domain.host)
+}
+
+/// Returns the line of a domain, and below it what is in the way and what to create.
+fn details(domain: &Domain) -> String {
+    let mut text = line(domain);
+    if let Some(Shown {
+        in_the_way,
+        records,
+        ..
+    }) = &domain.ownership
+    {
+        for why in in_the_way {
+            text.push_str(&format!("  in the way: {why}\n"));
+        }
+        for record in records {
+            let (kind, name, value) = (record.kind, &record.name, &record.value);
+            text.push_str(&format!(
+                "  DNS record: {name} {kind} {value} ({})\n",
+                record.purpose
+            ));
+        }
+    }
+    if let Some(why) = &domain.certificate_trouble {
+        text.push_str(&format!("  no certificate: {why}\n"));
+    }
+    text
 }

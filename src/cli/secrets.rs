@@ -87,6 +87,7 @@ pub(super) fn exposed(config: &Config) -> Vec<Exposed> {
     secrets.extend(entries(&store.join(KEYS)));
     secrets.push(settings::operator_token(config));
     secrets.push(store.join(settings::TICKET_KEYS));
+    secrets.push(store.join(settings::VERIFICATION_KEY));
     secrets.sort();
     secrets.dedup();
     secrets

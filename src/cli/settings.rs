@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use crate::acme::Vault;
+use crate::acme::{OrderState, Vault};
 use crate::clock::Clock;
 use crate::config::{self, Config};
-use crate::store::sites::{Changes, Removals, Sites};
+use crate::deploy::sites::{CertificateTrouble, Rules};
+use crate::store::documents::{Documents, Kind, key_of};
+use crate::store::sites::{Changes, Proof, Removals, Sites};
 use crate::store::ticket_keys::TicketKeys;
 use crate::store::{Local, Store};
 
@@ -91,6 +93,8 @@ const CERTIFICATES: &str = "certificates";
 
 /// The keys of TLS session tickets, below the directory of the store.
 pub(super) const TICKET_KEYS: &str = "ticket-keys";
+/// The file in the directory of the store with the key that tokens for owners are made with.
+pub(super) const VERIFICATION_KEY: &str = "verification-key";
 
 /// Returns the keys of TLS session tickets.
 pub(super) fn ticket_keys(config: &Config) -> TicketKeys {
@@ -131,6 +135,36 @@ pub fn open_store(config: &Config) -> anyhow::Result<Store> {
     Ok(Store::Local(store))
 }
 
+/// Returns whether domains of records in the store are served only with a proof of ownership.
+pub(super) fn proof(config: &Config) -> Proof {
+    match config.verification.is_required {
+        true => Proof::Required,
+        false => Proof::NotRequired,
+    }
+}
+
+/// Returns the rules of the proof of ownership; `None` if none is required.
+///
+/// # Errors
+///
+/// When the key for tokens can be neither read nor made.
+pub(super) fn rules(config: &Config, store: &Store) -> anyhow::Result<Option<Rules>> {
+    let settings = &config.verification;
+    let rules = settings
+        .is_required
+        .then(|| Rules::new(store, &config.service, settings));
+    rules.transpose().context("read the key for tokens")
+}
+
+/// Returns where the reasons of failed orders of certificates are read from.
+pub(super) fn certificate_trouble(documents: Arc<dyn Documents>) -> CertificateTrouble {
+    Arc::new(move |host| {
+        let name = key_of(host.as_str());
+        let bytes = documents.get(Kind::Order, &name).ok().flatten()?;
+        Some(OrderState::parse(&bytes)?.why)
+    })
+}
+
 /// Reads the site records of a configuration, in files and in the store. Broken records are
 /// reported in the changes. A store that does not exist yet is not created.
 ///
@@ -144,7 +178,8 @@ pub fn read_sites(config: &Config) -> anyhow::Result<(Sites, Changes)> {
         config.private_hosts.clone(),
         config.sites.path.clone(),
         Clock::System,
-    );
+    )
+    .with_proof(proof(config));
     if Local::exists(&store_path(config)) {
         sites = sites.with_store(Arc::new(open_store(config)?));
     }

@@ -142,14 +142,21 @@ pub(super) fn admin(config: &Config) -> anyhow::Result<SiteAdmin> {
     let sites = Arc::new(Mutex::new(sites));
     // A running gateway watches the store.
     let changed = reading_again(&sites);
-    Ok(SiteAdmin::new(
+    let rules = settings::rules(config, &store)?;
+    let admin = SiteAdmin::new(
         store,
         config.service.clone(),
         config.private_hosts.clone(),
         sites,
         changed,
         Clock::System,
-    ))
+    )
+    .proving(rules);
+    if !config.acme.is_on() {
+        return Ok(admin);
+    }
+    let vault = settings::open_vault(config)?;
+    Ok(admin.with_certificates(settings::certificate_trouble(vault.documents)))
 }
 
 /// Returns the user of this command, who may do everything.

@@ -12,6 +12,7 @@
 mod acme;
 mod deploying;
 mod read;
+mod verification;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::deploy::sites::verification as ownership;
 use crate::deploy::{api, queue, run, worker};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::access;
@@ -78,6 +80,8 @@ pub struct Config {
     pub admin: api::Config,
     /// How backups are made.
     pub backup: Backup,
+    /// How owners prove that domains are theirs.
+    pub verification: ownership::Config,
     /// The settings of pingora, for [`server_conf`](crate::gateway::server::server_conf).
     pub server: Map<String, Value>,
 }

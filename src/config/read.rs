@@ -72,6 +72,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         log,
         admin,
         backup,
+        verification,
         server,
     } = config;
     within(top, "service", |section| read_service(section, service));
@@ -113,6 +114,9 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         deploying::read_admin(section, admin)
     });
     within(top, "backup", |section| read_backup(section, backup));
+    within(top, "verification", |section| {
+        super::verification::read(section, verification, service, report);
+    });
     read_server(top, server, report);
 }
 
@@ -187,6 +191,7 @@ fn read_store(section: Section<'_, '_, '_>, store: &mut Store) {
         retention,
         free_bytes_min,
         owner_bytes_max,
+        audit_bytes_max,
     }) = store;
     let Retention {
         releases,
@@ -199,7 +204,16 @@ fn read_store(section: Section<'_, '_, '_>, store: &mut Store) {
         local.set("keep_unnamed_seconds", unnamed_seconds, number(60..=year));
         local.set("free_bytes_min", free_bytes_min, number(0..=1 << 50));
         local.set("owner_bytes_max", owner_bytes_max, number(0..=1 << 50));
+        local.set("audit_bytes_max", audit_bytes_max, audit_bytes);
     });
+}
+
+/// Reads the size of the audit log. A smaller one would not have room for one change.
+fn audit_bytes(value: &Yaml) -> Result<u64, Expected> {
+    match number(0..=1_u64 << 50)(value)? {
+        1..0x10_0000 => Err("0, or at least 1048576".into()),
+        bytes => Ok(bytes),
+    }
 }
 
 fn read_sites(top: Section<'_, '_, '_>, sites: &mut Sites) {

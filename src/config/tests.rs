@@ -33,7 +33,7 @@ fn known_keys(section: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_shipped_file_lists_every_key() {
-    let sections: [&[&str]; 20] = [
+    let sections: [&[&str]; 21] = [
         &[],
         &["service"],
         &["listen"],
@@ -54,6 +54,7 @@ fn the_shipped_file_lists_every_key() {
         &["upstream"],
         &["log"],
         &["admin"],
+        &["verification"],
     ];
     let documents = Report::new("conf", "", SHIPPED).documents().unwrap();
     for section in sections {

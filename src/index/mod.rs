@@ -258,7 +258,8 @@ impl Index {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Returns the domains of all sites: the hosts that customers own. It looks at every site.
+    /// Returns the domains of all sites for which certificates are ordered: the hosts that customers
+    /// own and that lead here. It looks at every site.
     #[must_use]
     pub fn domains(&self) -> Vec<Host> {
         let all: Vec<_> = {
@@ -267,7 +268,15 @@ impl Index {
         };
         let visible = all.iter().filter(|served| !served.is_hidden());
         visible
-            .flat_map(|served| served.site.domains.iter().cloned())
+            .flat_map(|served| {
+                let Site {
+                    domains,
+                    not_ordered,
+                    ..
+                } = &*served.site;
+                let ordered = domains.iter().filter(|host| !not_ordered.contains(host));
+                ordered.cloned().collect::<Vec<_>>()
+            })
             .collect()
     }
 

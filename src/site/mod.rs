@@ -59,6 +59,9 @@ pub struct Site {
     pub mcp: bool,
     /// Where its record is.
     pub kept_in: KeptIn,
+    /// Those of its domains for which no certificate is ordered, because their DNS does not lead
+    /// here.
+    pub not_ordered: Box<[Host]>,
 }
 
 /// Where the record of a site is. A site is kept in one place only.
@@ -198,6 +201,7 @@ impl Site {
             origin: Origin::Embedded,
             mcp: true,
             kept_in: KeptIn::Api,
+            not_ordered: Box::default(),
         }
     }
 

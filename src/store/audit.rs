@@ -1,7 +1,8 @@
-//! The audit log: one entry for each change of a site record.
+//! The audit log: one entry for each change of a site record, and of the state of a domain.
 //!
 //! An entry is written together with its change, in the same step, so there is no change without
-//! an entry and no entry without its change. Entries are never changed and never removed.
+//! an entry and no entry without its change. Entries are never changed. The oldest ones are removed when
+//! the log has more bytes than the configuration allows.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,7 +17,8 @@ pub struct Entry {
     /// Who made it.
     pub who: Who,
     /// The action: `site.create`, `site.replace`, `site.patch`, `site.delete`, `domain.add`,
-    /// `domain.remove`.
+    /// `domain.remove`; of the verification of domains `domain.verified`, `domain.active`,
+    /// `domain.dangling`, `domain.quarantined`.
     pub what: Box<str>,
     /// The project of the site.
     pub project: Box<str>,
@@ -25,7 +27,8 @@ pub struct Entry {
     /// The host, if the change is of one domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Box<str>>,
-    /// The record before the change; `None` if there was none.
+    /// The record before the change; `None` if there was none. If the state of a domain was changed,
+    /// `ownership` has the state.
     pub before: Option<Map<String, Value>>,
     /// The record after it; `None` if it was removed.
     pub after: Option<Map<String, Value>>,
@@ -52,6 +55,8 @@ pub struct Filter {
     pub project: Option<Box<str>>,
     /// Only those of this owner.
     pub owner: Option<Box<str>>,
+    /// Only those of these projects.
+    pub projects: Option<Vec<Box<str>>>,
     /// Only those with a smaller number.
     pub before: Option<u64>,
     /// At most so many.
@@ -67,5 +72,9 @@ impl Filter {
         self.before.is_none_or(|before| entry.id < before)
             && self.project.as_ref().is_none_or(|p| *p == entry.project)
             && self.owner.as_ref().is_none_or(|o| *o == entry.owner)
+            && self
+                .projects
+                .as_ref()
+                .is_none_or(|projects| projects.contains(&entry.project))
     }
 }

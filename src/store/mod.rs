@@ -40,6 +40,7 @@ mod content;
 pub mod documents;
 mod durable;
 pub mod local;
+mod ownership;
 mod pointer;
 mod record;
 pub mod sites;
@@ -59,9 +60,10 @@ use crate::site::{Host, ProjectId};
 
 pub use content::ContentFile;
 pub use durable::FileError;
-pub use local::{Local, OwnerLock};
+pub use local::{Local, OwnerLock, VerificationLead};
+pub use ownership::{Ownership, OwnershipState};
 pub use pointer::{Fence, InvalidPointer, Pointer, Promotion};
-pub use record::{HostClaim, SiteChange, SiteRecord, SitesLock};
+pub use record::{HostClaim, Quarantine, SiteChange, SiteRecord, SitesLock};
 
 /// A place where releases are stored.
 #[derive(Debug)]
@@ -433,6 +435,83 @@ impl Store {
     pub fn change_site(&self, lock: &SitesLock, change: &SiteChange) -> Result<(), SiteError> {
         match self {
             Self::Local(store) => store.change_site(lock, change),
+        }
+    }
+
+    /// Returns what was written about the last look at a domain of a project.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] when it cannot be read.
+    pub fn domain_check(
+        &self,
+        project: &ProjectId,
+        host: &Host,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        match self {
+            Self::Local(store) => store.domain_check(project, host),
+        }
+    }
+
+    /// Replaces what is written about the last look at a domain; `None` removes it.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when it could not be made durable; the bytes before stay.
+    pub fn put_domain_check(
+        &self,
+        project: &ProjectId,
+        host: &Host,
+        bytes: Option<&[u8]>,
+    ) -> Result<(), FileError> {
+        match self {
+            Self::Local(store) => store.put_domain_check(project, host, bytes),
+        }
+    }
+
+    /// Asks the process that looks at domains to look at one now.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when the request could not be written.
+    pub fn request_domain_check(&self, project: &ProjectId, host: &Host) -> Result<(), FileError> {
+        match self {
+            Self::Local(store) => store.request_domain_check(project, host),
+        }
+    }
+
+    /// Takes the requests to look at domains now.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when they cannot be read or removed.
+    pub fn take_domain_check_requests(&self) -> Result<Vec<(ProjectId, Host)>, FileError> {
+        match self {
+            Self::Local(store) => store.take_domain_check_requests(),
+        }
+    }
+
+    /// Makes this process the one that looks at domains, if no other process is. It is until the
+    /// value is dropped or the process ends.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when the lock cannot be used.
+    pub fn lead_verification(&self) -> Result<Option<VerificationLead>, FileError> {
+        match self {
+            Self::Local(store) => store.lead_verification(),
+        }
+    }
+
+    /// Returns the secret key that tokens for owners and hosts are made with. It is made if it does
+    /// not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when it can be neither read nor made.
+    pub fn verification_key(&self) -> Result<Vec<u8>, FileError> {
+        match self {
+            Self::Local(store) => store.verification_key(),
         }
     }
 

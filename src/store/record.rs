@@ -6,10 +6,12 @@
 //! A [`SiteChange`] is applied as a whole: the record, the hosts that it claims and releases, and
 //! the line of the audit log. [`SitesLock`] keeps other writers away between reading and writing.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::audit;
+use super::{Ownership, OwnershipState, audit};
 use crate::site::{Host, ProjectId};
 use crate::version::newer_than;
 
@@ -25,9 +27,12 @@ pub struct SiteRecord {
     pub changed_at: u64,
     /// The record, without its key `project`.
     pub record: Map<String, Value>,
+    /// What is known about the ownership of its domains. A domain without an entry was added while
+    /// no proof was needed.
+    pub ownership: BTreeMap<Host, Ownership>,
 }
 
-/// A host that a record in the store has.
+/// A host that a record in the store has, or has had.
 ///
 /// A claim counts only while the record of its project names the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +41,18 @@ pub struct HostClaim {
     pub host: Host,
     /// The project of the record.
     pub project: ProjectId,
+    /// The time after the project has lost the host; `None` while the project has it.
+    pub quarantine: Option<Quarantine>,
+}
+
+/// The time in which a host that an owner had needs a proof that no forgotten record can give.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quarantine {
+    /// The owner who had the host.
+    pub owner: Box<str>,
+    /// Its end, in seconds after the Unix epoch.
+    pub until: u64,
 }
 
 /// A change of one site record.
@@ -49,6 +66,8 @@ pub struct SiteChange {
     pub claimed: Vec<Host>,
     /// The hosts that it had.
     pub released: Vec<Host>,
+    /// The quarantine of those of the released hosts that have one.
+    pub quarantine: Option<(Vec<Host>, Quarantine)>,
     /// The line of the audit log.
     pub entry: audit::Entry,
 }
@@ -82,6 +101,8 @@ struct RecordFile {
     project: String,
     changed_at: u64,
     record: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    ownership: BTreeMap<String, Ownership>,
 }
 
 /// The content of the file of a claim.
@@ -91,17 +112,37 @@ struct ClaimFile {
     version: u32,
     host: String,
     project: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quarantine: Option<Quarantine>,
 }
 
 // === impl SiteRecord ===
 
 impl SiteRecord {
+    /// Returns the state of a domain; `None` for one that was added while no proof was needed.
+    #[must_use]
+    pub fn ownership_of(&self, host: &Host) -> Option<OwnershipState> {
+        self.ownership.get(host).map(|ownership| ownership.state)
+    }
+
+    /// Returns whether the site is served at a domain of it, if proof is needed.
+    #[must_use]
+    pub fn serves(&self, host: &Host) -> bool {
+        self.ownership_of(host)
+            .is_none_or(OwnershipState::is_served)
+    }
+
     pub(super) fn to_text(&self) -> String {
         let file = RecordFile {
             version: VERSION,
             project: self.project.to_string(),
             changed_at: self.changed_at,
             record: self.record.clone(),
+            ownership: self
+                .ownership
+                .iter()
+                .map(|(host, ownership)| (host.to_string(), ownership.clone()))
+                .collect(),
         };
         serde_json::to_string(&file).expect("texts and numbers are JSON")
     }
@@ -115,6 +156,11 @@ impl SiteRecord {
             project: project.clone(),
             changed_at: file.changed_at,
             record: file.record,
+            ownership: file
+                .ownership
+                .into_iter()
+                .filter_map(|(host, ownership)| Some((Host::parse(&host).ok()?, ownership)))
+                .collect(),
         })
     }
 }
@@ -127,6 +173,7 @@ impl HostClaim {
             version: VERSION,
             host: self.host.to_string(),
             project: self.project.to_string(),
+            quarantine: self.quarantine.clone(),
         };
         serde_json::to_string(&file).expect("texts and a number are JSON")
     }
@@ -138,6 +185,7 @@ impl HostClaim {
             Ok(project) if file.host == host.as_str() => Ok(Self {
                 host: host.clone(),
                 project,
+                quarantine: file.quarantine,
             }),
             _ => Err(InvalidRecord::Other(file.host)),
         }

@@ -29,6 +29,7 @@
 //! | `mcp` | agents list, read and call the MCP server of a site |
 //! | `models` | models that write skills are asked over TLS, through proxies and in streams |
 //! | `operator` | health, metrics, a log line for every request |
+//! | `ownership` | a domain is served only after its owner has proven it, and nobody can take one of somebody else |
 //! | `packages` | what packages contain beside the program |
 //! | `pages` | the pages of a site, over HTTP |
 //! | `proxy_protocol` | a load balancer names its clients, and nobody else does |
@@ -98,8 +99,10 @@ mod links;
 mod mcp;
 mod models;
 mod monitoring;
+mod names;
 mod navigation;
 mod operator;
+mod ownership;
 mod packages;
 mod pages;
 mod preview;

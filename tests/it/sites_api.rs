@@ -10,6 +10,11 @@ use crate::http::{Connection, Response};
 use crate::presets::SKILL;
 use crate::repository::API;
 
+/// The domains of these tests need no proof.
+fn unproven() -> Setup {
+    Setup::new().conf("verification", "{ required: false }")
+}
+
 /// Makes a key with a role.
 #[track_caller]
 fn key(setup: &Setup, owner: &str, role: &str) -> String {
@@ -59,7 +64,7 @@ fn command(setup: &Setup, arguments: &[&str]) -> String {
 
 #[test]
 fn a_site_of_the_api_is_served_when_its_change_is_acknowledged() {
-    let setup = Setup::new().conf("admin", "{ owners_add_domains: true }");
+    let setup = unproven().conf("admin", "{ owners_add_domains: true }");
     let operator = key(&setup, "platform", "operator");
     let owner = key(&setup, "acme", "owner");
     let edge = setup.start();
@@ -110,7 +115,7 @@ fn a_site_of_the_api_is_served_when_its_change_is_acknowledged() {
 
 #[test]
 fn a_running_gateway_serves_what_the_command_line_has_written() {
-    let edge = Setup::new().site("filed", "").start();
+    let edge = unproven().site("filed", "").start();
     let setup = &edge.setup;
     let file = setup.path("record.yaml");
     std::fs::write(
@@ -194,7 +199,7 @@ fn a_running_gateway_serves_what_the_command_line_has_written() {
 
 #[test]
 fn a_file_wins_over_the_api_and_both_say_so() {
-    let setup = Setup::new();
+    let setup = unproven();
     let operator = key(&setup, "platform", "operator");
     let edge = setup.start();
     let created = record("acme", "docs.acme.test");
@@ -242,7 +247,7 @@ fn a_file_wins_over_the_api_and_both_say_so() {
 
 #[test]
 fn concurrent_changes_of_many_writers_lose_nothing() {
-    let setup = Setup::new().conf("admin", "{ triggers_max: 1000000 }");
+    let setup = unproven().conf("admin", "{ triggers_max: 1000000 }");
     let operator = key(&setup, "platform", "operator");
     let edge = setup.start();
     let created = record("acme", "docs.acme.test");

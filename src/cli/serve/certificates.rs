@@ -12,8 +12,10 @@ use crate::acme::{
 use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::dns::Client;
 use crate::gateway::tls::{Certificates, Resolver, Tickets, server_config};
 use crate::index::Index;
+use crate::store::documents::Documents;
 use crate::telemetry::{Health, Metrics, panics};
 
 /// Certificates by ACME, read but not yet ordered.
@@ -101,6 +103,11 @@ impl Acme {
         }))
     }
 
+    /// Returns where the documents of certificates are.
+    pub(super) fn documents(&self) -> Arc<dyn Documents> {
+        Arc::clone(&self.vault.documents)
+    }
+
     /// Starts the thread that orders.
     pub(super) fn start(
         self,
@@ -116,6 +123,12 @@ impl Acme {
             directory,
             more: names.map(|name| name.as_str().into()).collect(),
         };
+        let verification = &config.verification;
+        let client = Client::new(
+            &verification.resolvers,
+            config.private_hosts.clone(),
+            verification.look,
+        );
         let manager = Manager::new(
             config.acme.clone(),
             self.vault,
@@ -123,6 +136,7 @@ impl Acme {
             self.ordered,
             self.challenges,
             Box::new(served),
+            client,
             AcmeMetrics::new(metrics),
             health.part("certificates"),
             Clock::System,

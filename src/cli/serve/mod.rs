@@ -15,6 +15,7 @@
 //! | `key-watch` | admin keys → memory |
 //! | `certificates` | certificate files → TLS |
 //! | `acme` | orders of certificates → TLS |
+//! | `verification` | DNS → ownership of domains |
 //! | `session-tickets` | keys of session tickets → TLS |
 //! | `sweep` | removes what the store no longer needs |
 //! | `memory` | reads how much memory is used, if it is bounded |
@@ -44,6 +45,7 @@ mod stop;
 mod successor;
 pub(super) mod upgrade;
 mod updates;
+mod verification;
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
@@ -85,6 +87,7 @@ use stop::Stop;
 use successor::Predecessor;
 use updates::Updates;
 use upgrade::{ListeningSockets, Upgrades};
+use verification::Verification;
 
 /// Serve all sites and build their updates
 #[derive(Clone, Debug, clap::Args)]
@@ -154,7 +157,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .then(|| certificates::tls(&config, &resolver, &health))
         .transpose()?;
     let served = Arc::clone(&index);
-    let updates = Updates::open(&config, &index, &reload, &metrics, &health)?;
+    let documents = acme.as_ref().map(Acme::documents);
+    let updates = Updates::open(&config, &index, &reload, documents, &metrics, &health)?;
 
     let access = Access::start(&config.access_log, metrics.access_lines_dropped.clone())
         .with_context(|| match &config.access_log {
@@ -239,7 +243,21 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let ordering =
         acme.map(|acme| acme.start(&config, served, directory.clone(), &metrics, &health));
     let ordering = ordering.transpose()?;
-    let threads = reload.start(directory, metrics, updates.served_log())?;
+    let looking = Verification::start(
+        &config,
+        &updates.site_admin,
+        &reload.store,
+        &updates.domain_changes,
+        &metrics,
+        &health,
+    )?;
+    let served_log = updates.served_log();
+    let threads = reload.start(
+        directory,
+        metrics,
+        served_log,
+        updates.domain_changes.clone(),
+    )?;
     let working = updates.start(stopped, predecessor, worker_thread)?;
     server.run(RunArgs {
         shutdown_signal: Box::new(stop),
@@ -247,6 +265,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     working.end();
     if let Some(ordering) = ordering {
         ordering.end();
+    }
+    if let Some(looking) = looking {
+        looking.end();
     }
     threads.end();
     gateway.access.close();

@@ -11,6 +11,7 @@ use super::updates::ServedLog;
 use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::deploy::sites::verification::Changes as DomainChanges;
 use crate::gateway::operator;
 use crate::gateway::tls::{self, Certificates};
 use crate::index::reload::Reloader;
@@ -59,7 +60,8 @@ impl Reload {
             config.sites.path.clone(),
             Clock::System,
         )
-        .with_store(Arc::clone(&store));
+        .with_store(Arc::clone(&store))
+        .with_proof(settings::proof(config));
         // Watch before loading, so that a change in between is not missed.
         let watch = Arc::new(Watch::start(
             &store,
@@ -95,6 +97,7 @@ impl Reload {
         certificates: Option<Arc<Certificates>>,
         metrics: Arc<Metrics>,
         served_log: ServedLog,
+        domain_changes: DomainChanges,
     ) -> anyhow::Result<Threads> {
         let Self {
             reloader,
@@ -114,6 +117,11 @@ impl Reload {
                 served_log.compare(&reloader);
                 while let Some(change) = watch.next() {
                     apply(&reloader, &change, &accepts_removals, &served_log);
+                    match &change {
+                        Change::Site(project) => domain_changes.project(project),
+                        Change::Sites | Change::Rescan => domain_changes.all(),
+                        Change::Pointer(_) => {}
+                    }
                 }
             })
         })?);

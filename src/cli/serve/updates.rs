@@ -9,13 +9,14 @@ use tokio::sync::watch;
 
 use super::reload::{Reload, lock_reloader};
 use super::successor::Predecessor;
-use crate::cli::deploying;
+use crate::cli::{deploying, settings};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::deploy::api::{self, Api};
 use crate::deploy::keys::{self, KeyCache};
 use crate::deploy::queue::Queue;
 use crate::deploy::run::{Announce, ProjectsOf, SITE_REMOVED};
+use crate::deploy::sites::verification::Changes as DomainChanges;
 use crate::deploy::sites::{Changed, Known, SiteAdmin};
 use crate::deploy::worker::{self, Worker};
 use crate::deploy::{FindSite, Timestamp, lower_priority};
@@ -24,11 +25,15 @@ use crate::index::Index;
 use crate::index::reload::Reloader;
 use crate::site::ProjectId;
 use crate::store::Fence;
+use crate::store::documents::Documents;
 use crate::telemetry::{Health, Metrics, panics};
 
 /// Admin API, queue and worker, opened but not started.
 pub(super) struct Updates {
     pub(super) api: Arc<Api>,
+    pub(super) site_admin: Arc<SiteAdmin>,
+    /// The site records that have changed, for the proof of ownership.
+    pub(super) domain_changes: DomainChanges,
     /// `None` if only `waypost worker` builds.
     worker: Option<Worker>,
     key_cache: Arc<KeyCache>,
@@ -51,6 +56,7 @@ impl Updates {
         config: &Config,
         index: &Arc<Index>,
         reload: &Reload,
+        documents: Option<Arc<dyn Documents>>,
         metrics: &Metrics,
         health: &Health,
     ) -> anyhow::Result<Self> {
@@ -69,9 +75,12 @@ impl Updates {
         let stages = deploying::stages(config, &queue, &reload.store, projects_of, Some(announce))?;
         deploying::report_isolation(&stages, metrics)?;
         let known: Arc<dyn Known> = Arc::clone(&known_sites) as _;
+        let domain_changes = DomainChanges::default();
         let changed: Changed = {
             let (reloader, served) = (Arc::clone(&reload.reloader), ServedLog::new(&queue));
+            let domain_changes = domain_changes.clone();
             Arc::new(move |project| {
+                domain_changes.project(project);
                 let removed = lock_reloader(&reloader).rescan_site(project);
                 match removed {
                     Ok(removed) => served.removed(&removed),
@@ -90,14 +99,22 @@ impl Updates {
             changed,
             Clock::System,
         )
-        .owners_add_domains(config.admin.owners_add_domains);
+        .owners_add_domains(config.admin.owners_add_domains)
+        .proving(settings::rules(config, &reload.store)?);
+        let site_admin = match documents {
+            Some(documents) => {
+                site_admin.with_certificates(settings::certificate_trouble(documents))
+            }
+            None => site_admin,
+        };
+        let site_admin = Arc::new(site_admin);
         let api = Api::new(
             config.admin.clone(),
             &config.service,
             Arc::clone(&key_cache),
             Arc::clone(&queue),
             Arc::clone(&find_site),
-            Arc::new(site_admin),
+            Arc::clone(&site_admin),
             api::Metrics::new(metrics),
             Clock::System,
         );
@@ -112,6 +129,8 @@ impl Updates {
         );
         Ok(Self {
             api: Arc::new(api),
+            site_admin,
+            domain_changes,
             worker: config.worker.embedded.then_some(worker),
             key_cache,
             queue,

@@ -8,6 +8,7 @@
 //! | `GET`, `PUT`, `PATCH`, `DELETE /v1/sites/{projectId}` | the site record ([`sites`](super::sites)) |
 //! | `GET /v1/sites/{projectId}/domains` | 200 with a page of its domains |
 //! | `GET`, `PUT`, `DELETE /v1/sites/{projectId}/domains/{host}` | one of them |
+//! | `POST /v1/sites/{projectId}/domains/{host}/check` | 202: its DNS is looked at now |
 //! | `GET /openapi.json` | the description of the API; it needs no key |
 //!
 //! Rules, each named by a test:
@@ -234,6 +235,7 @@ impl Api {
             | Resource::Site(_)
             | Resource::Domains(_)
             | Resource::Domain(..)
+            | Resource::Check(..)
             | Resource::Audit => self.sites(request, &key, resource).await,
         }
     }

@@ -48,6 +48,7 @@ pub(super) enum Resource<'r> {
     Site(&'r str),
     Domains(&'r str),
     Domain(&'r str, &'r str),
+    Check(&'r str, &'r str),
     Audit,
 }
 
@@ -83,10 +84,12 @@ impl<'r> Resource<'r> {
     fn of_site(below: &'r str) -> Option<Self> {
         let mut segments = below.split('/');
         let project = segments.next()?;
-        match (segments.next(), segments.next(), segments.next()) {
-            (None, ..) => Some(Self::Site(project)),
-            (Some("domains"), None, _) => Some(Self::Domains(project)),
-            (Some("domains"), Some(host), None) => Some(Self::Domain(project, host)),
+        let rest = [(); 4].map(|()| segments.next());
+        match rest {
+            [None, ..] => Some(Self::Site(project)),
+            [Some("domains"), None, ..] => Some(Self::Domains(project)),
+            [Some("domains"), Some(host), None, _] => Some(Self::Domain(project, host)),
+            [Some("domains"), Some(host), Some("check"), None] => Some(Self::Check(project, host)),
             _ => None,
         }
     }
@@ -96,7 +99,7 @@ impl<'r> Resource<'r> {
             Self::Description | Self::Status(_) | Self::Sites | Self::Domains(_) | Self::Audit => {
                 "GET, HEAD"
             }
-            Self::Trigger(_) => "POST",
+            Self::Trigger(_) | Self::Check(..) => "POST",
             Self::Site(_) => "GET, HEAD, PUT, PATCH, DELETE",
             Self::Domain(..) => "GET, HEAD, PUT, DELETE",
         }

@@ -16,7 +16,9 @@ use super::{
 use crate::deploy::Timestamp;
 use crate::deploy::keys::{Key, Role, Scope};
 use crate::deploy::run::blocking;
-use crate::deploy::sites::{Caller, Condition, Domain, Done, Refused, Representation, SiteAdmin};
+use crate::deploy::sites::{
+    Caller, Condition, Domain, Done, Refused, Representation, Shown, SiteAdmin,
+};
 use crate::error::chain;
 use crate::response::{Conditions, Outcome, Problem, Response};
 use crate::site::{Host, ProjectId};
@@ -64,6 +66,17 @@ impl Api {
             Resource::Domain(project, host) => {
                 self.domain_call(request, caller, parse(project)?, host)
                     .await
+            }
+            Resource::Check(project, host) => {
+                let (project, Ok(host)) = (parse(project)?, Host::parse(host)) else {
+                    return Err(problem(Refused::NoDomain));
+                };
+                let path = format!("/v1/sites/{project}/domains/{host}");
+                let asked = self.ask(move |sites| sites.check_domain(&caller, &project, &host));
+                Ok(Response {
+                    location: Some(path.into()),
+                    ..object(202, &domain(&asked.await?))
+                })
             }
             Resource::Description | Resource::Trigger(_) | Resource::Status(_) => {
                 Err(no_such_path())
@@ -188,6 +201,7 @@ impl Api {
             before: query.number("before", ENTRY_MAX)?,
             // One more, to see whether there is another page.
             limit: limit + 1,
+            ..Filter::default()
         };
         let mut entries = self.ask(move |sites| sites.audit(&caller, filter)).await?;
         let has_more = entries.len() > limit;
@@ -243,6 +257,10 @@ fn problem(refused: Refused) -> ErrorResponse {
         Refused::Conflict(conflicts) => Box::new(Problem::of_mistakes(409, conflicts).response()),
         Refused::Changed | Refused::Exists => error_response(412, &text),
         Refused::Unconditional => error_response(428, &text),
+        Refused::TooSoon(wait) => {
+            let response = Problem::new(429, text).response();
+            Box::new(retry_after(response, wait))
+        }
         Refused::Store(error) => {
             log::error!(target: "sites", "a call for a site failed: {}", chain(&error));
             let detail = "the store does not work; read the site again before you repeat a change";
@@ -319,6 +337,28 @@ fn domain(domain: &Domain) -> Value {
         "host": domain.host.as_str(),
         "canonical": domain.is_canonical,
         "served": domain.is_served,
+        "ownership": domain.ownership.as_ref().map(ownership),
+        "certificate_problem": domain.certificate_trouble,
+    })
+}
+
+fn ownership(shown: &Shown) -> Value {
+    let time = |seconds: u64| Timestamp::from_millis(seconds.saturating_mul(1000)).to_string();
+    let records = shown.records.iter().map(|record| {
+        json!({
+            "type": record.kind,
+            "name": record.name,
+            "value": record.value,
+            "purpose": record.purpose,
+        })
+    });
+    json!({
+        "state": shown.state.as_str(),
+        "since": time(shown.since),
+        "in_the_way": shown.in_the_way,
+        "records": records.collect::<Vec<_>>(),
+        "looked_at": shown.looked_at.map(time),
+        "next_look_at": shown.next_at.map(time),
     })
 }
 

@@ -7,21 +7,26 @@
 //!   overwrite each other. A condition ([`Condition`]) is checked under the same lock.
 //! * **T4** Every change has an entry in the audit log, written with it.
 //! * **T5** A caller that is not an operator learns nothing of the sites of other owners.
-//! * **T6** Only an operator adds domains, unless the configuration lets owners do it, because the
-//!   ownership of a domain is not verified. An owner never gets a host below a domain of another
-//!   owner.
+//! * **T6** If proof of ownership is required, a new domain is pending: nothing is served at it and
+//!   no certificate is ordered for it until [`verification`] has seen the proof. It takes no host
+//!   from anybody before. Otherwise only an operator adds domains, unless the configuration lets
+//!   owners do it, and an owner never gets a host below a domain of another owner.
 //!
 //! All functions block.
 //!
 //! Sources: RFC 9110 §13.1.1 (`If-Match`), RFC 7396 (JSON Merge Patch).
 
 mod known;
+mod names;
+mod ownership;
 mod representation;
 #[cfg(test)]
 mod tests;
+pub mod verification;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -32,13 +37,19 @@ use crate::response::{Conditions, ETag, Outcome};
 use crate::site::{Host, KeptIn, PrivateHosts, ProjectId, Service, Site};
 use crate::store::audit::{Entry, Filter, Who};
 use crate::store::sites::read_record;
-use crate::store::{ReadError, SiteChange, SiteError, SiteRecord, Store};
+use crate::store::{
+    Ownership, OwnershipState, Quarantine, ReadError, SiteChange, SiteError, SiteRecord, Store,
+};
 
 pub use known::{Known, reading_again};
+pub use ownership::{Rules, Shown, Wanted};
 pub use representation::Representation;
 
 /// Called with the project of a change, once it is stored.
 pub type Changed = Arc<dyn Fn(&ProjectId) + Send + Sync>;
+
+/// Returns why there is no certificate for a host, if an order failed: a sentence.
+pub type CertificateTrouble = Arc<dyn Fn(&Host) -> Option<String> + Send + Sync>;
 
 /// The members of a representation that are not of the record.
 const READ_ONLY: [&str; 2] = ["project", "kept_in"];
@@ -51,6 +62,9 @@ pub struct SiteAdmin {
     known: Arc<dyn Known>,
     changed: Changed,
     owners_add_domains: bool,
+    /// `None`: no proof of ownership is required.
+    rules: Option<Rules>,
+    certificate_trouble: Option<CertificateTrouble>,
     clock: Clock,
 }
 
@@ -96,6 +110,10 @@ pub struct Domain {
     pub is_canonical: bool,
     /// Whether the site is served at it.
     pub is_served: bool,
+    /// What is known about its ownership; `None` if no proof is required.
+    pub ownership: Option<Shown>,
+    /// Why the last order of its certificate failed.
+    pub certificate_trouble: Option<String>,
 }
 
 /// Why a call has no result.
@@ -125,6 +143,9 @@ pub enum Refused {
     /// The condition says that the site must not exist.
     #[error("the site exists already")]
     Exists,
+    /// The same was asked for a moment ago.
+    #[error("the domain was looked at a moment ago: ask again in {} s", .0.as_secs())]
+    TooSoon(Duration),
     /// A condition is needed.
     #[error("send the ETag of the site in If-Match, so that no other change is lost")]
     Unconditional,
@@ -182,7 +203,24 @@ impl SiteAdmin {
             known,
             changed,
             owners_add_domains: false,
+            rules: None,
+            certificate_trouble: None,
             clock,
+        }
+    }
+
+    /// Sets the rules of the proof of ownership; `None`: none is required (T6).
+    #[must_use]
+    pub fn proving(self, rules: Option<Rules>) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// Sets where the reasons of failed orders come from.
+    #[must_use]
+    pub fn with_certificates(self, trouble: CertificateTrouble) -> Self {
+        Self {
+            certificate_trouble: Some(trouble),
+            ..self
         }
     }
 
@@ -193,6 +231,11 @@ impl SiteAdmin {
             owners_add_domains,
             ..self
         }
+    }
+
+    /// Returns the rules of the proof of ownership, if one is required.
+    fn rules(&self) -> Option<&Rules> {
+        self.rules.as_ref()
     }
 
     /// Returns a site.
@@ -321,7 +364,11 @@ impl SiteAdmin {
     /// [`Refused::NoSite`], or the error of the store.
     pub fn domains(&self, caller: &Caller, project: &ProjectId) -> Result<Vec<Domain>, Refused> {
         let shown = self.site(caller, project)?;
-        Ok(self.domains_of(project, &shown.members))
+        let record = match self.in_file(project) {
+            Some(_) => None,
+            None => self.store.site_record(project)?,
+        };
+        Ok(self.domains_of(project, &shown.members, record.as_ref()))
     }
 
     /// Returns a domain of a site.
@@ -368,9 +415,10 @@ impl SiteAdmin {
             }
             Ok(Some(record))
         })?;
+        let record = self.store.site_record(project)?;
         let domains = done
             .after
-            .map(|after| self.domains_of(project, &after.members));
+            .map(|after| self.domains_of(project, &after.members, record.as_ref()));
         let mut domains = domains.unwrap_or_default().into_iter();
         let domain = domains.find(|domain| domain.host == *host);
         Ok((domain.ok_or(Refused::NoDomain)?, done.is_new))
@@ -416,10 +464,9 @@ impl SiteAdmin {
     pub fn audit(&self, caller: &Caller, mut filter: Filter) -> Result<Vec<Entry>, Refused> {
         if caller.role != Role::Operator {
             filter.owner = Some(caller.owner.clone());
+            filter.projects.clone_from(&caller.projects);
         }
-        let mut entries = self.store.audit(&filter)?;
-        entries.retain(|entry| caller.covers(&entry.project));
-        Ok(entries)
+        Ok(self.store.audit(&filter)?)
     }
 
     /// Returns the site of a project, if its record is in a file.
@@ -428,8 +475,13 @@ impl SiteAdmin {
         matches!(site.kept_in, KeptIn::File(_)).then_some(site)
     }
 
-    fn domains_of(&self, project: &ProjectId, record: &Map<String, Value>) -> Vec<Domain> {
-        let hosts = record.get("domains").and_then(Value::as_array);
+    fn domains_of(
+        &self,
+        project: &ProjectId,
+        members: &Map<String, Value>,
+        record: Option<&SiteRecord>,
+    ) -> Vec<Domain> {
+        let hosts = members.get("domains").and_then(Value::as_array);
         let hosts = hosts.into_iter().flatten();
         let hosts = hosts.filter_map(|host| Host::parse(host.as_str()?).ok());
         hosts
@@ -440,6 +492,11 @@ impl SiteAdmin {
                     .known
                     .at(&host)
                     .is_some_and(|site| site.project == *project),
+                ownership: record.and_then(|record| self.shown(record, &host)),
+                certificate_trouble: self
+                    .certificate_trouble
+                    .as_ref()
+                    .and_then(|trouble| trouble(&host)),
                 host,
             })
             .collect()
@@ -493,9 +550,19 @@ impl SiteAdmin {
         if is_whole {
             step.condition.check(etag.as_ref())?;
         }
-        let claimed = site.as_ref().map_or_else(Vec::new, |site| self.hosts(site));
+        let ownership = match &site {
+            Some(site) => self.ownership_after(site, before.as_ref())?,
+            None => BTreeMap::new(),
+        };
+        let hosts = site.as_ref().map_or_else(Vec::new, |site| self.hosts(site));
+        let is_waiting = |host: &Host| {
+            let state = ownership.get(host).map(|ownership| ownership.state);
+            self.rules.is_some() && state.is_some_and(|state| !state.is_served())
+        };
+        let (waiting, claimed): (Vec<_>, Vec<_>) = hosts.into_iter().partition(is_waiting);
         if let Some(site) = &site {
             self.check_hosts(caller, site, &claimed)?;
+            self.check_waiting(caller, site, &waiting)?;
         }
         if after.as_ref() == before.as_ref().map(|before| &before.record) {
             let done = Done {
@@ -511,6 +578,7 @@ impl SiteAdmin {
             project: project.clone(),
             changed_at: self.clock.unix_seconds(),
             record,
+            ownership: ownership.clone(),
         });
         let what = step.action.word(before.is_none());
         let owner = after.as_ref().or(before.as_ref()).map(owner_of);
@@ -529,6 +597,14 @@ impl SiteAdmin {
             Some(before) => self.hosts_of(before),
             None => Vec::new(),
         };
+        let kept = site.iter().flat_map(|site| site.domains.iter());
+        let kept: BTreeSet<&Host> = kept.collect();
+        let gone: Vec<Host> = released
+            .iter()
+            .filter(|host| !kept.contains(host))
+            .cloned()
+            .collect();
+        let quarantine = self.quarantine_of(before.as_ref(), &gone);
         let change = SiteChange {
             project: project.clone(),
             record: after.clone(),
@@ -537,10 +613,15 @@ impl SiteAdmin {
                 .filter(|host| !claimed.contains(host) && self.is_claimed(project, host))
                 .collect(),
             claimed,
+            quarantine,
             entry,
         };
         self.store.change_site(&lock, &change)?;
         drop(lock);
+        for host in &gone {
+            // What is left is ignored, and written again if the domain comes back.
+            let _left = self.store.put_domain_check(project, host, None);
+        }
         log::info!(
             target: "audit", project:%, what, key:? = caller.who.key, user:? = caller.who.user;
             "the site record of {project} was changed"
@@ -601,6 +682,7 @@ impl SiteAdmin {
             project: project.clone(),
             changed_at: 0,
             record: record.clone(),
+            ownership: BTreeMap::new(),
         };
         let site = match read_record(&stored, &self.service, &self.private_hosts) {
             Ok(site) if mistakes.is_empty() => site,
@@ -639,7 +721,8 @@ impl SiteAdmin {
                 "only an operator changes the owner or the subdomain of a site",
             ));
         }
-        if caller.role != Role::Operator && !self.owners_add_domains {
+        let may_add = self.owners_add_domains || self.rules.is_some();
+        if caller.role != Role::Operator && !may_add {
             let had = before.map_or_else(Vec::new, |before| self.hosts_of(before));
             if site.domains.iter().any(|domain| !had.contains(domain)) {
                 return Err(Refused::Forbidden(
@@ -656,7 +739,8 @@ impl SiteAdmin {
         let project = &site.project;
         let mut conflicts = Vec::new();
         for host in hosts {
-            if caller.role != Role::Operator && self.is_below_another_owner(host, site) {
+            let is_unproven = caller.role != Role::Operator && self.rules.is_none();
+            if is_unproven && self.is_below_another_owner(host, site) {
                 conflicts.push(format!(
                     "{host} is below a domain of another owner: only an operator adds it"
                 ));
@@ -670,18 +754,90 @@ impl SiteAdmin {
                     .filter(|other| other != project)
                     .map(|other| (other, KeptIn::Api.to_string())),
             };
-            match other {
-                Some((other, place)) if caller.role == Role::Operator => conflicts.push(format!(
-                    "{host} is a host of the site {other} already, which is kept in {place}"
-                )),
-                Some(_) => conflicts.push(format!("{host} is a host of another site already")),
-                None => {}
+            if let Some((other, place)) = other {
+                conflicts.push(taken(caller, host, &other, &place));
             }
         }
         match conflicts.is_empty() {
             true => Ok(()),
             false => Err(Refused::Conflict(conflicts)),
         }
+    }
+
+    /// Checks the domains of a site that wait for a proof: another site may have one only while its
+    /// own proof is gone.
+    fn check_waiting(&self, caller: &Caller, site: &Site, hosts: &[Host]) -> Result<(), Refused> {
+        let mut conflicts = Vec::new();
+        for host in hosts {
+            let served = self.known.at(host).map(|site| site.project.clone());
+            let other = match served {
+                Some(project) => Some(project),
+                None => self.claimed_by(host)?,
+            };
+            let Some(other) = other.filter(|other| *other != site.project) else {
+                continue;
+            };
+            let (state, place) = match self.in_file(&other) {
+                Some(site) => (None, site.kept_in.to_string()),
+                None => {
+                    let record = self.store.site_record(&other)?;
+                    let state = record.and_then(|record| record.ownership_of(host));
+                    (state, KeptIn::Api.to_string())
+                }
+            };
+            if state != Some(OwnershipState::Dangling) {
+                conflicts.push(taken(caller, host, &other, &place));
+            }
+        }
+        match conflicts.is_empty() {
+            true => Ok(()),
+            false => Err(Refused::Conflict(conflicts)),
+        }
+    }
+
+    /// Returns what is known about the ownership of the domains of a changed site: a new domain
+    /// waits for a proof.
+    fn ownership_after(
+        &self,
+        site: &Site,
+        before: Option<&SiteRecord>,
+    ) -> Result<BTreeMap<Host, Ownership>, Refused> {
+        let had = before.map_or_else(Vec::new, |before| self.hosts_of(before));
+        let known = before.map(|before| &before.ownership);
+        let now = self.clock.unix_seconds();
+        let mut ownership = BTreeMap::new();
+        let mut refused = Vec::new();
+        for host in &site.domains {
+            match (known.and_then(|known| known.get(host)), &self.rules) {
+                (Some(known), _) => {
+                    ownership.insert(host.clone(), known.clone());
+                }
+                (None, Some(rules)) if !had.contains(host) => {
+                    refused.extend(rules.refusal(host, &self.service));
+                    ownership.insert(host.clone(), rules.added(&site.owner, host, now));
+                }
+                (None, _) => {}
+            }
+        }
+        match refused.is_empty() {
+            true => Ok(ownership),
+            false => Err(Refused::Invalid(refused)),
+        }
+    }
+
+    /// Returns the quarantine of the domains that a site has lost: of those that were proven.
+    fn quarantine_of(
+        &self,
+        before: Option<&SiteRecord>,
+        gone: &[Host],
+    ) -> Option<(Vec<Host>, Quarantine)> {
+        let (rules, before) = self.rules.as_ref().zip(before)?;
+        let proven = gone.iter().filter(|host| before.serves(host));
+        let quarantine = Quarantine {
+            owner: owner_of(before),
+            until: rules.quarantine_ends(self.clock.unix_seconds()),
+        };
+        Some((proven.cloned().collect(), quarantine))
     }
 
     /// Returns whether a domain of another owner's site is above a host.
@@ -701,8 +857,12 @@ impl SiteAdmin {
             return Ok(None);
         };
         let record = self.store.site_record(&claim.project)?;
+        let is_served = |record: &SiteRecord| {
+            self.hosts_of(record).contains(host) && (self.rules.is_none() || record.serves(host))
+        };
         // A file may have the project, and then the record in the store has no effect.
-        let counts = record.is_some_and(|record| self.hosts_of(&record).contains(host))
+        let counts = claim.quarantine.is_none()
+            && record.is_some_and(|record| is_served(&record))
             && self.in_file(&claim.project).is_none();
         Ok(counts.then_some(claim.project))
     }
@@ -710,7 +870,9 @@ impl SiteAdmin {
     /// Returns whether the claim of a host is of this project, or cannot be read.
     fn is_claimed(&self, project: &ProjectId, host: &Host) -> bool {
         match self.store.host_claim(host) {
-            Ok(claim) => claim.is_some_and(|claim| claim.project == *project),
+            Ok(claim) => {
+                claim.is_some_and(|claim| claim.project == *project && claim.quarantine.is_none())
+            }
             Err(_) => true,
         }
     }
@@ -808,6 +970,16 @@ impl Condition {
             true => Err(Refused::Unconditional),
             false => Ok(()),
         }
+    }
+}
+
+/// Returns why a caller cannot have a host of another site.
+fn taken(caller: &Caller, host: &Host, other: &ProjectId, place: &str) -> String {
+    match caller.role {
+        Role::Operator => {
+            format!("{host} is a host of the site {other} already, which is kept in {place}")
+        }
+        Role::Owner | Role::Deploy => format!("{host} is a host of another site already"),
     }
 }
 

@@ -46,6 +46,7 @@ impl Representation {
             origin,
             mcp,
             kept_in,
+            not_ordered: _,
         } = site;
         let mut members = Map::new();
         let mut set = |key: &str, value: Value| members.insert(key.to_owned(), value);
@@ -172,6 +173,7 @@ mod tests {
                 project: ProjectId::parse("acme").unwrap(),
                 changed_at: 0,
                 record: record.as_object().unwrap().clone(),
+                ownership: std::collections::BTreeMap::new(),
             };
             let hosts = PrivateHosts::default();
             read_record(&stored, &Service::default(), &hosts).unwrap()

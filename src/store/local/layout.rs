@@ -31,6 +31,10 @@ const SITES_LOCK: &str = "sites.lock";
 const SITES_JOURNAL: &str = "sites.journal";
 const HOSTS: &str = "hosts";
 const AUDIT: &str = "audit";
+const DOMAIN_CHECKS: &str = "domain-checks";
+const DOMAIN_CHECK_REQUESTS: &str = "domain-check-requests";
+const VERIFICATION_LOCK: &str = "verification.lock";
+const VERIFICATION_KEY: &str = "verification-key";
 /// How often a lock is tried that another process has.
 const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 const SHARDED: [&str; 4] = [CONTENT, INVENTORIES, POINTERS, SITES];
@@ -239,6 +243,27 @@ impl Layout {
         self.root.join(AUDIT)
     }
 
+    pub(super) fn domain_check(&self, project: &ProjectId, host: &Host) -> PathBuf {
+        self.sharded(DOMAIN_CHECKS, &domain_of(project, host), ".json")
+    }
+
+    pub(super) fn domain_check_request(&self, project: &ProjectId, host: &Host) -> PathBuf {
+        let name = domain_of(project, host).to_string();
+        self.domain_check_requests().join(name)
+    }
+
+    pub(super) fn domain_check_requests(&self) -> PathBuf {
+        self.root.join(DOMAIN_CHECK_REQUESTS)
+    }
+
+    pub(super) fn verification_lock(&self) -> PathBuf {
+        self.root.join(VERIFICATION_LOCK)
+    }
+
+    pub(super) fn verification_key(&self) -> PathBuf {
+        self.root.join(VERIFICATION_KEY)
+    }
+
     /// Returns the path of a file that is named by a project.
     fn named(&self, sharded: &str, name: &str) -> PathBuf {
         let shard = Digest::of(name.as_bytes()).as_bytes()[0];
@@ -362,6 +387,11 @@ impl Layout {
             .map_err(FileError::on("open", path))?;
         Lock::take(file, path.to_owned(), access)
     }
+}
+
+/// Names a domain of a project. Neither contains a slash.
+fn domain_of(project: &ProjectId, host: &Host) -> Digest {
+    Digest::of(format!("{project}/{host}").as_bytes())
 }
 
 // === impl Lock ===

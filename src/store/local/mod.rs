@@ -13,6 +13,10 @@
 //!   sites/{ab}/{project}.json     a site record of the admin API, with a copy as pointers have
 //!   hosts/{ab}/{cdef…}.json       which of these records has a host, named by its digest
 //!   audit/{number}.jsonl          the changes of these records, in files of a few megabytes
+//!   domain-checks/{ab}/{cdef…}.json  the last look at a domain of a project
+//!   domain-check-requests/{digest}   a domain that is to be looked at now
+//!   verification.lock             locked by the process that looks at domains
+//!   verification-key              the key that tokens for owners and hosts are made with
 //!   sites.lock, sites.journal     locked by a change of a site record; the change that has begun
 //! ```
 //!
@@ -45,6 +49,7 @@ mod output;
 mod pointers;
 mod site_records;
 mod sweep;
+mod verification;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -68,6 +73,7 @@ use layout::{Access, Layout, Lock};
 
 pub use layout::{FORMAT_VERSION, OpenError};
 pub use site_records::SitesFileLock;
+pub use verification::VerificationLead;
 
 /// How many files a put has open at once: far below the usual limit of 1024 file descriptors.
 const BATCH_FILES: usize = 128;
@@ -87,6 +93,8 @@ pub struct Config {
     pub free_bytes_min: u64,
     /// How many bytes the releases of an owner may use; 0 for any.
     pub owner_bytes_max: u64,
+    /// How many bytes the audit log may use: its oldest entries are removed; 0 for any.
+    pub audit_bytes_max: u64,
 }
 
 /// A store in a directory of this machine.
@@ -95,6 +103,7 @@ pub struct Local {
     layout: Layout,
     retention: Retention,
     free_bytes_min: u64,
+    audit_bytes_max: u64,
     clock: Clock,
 }
 
@@ -119,6 +128,7 @@ impl Default for Config {
             retention: Retention::default(),
             free_bytes_min: 512 << 20,
             owner_bytes_max: 20 << 30,
+            audit_bytes_max: 1 << 30,
         }
     }
 }
@@ -137,6 +147,7 @@ impl Local {
             layout: Layout::open(&config.path)?,
             retention: config.retention,
             free_bytes_min: config.free_bytes_min,
+            audit_bytes_max: config.audit_bytes_max,
             clock,
         })
     }

@@ -26,7 +26,9 @@ use crate::store::{ReadError, SiteError};
 /// The longest file of a record that is read: the largest record, with room for escapes.
 const RECORD_BYTES_MAX: u64 = 4 << 20;
 /// A file of the audit log with more bytes is followed by another one.
-const AUDIT_BYTES_MAX: u64 = 4 << 20;
+const AUDIT_FILE_BYTES_MAX: u64 = 4 << 20;
+/// A smaller log has at least this many files, so that only a part of it is removed at once.
+const AUDIT_FILES_MIN: u64 = 8;
 /// The longest journal that is read: records before and after a change, several times.
 const JOURNAL_BYTES_MAX: u64 = 64 << 20;
 
@@ -151,11 +153,20 @@ impl Local {
             let claim = HostClaim {
                 host: host.clone(),
                 project: change.project.clone(),
+                quarantine: None,
             };
             files.push((below(self.layout.host_claim(host)), Some(claim.to_text())));
         }
         for host in &change.released {
-            files.push((below(self.layout.host_claim(host)), None));
+            let quarantine = change.quarantine.as_ref();
+            let quarantine = quarantine.filter(|(hosts, _)| hosts.contains(host));
+            let claim = quarantine.map(|(_, quarantine)| HostClaim {
+                host: host.clone(),
+                project: change.project.clone(),
+                quarantine: Some(quarantine.clone()),
+            });
+            let text = claim.map(|claim| claim.to_text());
+            files.push((below(self.layout.host_claim(host)), text));
         }
         Journal {
             version: JOURNAL_VERSION,
@@ -214,7 +225,14 @@ impl Local {
             }
             None => (directory.join(file_name(entry.id)), 0),
         };
-        let is_full = length > AUDIT_BYTES_MAX;
+        let file_bytes_max = match self.audit_bytes_max {
+            0 => AUDIT_FILE_BYTES_MAX,
+            all => AUDIT_FILE_BYTES_MAX.min(all / AUDIT_FILES_MIN),
+        };
+        let is_full = length > file_bytes_max;
+        if is_full {
+            self.shorten_audit()?;
+        }
         let (path, length) = match is_full {
             true => (directory.join(file_name(entry.id)), 0),
             false => (path, length),
@@ -233,6 +251,27 @@ impl Local {
         write().map_err(FileError::on("write", &path))?;
         if length == 0 {
             durable::flush_directory(&directory)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the oldest files of the audit log, so that the rest has room for another file.
+    fn shorten_audit(&self) -> Result<(), SiteError> {
+        if self.audit_bytes_max == 0 {
+            return Ok(());
+        }
+        let mut files = self.audit_files()?;
+        // The newest file has the number of the last entry.
+        files.pop();
+        let keep = self.audit_bytes_max - self.audit_bytes_max / AUDIT_FILES_MIN;
+        let mut bytes = 0_u64;
+        for (_, path) in files.into_iter().rev() {
+            let metadata = fs::metadata(&path).map_err(FileError::on("look at", &path))?;
+            bytes = bytes.saturating_add(metadata.len());
+            // The newest file has about this size too.
+            if bytes.saturating_add(self.audit_bytes_max / AUDIT_FILES_MIN) > keep {
+                remove(&path)?;
+            }
         }
         Ok(())
     }

@@ -503,9 +503,11 @@ fn site_change(name: &str, domain: &str) -> SiteChange {
             project: project.clone(),
             changed_at: 7,
             record,
+            ownership: std::collections::BTreeMap::new(),
         }),
         claimed: vec![Host::parse(domain).unwrap()],
         released: Vec::new(),
+        quarantine: None,
         entry: Entry {
             id: 0,
             at: 7000,
@@ -590,6 +592,38 @@ fn a_site_change_that_was_killed_at_any_step_is_completed_by_the_next_writer() {
         assert_eq!(audit_of(&store), [(2, "two".into()), (1, "one".into())]);
         assert!(!config.path.join("sites.journal").exists());
     }
+}
+
+#[test]
+fn the_oldest_entries_of_the_audit_log_make_room() {
+    let directory = tempfile::tempdir().unwrap();
+    let limited = Config {
+        audit_bytes_max: 16_000,
+        ..config(&directory)
+    };
+    let store = open(&limited);
+    let bytes = || -> u64 {
+        let files = fs::read_dir(limited.path.join("audit")).unwrap();
+        files
+            .map(|file| file.unwrap().metadata().unwrap().len())
+            .sum()
+    };
+    for nth in 0..200 {
+        change(&store, &site_change("one", &format!("d{nth}.one.com")));
+        assert!(bytes() <= limited.audit_bytes_max, "{nth}: {}", bytes());
+    }
+    let filter = Filter {
+        limit: 1000,
+        ..Filter::default()
+    };
+    let entries = store.audit(&filter).unwrap();
+    let ids: Vec<u64> = entries.iter().map(|entry| entry.id).collect();
+    assert!((20..150).contains(&ids.len()), "{}", ids.len());
+    let newest = (1..=200).rev().take(ids.len());
+    assert_eq!(ids, newest.collect::<Vec<_>>());
+    // The numbers go on after a start.
+    change(&open(&limited), &site_change("one", "last.one.com"));
+    assert_eq!(store.audit(&filter).unwrap()[0].id, 201);
 }
 
 /// Returns the journal that a change begins with.

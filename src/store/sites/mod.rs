@@ -54,6 +54,7 @@ use plan::Plan;
 use record::{Outcome, RULE};
 use scan::{Place, Read, Stamp, Text};
 
+pub use record::Proof;
 pub use scan::ScanError;
 
 /// R5: removing at most one of this many sites needs no operator.
@@ -72,6 +73,7 @@ pub struct Sites {
     path: PathBuf,
     /// The store with more records.
     store: Option<Arc<Store>>,
+    proof: Proof,
     clock: Clock,
     random: foldhash::quality::RandomState,
     files: BTreeMap<Arc<str>, File>,
@@ -143,6 +145,7 @@ impl Sites {
             private_hosts,
             path,
             store: None,
+            proof: Proof::NotRequired,
             clock,
             random: foldhash::quality::RandomState::default(),
             files: BTreeMap::new(),
@@ -157,6 +160,12 @@ impl Sites {
             store: Some(store),
             ..self
         }
+    }
+
+    /// Sets whether domains of records in the store are served only if their ownership is proven.
+    #[must_use]
+    pub fn with_proof(self, proof: Proof) -> Self {
+        Self { proof, ..self }
     }
 
     /// Returns where the records are.
@@ -294,7 +303,12 @@ impl Sites {
         let content = match stored {
             Ok(stored) => {
                 let stored = stored?;
-                let text = serde_json::to_string(&stored.record).unwrap_or_default();
+                let ownership = stored.ownership.iter();
+                let ownership: Vec<_> = ownership
+                    .map(|(host, ownership)| (host.as_str(), ownership))
+                    .collect();
+                let both = (&stored.record, ownership);
+                let text = serde_json::to_string(&both).unwrap_or_default();
                 let hash = self.hash(&text);
                 Ok(Text::Stored(stored, hash))
             }
@@ -435,7 +449,8 @@ pub fn read_record(
     service: &Service,
     private_hosts: &PrivateHosts,
 ) -> Result<Arc<Site>, Vec<String>> {
-    let (outcome, diagnostics) = record::read_stored("", record, service, private_hosts);
+    let (outcome, diagnostics) =
+        record::read_stored("", record, service, private_hosts, Proof::NotRequired);
     match outcome {
         Outcome::Site(record) => Ok(record.site),
         _ => Err(diagnostics

@@ -106,9 +106,10 @@ impl Planner<'_> {
                 let Sites {
                     service,
                     private_hosts,
+                    proof,
                     ..
                 } = self.sites;
-                let read = record::read_stored(&name, &stored, service, private_hosts);
+                let read = record::read_stored(&name, &stored, service, private_hosts, *proof);
                 let (outcome, diagnostics) = read;
                 self.plan.diagnostics.extend(diagnostics);
                 let document = Document {

@@ -16,7 +16,7 @@ use crate::site::{
     BasePath, Host, HostHeader, KeptIn, Origin, PrivateHosts, ProjectId, Repository, Scheme,
     Server, Service, Site, Upstream, UpstreamHttp, Visibility,
 };
-use crate::store::SiteRecord;
+use crate::store::{OwnershipState, SiteRecord};
 use crate::syntax::strict::{self, Expected, Mapping, Report};
 use crate::syntax::{Data, Member, Span, Value};
 
@@ -50,6 +50,16 @@ pub(super) enum Outcome {
     Site(Record),
     /// It is not valid; with its project, if that could be read.
     Broken(Option<ProjectId>),
+}
+
+/// Whether the domains of a record in the store are served only if their ownership is proven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proof {
+    /// All domains are served.
+    #[default]
+    NotRequired,
+    /// A domain without proof is left out.
+    Required,
 }
 
 /// A site, and the places of its names.
@@ -167,6 +177,7 @@ pub(super) fn read_stored(
     stored: &SiteRecord,
     service: &Service,
     private_hosts: &PrivateHosts,
+    ownership: Proof,
 ) -> (Outcome, Vec<Diagnostic>) {
     let mut members = serde_json::Map::new();
     members.insert("project".to_owned(), stored.project.as_str().into());
@@ -179,6 +190,16 @@ pub(super) fn read_stored(
         Outcome::Site(record) => {
             let mut site = Arc::unwrap_or_clone(record.site);
             site.kept_in = KeptIn::Api;
+            if ownership == Proof::Required {
+                site.domains.retain(|host| stored.serves(host));
+                let leads_elsewhere = |host: &&Host| {
+                    stored
+                        .ownership_of(host)
+                        .is_some_and(|state| state != OwnershipState::Active)
+                };
+                let not_ordered = site.domains.iter().filter(leads_elsewhere);
+                site.not_ordered = not_ordered.cloned().collect();
+            }
             Outcome::Site(Record {
                 site: Arc::new(site),
                 ..record
@@ -281,6 +302,7 @@ fn read_site(
         origin: origin?,
         mcp,
         kept_in: KeptIn::File(report.file().into()),
+        not_ordered: Box::default(),
     };
     Some(Record {
         site: Arc::new(site),

@@ -52,6 +52,7 @@ fn site(project: &str, owner: &str) -> Site {
         origin: Origin::Embedded,
         mcp: true,
         kept_in: crate::site::KeptIn::Api,
+        not_ordered: Box::default(),
     }
 }
 
