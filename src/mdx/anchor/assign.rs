@@ -30,16 +30,14 @@ impl Anchors {
     /// A second call continues with further nodes of the same page.
     pub fn assign(&mut self, nodes: &mut [Node]) {
         // First, so that no other place gets the id that a reference to a footnote names.
-        each(nodes, &mut |node| {
-            if let Node::Footnote { label, .. } = node {
-                let id = of_footnote(label);
-                let own = self.taken.take(&id);
-                // References lead to the first of several footnotes with one label.
-                if *own != *id
-                    && let Some(numbered) = own.strip_prefix(FOOTNOTE)
-                {
-                    *label = numbered.into();
-                }
+        each_footnote(nodes, &mut |label| {
+            let id = of_footnote(label);
+            let own = self.taken.take(&id);
+            // References lead to the first of several footnotes with one label.
+            if *own != *id
+                && let Some(numbered) = own.strip_prefix(FOOTNOTE)
+            {
+                *label = numbered.to_owned();
             }
         });
         let mut walk = Walk {
@@ -165,33 +163,26 @@ impl Walk<'_> {
             "Step" => self.anchors.has_unknown |= element.is_unevaluated("title"),
             "Update" => element.anchor = Some(self.titled(element, "label", None)),
             "ParamField" | "Param" | "ResponseField" | "Response" => return self.field(element),
-            // HTML shows nothing of these elements, or shows their content as text or as a picture.
-            "Visibility" if element.text("for") == Some("agents") => return,
-            "Prompt" | "Latex" | "Mermaid" | "Icon" | "Tree.File" | "Color.Item" | "img"
-            | "iframe" | "br" | "wbr" | "hr" | "source" => return,
-            "picture" if element.is_picture() => return,
-            "picture" => {}
+            "picture" if !element.is_picture() => {}
             "a" => {
                 let name = id.or_else(|| element.text("name"));
                 element.anchor = name.map(|name| self.anchors.give(Some(name), "", Vec::new()));
             }
             name if component::html(name).is_some() => {
+                let has_place = !matches!(name, "img" | "picture" | "iframe" | "br" | "wbr" | "hr");
+                let id = id.filter(|_| has_place);
                 element.anchor = id.map(|id| self.anchors.give(Some(id), "", Vec::new()));
-                if matches!(name, "video" | "audio" | "col") {
-                    return;
-                }
             }
             // The ids in a drawing are used by the drawing: they are reserved and not changed.
             "svg" => {
                 let taken = &mut self.anchors.taken;
                 drawing::each_id(element, &mut |id| _ = taken.claim(id));
-                return;
             }
-            // Parts of a drawing are not shown outside of one.
-            name if drawing::is_part(name) => return,
             _ => {}
         }
-        self.nodes(&mut element.children);
+        if !hides_content(element) {
+            self.nodes(&mut element.children);
+        }
     }
 
     /// Makes the anchor of an element from its title.
@@ -265,6 +256,35 @@ fn spaceless(id: &str) -> String {
 #[must_use]
 pub fn of_footnote(label: &str) -> String {
     format!("{FOOTNOTE}{}", github(label))
+}
+
+/// Returns whether HTML shows nothing of the content of an element, or shows it as text or as a
+/// picture.
+fn hides_content(element: &Element) -> bool {
+    match &*element.name {
+        "Visibility" => element.text("for") == Some("agents"),
+        "Prompt" | "Latex" | "Mermaid" | "Icon" | "Tree.File" | "Color.Item" | "img" | "iframe"
+        | "br" | "wbr" | "hr" | "source" | "video" | "audio" | "col" | "svg" => true,
+        "picture" => element.is_picture(),
+        // Parts of a drawing are not shown outside of one.
+        name => drawing::is_part(name),
+    }
+}
+
+/// Visits the labels of the footnotes that are shown, in their order.
+fn each_footnote(nodes: &mut [Node], visit: &mut dyn FnMut(&mut String)) {
+    for node in nodes {
+        match node {
+            Node::Element(element) if hides_content(element) => continue,
+            // Only the words of such a heading are shown.
+            Node::Heading { children, .. } if children.iter().any(Node::is_or_holds_block) => {
+                continue;
+            }
+            Node::Footnote { label, .. } => visit(label),
+            _ => {}
+        }
+        node.each_children_mut(&mut |children| each_footnote(children, visit));
+    }
 }
 
 /// Visits the anchors of some nodes, in their order.

@@ -192,3 +192,15 @@ fn a_footnote_has_its_id_alone() {
     assert_eq!(ids, different);
     assert!(ids.contains(&"fn-1".to_owned()), "{ids:?}");
 }
+
+#[test]
+fn a_footnote_in_a_drawing_or_a_prompt_is_no_anchor() {
+    for (start, end) in [("<svg>", "</svg>"), ("<Prompt>", "</Prompt>")] {
+        let text = format!("a[^1]\n\n{start}\n\n[^1]: Hidden.\n\n{end}\n");
+        let anchors = page(&text).outline.anchors;
+        assert!(!anchors.iter().any(|anchor| anchor == "fn-1"), "{text}");
+        let text = format!("{text}\n[^2]: Shown.\n");
+        let anchors = page(&text).outline.anchors;
+        assert!(anchors.iter().any(|anchor| anchor == "fn-2"), "{text}");
+    }
+}
