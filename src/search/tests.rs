@@ -1,5 +1,8 @@
 //! Tests of whole indexes: written and searched.
 
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -343,4 +346,98 @@ proptest! {
         let found = Site::english().ask(&Question::new(&text));
         prop_assert!(found.hits.len() <= LIMIT_DEFAULT);
     }
+}
+
+/// An index file that keeps what is decoded, and counts the bytes that are read.
+struct Keeping<'f> {
+    file: &'f Bytes,
+    read: Cell<u64>,
+    kept: RefCell<HashMap<u64, Decoded>>,
+}
+
+impl Storage for Keeping<'_> {
+    fn length(&self) -> u64 {
+        self.file.length()
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
+        self.read.set(self.read.get() + range.end - range.start);
+        self.file.read(range)
+    }
+
+    fn decoded(&self, place: u64) -> Option<Decoded> {
+        self.kept.borrow().get(&place).cloned()
+    }
+
+    fn keep(&self, place: u64, decoded: Decoded) {
+        assert!(decoded.bytes() > 0);
+        self.kept.borrow_mut().insert(place, decoded);
+    }
+}
+
+#[test]
+fn what_is_kept_is_not_read_again_and_gives_the_same_answers() {
+    let pages: Vec<Page> = (0..200)
+        .map(|n| {
+            let path: &str = format!("page-{n}").leak();
+            let text: &str = format!("The token of number {n} is a token.").leak();
+            (path, "Numbers", text)
+        })
+        .collect();
+    let site = Site::new(&[("en", None, true, &pages)]);
+    let file = Keeping {
+        file: &site.file,
+        read: Cell::new(0),
+        kept: RefCell::default(),
+    };
+    let index = Index::open(&file).unwrap();
+    for text in ["token", "token number", "token number 7"] {
+        let question = Question::new(text);
+        let ask = || {
+            let before = file.read.get();
+            let found = index.search(&file, &site.texts(), &question).unwrap();
+            (found, file.read.get() - before)
+        };
+        let (first, read) = ask();
+        let (second, read_again) = ask();
+        assert_eq!(first, second);
+        assert_eq!(first, site.ask(&question), "without keeping");
+        assert!(
+            read_again * 2 < read || text != "token",
+            "{read_again} of {read}"
+        );
+    }
+}
+
+#[test]
+fn a_question_of_one_word_reads_only_the_texts_that_it_shows() {
+    let pages: Vec<Page> = (0..40)
+        .map(|n| {
+            (
+                &*format!("page-{n}").leak(),
+                "Numbers",
+                "A token of a number.",
+            )
+        })
+        .collect();
+    let site = Site::new(&[("en", None, true, &pages)]);
+    let index = Index::open(&site.file).unwrap();
+    let count = |text: &str| {
+        let read = Cell::new(0);
+        let texts = site.texts();
+        let counting = |path: &str, range: Range<u64>| {
+            read.set(read.get() + 1);
+            texts.markdown(path, range)
+        };
+        let question = Question {
+            limit: 3,
+            ..Question::new(text)
+        };
+        let found = index.search(&site.file, &counting, &question).unwrap();
+        assert_eq!(found.hits.len(), 3);
+        read.get()
+    };
+    assert_eq!(count("token"), 3);
+    // The words of several pages are compared by their nearness.
+    assert!(count("token number") > 3);
 }
