@@ -1,6 +1,6 @@
 //! The appearance of a site: colours, images, fonts and defaults.
 
-use crate::docs::schema::kind::{Flag, Href, Label, Required, Text};
+use crate::docs::schema::kind::{Flag, Href, Label, OrDefault, Required, Text};
 use crate::docs::schema::{Declared, Field, Kind, Shape, object};
 use crate::syntax::{Span, Value};
 
@@ -35,9 +35,10 @@ object! {
     pub struct Styling = "`styling`" {
         /// The text above a page's title; the default depends on the theme.
         "eyebrows" => eyebrows: Eyebrows,
+        /// The colours of code: those of the page, or always dark ones.
+        "codeblocks" => codeblocks: Codeblocks,
     }
     also {
-        Field::accepted("codeblocks", "How code is shown"),
         Field::accepted("latex", "Whether pages have formulas"),
         Field::accepted("custom", "The site's own styles"),
         Field::accepted("rounded", "How round corners are"),
@@ -94,6 +95,37 @@ pub enum Eyebrows {
     Section,
     /// All groups and divisions of the page.
     Breadcrumbs,
+}
+
+/// The colours of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codeblocks {
+    /// Those of the page: light in light mode, dark in dark mode.
+    System,
+    /// Always dark.
+    Dark,
+}
+
+/// The colours in which a page is shown first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheme {
+    /// Those of the reader's system.
+    #[default]
+    System,
+    /// Light.
+    Light,
+    /// Dark.
+    Dark,
+}
+
+object! {
+    /// Light and dark mode.
+    pub struct Appearance = "`appearance`" {
+        /// The mode in which pages are shown first: `system`, `light` or `dark`.
+        "default" => default: OrDefault<Scheme>,
+        /// Whether readers cannot change the mode.
+        "strict" => strict: OrDefault<Flag>,
+    }
 }
 
 /// The fonts of a site.
@@ -185,6 +217,34 @@ impl Kind for Eyebrows {
         Some(match value.and_then(Value::text) {
             Some("section") => Some(Self::Section),
             Some("breadcrumbs") => Some(Self::Breadcrumbs),
+            _ => None,
+        })
+    }
+}
+
+impl Kind for Codeblocks {
+    type Value = Option<Self>;
+    // The names of highlighting themes are accepted too, for light and for dark mode.
+    const SHAPE: Shape = Shape::Any;
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        Some(match value.and_then(Value::text) {
+            Some("system") => Some(Self::System),
+            Some("dark") => Some(Self::Dark),
+            _ => None,
+        })
+    }
+}
+
+impl Kind for Scheme {
+    type Value = Option<Self>;
+    const SHAPE: Shape = Shape::OneOf(&["system", "light", "dark"]);
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        Some(match value.and_then(Value::text) {
+            Some("system") => Some(Self::System),
+            Some("light") => Some(Self::Light),
+            Some("dark") => Some(Self::Dark),
             _ => None,
         })
     }

@@ -1,18 +1,21 @@
 //! `docs.json` without its navigation: name, appearance and redirects of the site.
 
+mod api;
 mod appearance;
 mod part;
 mod redirect;
 
 use crate::docs::schema::kind::{
-    Flag, Label, List, OrDefault, RequiredOrEmpty, Section, Specifications, Text, Unchecked,
+    Flag, Label, List, OrDefault, RequiredOrEmpty, Section, Text, Unchecked,
 };
 use crate::docs::schema::{self, Declared as _, Field, Shape, navigation, object};
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 
 pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
+pub use api::{Api, Examples, Language, Languages};
 pub use appearance::{
-    Colors, Eyebrows, Font, FontSet, Fonts, Icons, Image, ImageKeys, Interaction, Styling,
+    Appearance, Codeblocks, Colors, Eyebrows, Font, FontSet, Fonts, Icons, Image, ImageKeys,
+    Interaction, Scheme, Styling,
 };
 pub use part::{
     Banner, Button, Column, Footer, FooterLink, Link, Links, Navbar, NavbarLink, NavbarPrimary,
@@ -26,10 +29,12 @@ object! {
         "name" => name: RequiredOrEmpty<Label>,
         /// What the site documents.
         "description" => description: Text,
-        /// The theme. All themes have the same design; the name selects some defaults.
+        /// The theme: its name selects one of three layouts, and some defaults.
         "theme" => theme: Text,
         /// The colours of the site.
         "colors" => colors: OrDefault<Section<Colors>>,
+        /// Light and dark mode.
+        "appearance" => appearance: OrDefault<Section<Appearance>>,
         /// The logo.
         "logo" => logo: Image,
         /// The icon of the site.
@@ -63,7 +68,6 @@ object! {
         )
         .required()
         .rule("N1"),
-        Field::accepted("appearance", "Light and dark"),
         Field::accepted("background", "The background of pages"),
         Field::accepted("thumbnails", "Preview images"),
         Field::accepted("seo", "Tags for search engines"),
@@ -80,27 +84,6 @@ object! {
         Field::accepted("assistant", "Settings of an assistant"),
         Field::accepted("modeToggle", "Light and dark"),
         Field::accepted("chat", "Analytics and other services"),
-    }
-}
-
-object! {
-    /// Settings of endpoint pages.
-    pub struct Api = "`api`" {
-        /// The specification for pages that bind an endpoint.
-        "openapi" => openapi: OrDefault<Specifications>,
-    }
-    also {
-        Field::accepted("asyncapi", "AsyncAPI specifications"),
-        Field::accepted("params", "How parameters are shown"),
-        Field::accepted("playground", "Settings of a playground"),
-        Field::accepted("examples", "Settings of examples"),
-        Field::accepted("mdx", "Settings of pages written by hand"),
-        Field::accepted("auth", "Settings of a playground"),
-        Field::accepted("baseUrl", "The server of pages written by hand"),
-        Field::accepted("maintainOrder", "Settings of examples"),
-        Field::accepted("url", "Settings of a playground"),
-        Field::accepted("proxy", "Settings of a playground"),
-        Field::accepted("spec", "Settings of a playground"),
     }
 }
 

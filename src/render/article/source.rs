@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::docs::Docs;
+use crate::docs::config::Language;
 use crate::docs::navigation::language::{self, Code};
 use crate::docs::navigation::tree::{Page, Subject};
 use crate::mdx::anchor::Anchors;
@@ -26,6 +27,8 @@ pub struct Source<'p> {
     pub read: Result<Option<&'p mdx::Page>, Rejected>,
     /// The part of a specification that it shows.
     pub subject: Option<endpoint::Subject<'p>>,
+    /// The programming languages of the samples of an endpoint.
+    pub samples: &'p [Language],
 }
 
 // === impl Source ===
@@ -50,6 +53,13 @@ impl<'p> Source<'p> {
                 Some(Err(rejected)) => Err(*rejected),
             },
             subject: subject.and_then(|subject| shown(docs, subject)),
+            samples: docs
+                .config
+                .api
+                .examples
+                .languages
+                .as_deref()
+                .unwrap_or(&Language::ALL),
         }
     }
 
@@ -67,6 +77,7 @@ impl<'p> Source<'p> {
                 Err(rejected) => Err(*rejected),
             },
             subject: None,
+            samples: &[],
         }
     }
 
@@ -101,7 +112,7 @@ impl<'p> Source<'p> {
 
     /// Makes the nodes of a specification; returns them and the anchors of the whole page.
     fn generated(&self, written: Option<&mdx::Page>) -> Option<(Vec<Node>, Anchors)> {
-        let mut nodes = endpoint::nodes(self.subject?, &self.language);
+        let mut nodes = endpoint::nodes(self.subject?, &self.language, self.samples);
         let mut anchors =
             written.map_or_else(Anchors::default, |page| page.outline.anchors.clone());
         anchors.assign(&mut nodes);

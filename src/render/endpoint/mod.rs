@@ -19,6 +19,7 @@ mod schema;
 use std::collections::BTreeSet;
 
 use super::messages::{self, Messages};
+use crate::docs::config::Language;
 use crate::docs::openapi::{Endpoint, Media, Method, Operation, Schema, Specification};
 use crate::mdx::anchor::github;
 use crate::mdx::{Element, Node, Span, Value};
@@ -28,6 +29,8 @@ use schema::default;
 
 /// How many levels of fields are shown.
 const DEPTH_MAX: usize = 6;
+/// The element that holds the samples and examples of an endpoint.
+const EXAMPLES: &str = "Panel";
 /// How many fields a page shows.
 const FIELDS_MAX: usize = 400;
 
@@ -42,13 +45,13 @@ pub enum Subject<'s> {
     Schema(&'s Specification, &'s str),
 }
 
-/// Makes the nodes of a subject in the language of a BCP 47 tag; an empty list if the
-/// specification no longer contains it.
+/// Makes the nodes of a subject in the language of a BCP 47 tag, with samples in some programming
+/// languages; an empty list if the specification no longer contains it.
 #[must_use]
-pub fn nodes(subject: Subject<'_>, language: &str) -> Vec<Node> {
+pub fn nodes(subject: Subject<'_>, language: &str, samples: &[Language]) -> Vec<Node> {
     match subject {
         Subject::Endpoint(specification, endpoint) => {
-            endpoint_nodes(specification, endpoint, language)
+            endpoint_nodes(specification, endpoint, language, samples)
         }
         Subject::Unresolved(method, path) => vec![name(method, path, language)],
         Subject::Schema(specification, name) => schema_nodes(specification, name, language),
@@ -67,11 +70,17 @@ fn name(method: Method, path: &str, language: &str) -> Node {
     }
 }
 
-fn endpoint_nodes(specification: &Specification, endpoint: &Endpoint, language: &str) -> Vec<Node> {
+fn endpoint_nodes(
+    specification: &Specification,
+    endpoint: &Endpoint,
+    language: &str,
+    samples: &[Language],
+) -> Vec<Node> {
     let Some(operation) = specification.operation(endpoint) else {
         return Vec::new();
     };
     let mut writer = Writer::new(specification, language);
+    writer.languages = samples;
     let mut nodes = Vec::new();
     if endpoint.deprecated {
         let warning = vec![paragraph(writer.messages.deprecated)];
@@ -79,11 +88,17 @@ fn endpoint_nodes(specification: &Specification, endpoint: &Endpoint, language: 
     }
     nodes.push(name(endpoint.method, &endpoint.path, language));
     nodes.extend(prose(operation.description()));
+    // The stylesheet puts them beside the rest on a wide screen.
+    let mut examples = Vec::from_iter(writer.samples(endpoint, &operation));
+    examples.extend(writer.response_examples(&operation));
+    if !examples.is_empty() {
+        let id = vec![text("id", "request")];
+        nodes.push(element(EXAMPLES, id, examples));
+    }
     writer.servers(&operation, &mut nodes);
     writer.security(&operation, &mut nodes);
     writer.parameters(&operation, &mut nodes);
     writer.body(&operation, &mut nodes);
-    writer.examples(endpoint, &operation, &mut nodes);
     writer.responses(&operation, &mut nodes);
     nodes
 }
@@ -112,6 +127,8 @@ fn schema_nodes(specification: &Specification, name: &str, language: &str) -> Ve
 
 struct Writer<'s> {
     specification: &'s Specification,
+    /// The programming languages of samples.
+    languages: &'s [Language],
     messages: &'static messages::Endpoint,
     fields: usize,
     /// The names of the schemas that enclose the current one.
@@ -128,6 +145,7 @@ impl<'s> Writer<'s> {
     fn new(specification: &'s Specification, language: &str) -> Self {
         Self {
             specification,
+            languages: &[],
             messages: &Messages::of(language).endpoint,
             fields: 0,
             within: Vec::new(),
@@ -174,7 +192,7 @@ impl<'s> Writer<'s> {
         nodes.push(heading(self.messages.body, "body"));
         nodes.extend(prose(body.description));
         self.part = Some("body");
-        self.content(&body.content, nodes);
+        self.content(&body.content, true, nodes);
         self.part = None;
     }
 
@@ -184,6 +202,8 @@ impl<'s> Writer<'s> {
             return;
         }
         nodes.push(heading(self.messages.responses, "responses"));
+        // Contents that are shown already: errors often have the same one.
+        let mut shown: Vec<(&str, Vec<Media<'_>>)> = Vec::new();
         for response in responses {
             nodes.push(Node::Heading {
                 level: 3,
@@ -194,10 +214,49 @@ impl<'s> Writer<'s> {
             });
             nodes.extend(prose(response.description));
             self.headers(operation, response.status, nodes);
+            let same = |(_, content): &&(&str, Vec<Media<'_>>)| is_same(content, &response.content);
+            if let Some((status, _)) = shown.iter().find(same) {
+                nodes.push(self.as_above(status, &github(status)));
+                continue;
+            }
             self.part = Some("response");
-            self.content(&response.content, nodes);
+            self.content(&response.content, false, nodes);
             self.part = None;
+            if !response.content.is_empty() {
+                shown.push((response.status, response.content));
+            }
         }
+    }
+
+    /// Refers to a part of the page above, by its name.
+    fn as_above(&self, name: &str, anchor: &str) -> Node {
+        let link = Node::Link {
+            href: format!("#{anchor}"),
+            children: vec![Node::Text(name.to_owned())],
+            span: Span::NONE,
+        };
+        let around = self.messages.same_as_above.split_once("{}");
+        let (before, after) = around.unwrap_or_default();
+        let text_node = |words: &str| Node::Text(words.to_owned());
+        Node::Paragraph(vec![text_node(before), link, text_node(after)])
+    }
+
+    /// Makes the element with the examples of responses, each with its status.
+    fn response_examples(&self, operation: &Operation<'s>) -> Option<Node> {
+        let mut fences = Vec::new();
+        for response in operation.responses() {
+            let Some(media) = response.content.first() else {
+                continue;
+            };
+            for (name, code) in sample::response_examples(self.specification, media) {
+                let title = match name {
+                    Some(name) => format!("{} {name}", response.status),
+                    None => response.status.to_owned(),
+                };
+                fences.push(fence("json", &title, &code));
+            }
+        }
+        (!fences.is_empty()).then(|| element("ResponseExample", Vec::new(), fences))
     }
 
     /// Shows the headers of a response (§4.8.21).
@@ -229,8 +288,9 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Shows the media types of a body; a reader chooses between several.
-    fn content(&mut self, content: &[Media<'s>], nodes: &mut Vec<Node>) {
+    /// Shows the media types of a body; a reader chooses between several. The examples of responses
+    /// are shown elsewhere.
+    fn content(&mut self, content: &[Media<'s>], with_examples: bool, nodes: &mut Vec<Node>) {
         let mut tabs = Vec::new();
         for media in content {
             let mut inside = Vec::new();
@@ -238,7 +298,9 @@ impl<'s> Writer<'s> {
                 inside.extend(self.plain(schema));
                 self.schema(schema, &mut inside);
             }
-            inside.extend(self.example(media));
+            if with_examples {
+                inside.extend(self.example(media));
+            }
             tabs.push((media.kind, inside));
         }
         if let [(kind, inside)] = &mut tabs[..] {
@@ -257,7 +319,7 @@ impl<'s> Writer<'s> {
 
     /// Shows the examples of a body; a reader chooses between several.
     fn example(&self, media: &Media<'_>) -> Option<Node> {
-        let examples = sample::examples(media);
+        let examples = sample::written_examples(media);
         let fences = examples
             .iter()
             .map(|(name, code)| fence("json", name.unwrap_or(self.messages.example), code));
@@ -366,6 +428,15 @@ impl<'s> Writer<'s> {
         let attributes = vec![text(place, key), text("type", &kind), flag("required")];
         element("ParamField", attributes, children)
     }
+}
+
+/// Returns whether two bodies have the same media types with the same schemas.
+fn is_same(one: &[Media<'_>], other: &[Media<'_>]) -> bool {
+    let schema = |media: &Media<'_>| media.schema.map(|schema| std::ptr::from_ref(schema.value));
+    let mut pairs = one.iter().zip(other);
+    !one.is_empty()
+        && one.len() == other.len()
+        && pairs.all(|(one, other)| one.kind == other.kind && schema(one) == schema(other))
 }
 
 /// Reads a description as Markdown (§4.8.1); over a limit it is shown as plain text.

@@ -1,31 +1,32 @@
-//! Sample requests of an endpoint: the author's samples, or a curl command for each server.
+//! Sample requests of an endpoint: the author's samples, then a sample in each language.
+//!
+//! A credential is an environment variable in a sample, so that it can be pasted as it is.
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.5 (servers), §4.8.14 (media types), §4.8.19 (examples).
 
 use std::borrow::Cow;
 
-use super::{Writer, element, fence, heading};
-use crate::docs::openapi::{Endpoint, Media, Method, Operation, Server};
+use super::{Writer, element, fence};
+use crate::docs::config::Language;
+use crate::docs::openapi::{Endpoint, Media, Method, Operation, Server, Specification};
 use crate::mdx::Node;
 use crate::syntax::{Data, Value as Json};
 
-/// How many servers get a curl command.
+/// How many servers get a curl command of their own.
 const SERVERS_MAX: usize = 6;
 /// How many examples of one body are shown.
 const EXAMPLES_MAX: usize = 8;
+/// How many levels an example has that is made from a schema, and how many fields an object of it.
+const SKETCH_DEPTH_MAX: usize = 5;
+const SKETCH_MEMBERS_MAX: usize = 24;
 /// The server that is shown if the specification names none.
 const NO_SERVER: &str = "https://api.example.com";
 
 // === impl Writer ===
 
 impl Writer<'_> {
-    /// Shows the author's samples, or else curl commands.
-    pub(super) fn examples(
-        &self,
-        endpoint: &Endpoint,
-        operation: &Operation<'_>,
-        nodes: &mut Vec<Node>,
-    ) {
+    /// Makes the element with the author's samples, then a sample in each language.
+    pub(super) fn samples(&self, endpoint: &Endpoint, operation: &Operation<'_>) -> Option<Node> {
         let samples = ["x-codeSamples", "x-code-samples"]
             .into_iter()
             .find_map(|key| operation.value().get(key));
@@ -42,70 +43,266 @@ impl Writer<'_> {
             .collect();
         if endpoint.method != Method::Webhook {
             let servers = operation.servers();
-            let several = servers.len() > 1;
-            for server in servers.iter().take(SERVERS_MAX) {
-                let name = server.description.unwrap_or(server.url);
-                let title = if several {
-                    format!("cURL ({name})")
-                } else {
-                    "cURL".to_owned()
-                };
-                fences.push(fence(
-                    "bash",
-                    &title,
-                    &curl(endpoint, operation, &address(server)),
-                ));
-            }
-            if servers.is_empty() {
-                fences.push(fence("bash", "cURL", &curl(endpoint, operation, NO_SERVER)));
+            let first = servers.first().map_or(NO_SERVER.to_owned(), address);
+            for language in self.languages {
+                let request = Request::of(endpoint, operation, &first);
+                let (id, name) = language.names();
+                if *language != Language::Curl || servers.len() < 2 {
+                    fences.push(fence(id, name, &request.written(*language)));
+                    continue;
+                }
+                for server in servers.iter().take(SERVERS_MAX) {
+                    let request = Request::of(endpoint, operation, &address(server));
+                    let server = server.description.unwrap_or(server.url);
+                    let title = format!("{name} ({server})");
+                    fences.push(fence(id, &title, &request.written(*language)));
+                }
             }
         }
-        if !fences.is_empty() {
-            nodes.push(heading(self.messages.request, "request"));
-            nodes.push(element("RequestExample", Vec::new(), fences));
-        }
+        (!fences.is_empty()).then(|| element("RequestExample", Vec::new(), fences))
     }
 }
 
-/// Writes the curl command for an endpoint.
-fn curl(endpoint: &Endpoint, operation: &Operation<'_>, server: &str) -> String {
-    let url = format!("{}{}", server.trim_end_matches('/'), endpoint.path);
-    let mut parts = vec![format!("curl -X {} {}", endpoint.method, quoted(&url))];
-    if let Some((name, scheme)) = operation
-        .security()
-        .iter()
-        .flat_map(|set| &set.schemes)
-        .next()
-    {
-        let field = |key| scheme.get(key).and_then(Json::text);
-        match (field("type"), field("in"), field("name")) {
-            (Some("http"), ..)
-                if field("scheme").is_some_and(|s| s.eq_ignore_ascii_case("basic")) =>
-            {
-                parts.push("-u \"$USER:$PASSWORD\"".to_owned());
+/// A request that samples show.
+#[derive(Debug)]
+struct Request<'r> {
+    method: Method,
+    url: String,
+    credential: Option<Credential<'r>>,
+    /// The media type of the body.
+    kind: Option<&'r str>,
+    body: Option<&'r Json>,
+}
+
+/// A credential of a request, from environment variables.
+#[derive(Debug)]
+enum Credential<'r> {
+    /// HTTP Basic (RFC 7617), from `USER` and `PASSWORD`.
+    Basic,
+    /// A bearer token (RFC 6750), from `TOKEN`.
+    Bearer,
+    /// A header with a value from the variable.
+    Header(&'r str, String),
+}
+
+// === impl Request ===
+
+impl<'r> Request<'r> {
+    fn of(endpoint: &Endpoint, operation: &Operation<'r>, server: &str) -> Self {
+        let security = operation.security();
+        let mut schemes = security.iter().flat_map(|set| &set.schemes);
+        let credential = schemes.next().and_then(|(name, scheme)| {
+            let field = |key| scheme.get(key).and_then(Json::text);
+            let is_basic = || field("scheme").is_some_and(|s| s.eq_ignore_ascii_case("basic"));
+            match (field("type"), field("in"), field("name")) {
+                (Some("http"), ..) if is_basic() => Some(Credential::Basic),
+                (Some("http" | "oauth2" | "openIdConnect"), ..) => Some(Credential::Bearer),
+                (Some("apiKey"), Some("header"), Some(header)) => {
+                    Some(Credential::Header(header, name.to_uppercase()))
+                }
+                _ => None,
             }
-            (Some("http" | "oauth2" | "openIdConnect"), ..) => {
+        });
+        let body = operation.body();
+        let media = body.as_ref().and_then(|body| body.content.first());
+        Self {
+            method: endpoint.method,
+            url: format!("{}{}", server.trim_end_matches('/'), endpoint.path),
+            credential,
+            kind: media.map(|media| media.kind),
+            body: media.and_then(|media| Some(examples(media).into_iter().next()?.1)),
+        }
+    }
+
+    fn written(&self, language: Language) -> String {
+        match language {
+            Language::Curl => self.curl(),
+            Language::Python => self.python(),
+            Language::JavaScript => self.javascript(),
+            Language::Go => self.go(),
+        }
+    }
+
+    /// Returns whether the body is JSON (RFC 8259 §11, RFC 6839 §3.1).
+    fn has_json(&self) -> bool {
+        self.kind.is_some_and(|kind| kind.contains("json"))
+    }
+
+    /// Returns the body as text: JSON, or the example as its author wrote it.
+    fn text(&self) -> Option<String> {
+        let body = self.body?;
+        match body.text() {
+            Some(text) if !self.has_json() => Some(text.to_owned()),
+            _ => Some(json(body)),
+        }
+    }
+
+    fn curl(&self) -> String {
+        let mut parts = vec![format!("curl -X {} {}", self.method, quoted(&self.url))];
+        match &self.credential {
+            Some(Credential::Basic) => parts.push("-u \"$USER:$PASSWORD\"".to_owned()),
+            Some(Credential::Bearer) => {
                 parts.push(format!("-H {}", quoted("Authorization: Bearer $TOKEN")));
             }
-            (Some("apiKey"), Some("header"), Some(header)) => {
-                let key = name.to_uppercase();
-                parts.push(format!("-H {}", quoted(&format!("{header}: ${key}"))));
+            Some(Credential::Header(header, variable)) => {
+                parts.push(format!("-H {}", quoted(&format!("{header}: ${variable}"))));
             }
-            _ => {}
+            None => {}
         }
-    }
-    if let Some(media) = operation
-        .body()
-        .as_ref()
-        .and_then(|body| body.content.first())
-    {
-        let kind = format!("Content-Type: {}", media.kind);
-        parts.push(format!("-H {}", quoted(&kind)));
-        if let Some(example) = example(media) {
-            parts.push(format!("-d {}", single_quoted(&example)));
+        if let Some(kind) = self.kind {
+            parts.push(format!("-H {}", quoted(&format!("Content-Type: {kind}"))));
         }
+        if let Some(body) = self.text() {
+            parts.push(format!("-d {}", single_quoted(&body)));
+        }
+        parts.join(" \\\n  ")
     }
-    parts.join(" \\\n  ")
+
+    fn python(&self) -> String {
+        let variable = |name: &str| format!("os.environ[{}]", string(name));
+        let mut headers = Vec::new();
+        let mut arguments = Vec::new();
+        match &self.credential {
+            Some(Credential::Basic) => arguments.push(format!(
+                "auth=({}, {})",
+                variable("USER"),
+                variable("PASSWORD")
+            )),
+            Some(Credential::Bearer) => headers.push(format!(
+                "\"Authorization\": \"Bearer \" + {}",
+                variable("TOKEN")
+            )),
+            Some(Credential::Header(header, name)) => {
+                headers.push(format!("{}: {}", string(header), variable(name)));
+            }
+            None => {}
+        }
+        match self.body {
+            Some(body) if self.has_json() => {
+                let mut literal = String::new();
+                write_literal(body, 1, &PYTHON_WORDS, &mut literal);
+                arguments.push(format!("json={literal}"));
+            }
+            body => {
+                headers.extend(
+                    self.kind
+                        .map(|kind| format!("\"Content-Type\": {}", string(kind))),
+                );
+                if body.is_some() {
+                    let text = self.text().unwrap_or_default();
+                    arguments.push(format!("data={}", string(&text)));
+                }
+            }
+        }
+        if !headers.is_empty() {
+            arguments.insert(0, format!("headers={{{}}}", headers.join(", ")));
+        }
+        let method = self.method.to_string().to_lowercase();
+        let mut code = String::new();
+        if self.credential.is_some() {
+            code += "import os\n\n";
+        }
+        code += "import requests\n\n";
+        code += &format!(
+            "response = requests.{method}(\n    {},\n",
+            string(&self.url)
+        );
+        for argument in arguments {
+            code += &format!("    {argument},\n");
+        }
+        code + ")\nresponse.raise_for_status()\nprint(response.text)"
+    }
+
+    fn javascript(&self) -> String {
+        let mut headers = Vec::new();
+        match &self.credential {
+            Some(Credential::Basic) => headers.push(
+                "Authorization: \"Basic \" + btoa(`${process.env.USER}:${process.env.PASSWORD}`)"
+                    .to_owned(),
+            ),
+            Some(Credential::Bearer) => {
+                headers.push("Authorization: `Bearer ${process.env.TOKEN}`".to_owned());
+            }
+            Some(Credential::Header(header, name)) => {
+                headers.push(format!("{}: process.env[{}]", string(header), string(name)));
+            }
+            None => {}
+        }
+        headers.extend(
+            self.kind
+                .map(|kind| format!("\"Content-Type\": {}", string(kind))),
+        );
+        let mut code = format!("const response = await fetch({}, {{\n", string(&self.url));
+        code += &format!("  method: \"{}\",\n", self.method);
+        if !headers.is_empty() {
+            let lines = headers.iter().map(|header| format!("    {header},\n"));
+            code += &format!("  headers: {{\n{}  }},\n", lines.collect::<String>());
+        }
+        if let Some(text) = self.text() {
+            let body = match self.has_json() {
+                true => format!("JSON.stringify({})", text.replace('\n', "\n  ")),
+                false => string(&text),
+            };
+            code += &format!("  body: {body},\n");
+        }
+        code + "});\nif (!response.ok) throw new Error(response.status);\nconsole.log(await response.text());"
+    }
+
+    fn go(&self) -> String {
+        let text = self.text();
+        let mut imports = vec!["io", "log", "net/http", "os"];
+        imports.extend(text.is_some().then_some("strings"));
+        let imports = imports.iter().map(|name| format!("\t\"{name}\"\n"));
+        let mut code = format!(
+            "package main\n\nimport (\n{})\n\nfunc main() {{\n",
+            imports.collect::<String>()
+        );
+        let body = match &text {
+            Some(text) if text.contains('`') => format!("strings.NewReader({})", string(text)),
+            Some(text) => format!("strings.NewReader(`{text}`)"),
+            None => "nil".to_owned(),
+        };
+        let url = string(&self.url);
+        code += &format!(
+            "\trequest, err := http.NewRequest(\"{}\", {url}, {body})\n\tif err != nil {{\n\t\tlog.Fatal(err)\n\t}}\n",
+            self.method
+        );
+        match &self.credential {
+            Some(Credential::Basic) => {
+                code += "\trequest.SetBasicAuth(os.Getenv(\"USER\"), os.Getenv(\"PASSWORD\"))\n";
+            }
+            Some(Credential::Bearer) => {
+                code +=
+                    "\trequest.Header.Set(\"Authorization\", \"Bearer \"+os.Getenv(\"TOKEN\"))\n";
+            }
+            Some(Credential::Header(header, name)) => {
+                let (header, name) = (string(header), string(name));
+                code += &format!("\trequest.Header.Set({header}, os.Getenv({name}))\n");
+            }
+            None => {}
+        }
+        if let Some(kind) = self.kind {
+            code += &format!("\trequest.Header.Set(\"Content-Type\", {})\n", string(kind));
+        }
+        code + "\tresponse, err := http.DefaultClient.Do(request)\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\
+             \tdefer response.Body.Close()\n\tio.Copy(os.Stdout, response.Body)\n}"
+    }
+}
+
+/// `true`, `false` and `null` of a language.
+type Words = [&'static str; 3];
+const JSON_WORDS: Words = ["true", "false", "null"];
+const PYTHON_WORDS: Words = ["True", "False", "None"];
+
+/// Writes a string literal, which Python, JavaScript and Go read as JSON does.
+fn string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn json(value: &Json) -> String {
+    let mut out = String::new();
+    write_literal(value, 0, &JSON_WORDS, &mut out);
+    out
 }
 
 /// Quotes a word for a shell; `$TOKEN` in it stays a variable.
@@ -133,30 +330,20 @@ fn address(server: &Server<'_>) -> String {
     url
 }
 
-/// Returns the first example of a body.
-fn example(media: &Media<'_>) -> Option<String> {
-    Some(examples(media).into_iter().next()?.1)
-}
-
 /// Returns the examples of a body, each with its name.
-pub(super) fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, String)> {
-    let text = |value: &Json| {
-        let mut out = String::new();
-        write_json(value, 0, &mut out);
-        out
-    };
+fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, &'m Json)> {
     let named = media.value.get("examples").map_or(&[][..], Json::members);
     let mut all: Vec<_> = named
         .iter()
         .filter_map(|member| {
             let title = member.value.get("summary").and_then(Json::text);
             let name = title.unwrap_or(&member.key);
-            Some((Some(name), text(member.value.get("value")?)))
+            Some((Some(name), member.value.get("value")?))
         })
         .take(EXAMPLES_MAX)
         .collect();
     if let Some(only) = media.value.get("example") {
-        all.insert(0, (None, text(only)));
+        all.insert(0, (None, only));
     }
     // §4.8.24: the examples of the schema, if the media type has none.
     if all.is_empty() {
@@ -165,9 +352,94 @@ pub(super) fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, String)> 
             let first = || schema.get("examples")?.items().first();
             schema.get("example").or_else(first)
         });
-        all.extend(only.map(|only| (None, text(only))));
+        all.extend(only.map(|only| (None, only)));
     }
     all
+}
+
+/// Returns the examples of a response, or one that is made from its schema.
+pub(super) fn response_examples<'m>(
+    specification: &Specification,
+    media: &Media<'m>,
+) -> Vec<(Option<&'m str>, String)> {
+    let mut all = written_examples(media);
+    if all.is_empty() && media.kind.contains("json") {
+        let schema = media.schema.map(|schema| schema.value);
+        let made = schema.and_then(|schema| sketch(specification, schema, 0));
+        all.extend(made.map(|made| (None, made)));
+    }
+    all
+}
+
+/// Returns the examples of a body as JSON, each with its name.
+pub(super) fn written_examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, String)> {
+    let all = examples(media).into_iter();
+    all.map(|(name, value)| (name, json(value))).collect()
+}
+
+/// Writes an example of a schema, for a body without one: its own examples, defaults and first
+/// values, else a value of each type.
+///
+/// It is `None` for what is deeper than [`SKETCH_DEPTH_MAX`], and for a schema without a type.
+fn sketch(specification: &Specification, schema: &Json, depth: usize) -> Option<String> {
+    let schema = specification.resolve(schema)?;
+    let mut stated = ["example", "const", "default"].into_iter();
+    let first = |key| schema.get(key).map_or(&[][..], Json::items).first();
+    let stated = stated.find_map(|key| schema.get(key));
+    if let Some(stated) = stated
+        .or_else(|| first("examples"))
+        .or_else(|| first("enum"))
+    {
+        let mut out = String::new();
+        write_literal(stated, depth, &JSON_WORDS, &mut out);
+        return Some(out);
+    }
+    if depth >= SKETCH_DEPTH_MAX {
+        return None;
+    }
+    let (indent, end) = ("  ".repeat(depth + 1), "  ".repeat(depth));
+    if let Some(part) = ["oneOf", "anyOf"].into_iter().find_map(first) {
+        return sketch(specification, part, depth);
+    }
+    let kinds = schema.get("type");
+    let kind = kinds.and_then(|kind| kind.text().or_else(|| kind.items().first()?.text()));
+    if let Some(items) = schema.get("items") {
+        let item = sketch(specification, items, depth + 1)?;
+        return Some(format!("[\n{indent}{item}\n{end}]"));
+    }
+    let mut members = Vec::new();
+    let parts = schema.get("allOf").map_or(&[][..], Json::items);
+    let parts = parts.iter().filter_map(|part| specification.resolve(part));
+    for part in parts.chain([schema]) {
+        for member in part.get("properties").map_or(&[][..], Json::members) {
+            if members.len() >= SKETCH_MEMBERS_MAX {
+                break;
+            }
+            if let Some(value) = sketch(specification, &member.value, depth + 1) {
+                members.push(format!("{indent}{}: {value}", string(&member.key)));
+            }
+        }
+    }
+    if !members.is_empty() {
+        return Some(format!("{{\n{}\n{end}}}", members.join(",\n")));
+    }
+    let format = schema.get("format").and_then(Json::text);
+    Some(match (kind?, format) {
+        ("string", Some("date-time")) => "\"2026-01-31T12:00:00Z\"".to_owned(),
+        ("string", Some("date")) => "\"2026-01-31\"".to_owned(),
+        ("string", Some("email")) => "\"name@example.com\"".to_owned(),
+        ("string", Some("uri" | "url")) => "\"https://example.com\"".to_owned(),
+        ("string", Some("uuid")) => "\"123e4567-e89b-12d3-a456-426614174000\"".to_owned(),
+        ("string", _) => "\"string\"".to_owned(),
+        ("integer" | "number", _) => match schema.get("minimum").and_then(Json::scalar) {
+            Some(least) => json_number(least).into_owned(),
+            None => "1".to_owned(),
+        },
+        ("boolean", _) => "true".to_owned(),
+        ("null", _) => "null".to_owned(),
+        ("object", _) => "{}".to_owned(),
+        _ => return None,
+    })
 }
 
 /// Returns a number as JSON writes it (RFC 8259 §6).
@@ -195,11 +467,12 @@ fn json_number(number: &str) -> Cow<'_, str> {
     }
 }
 
-fn write_json(value: &Json, depth: usize, out: &mut String) {
+/// Writes a value as a literal of JSON, or of a language with other words.
+fn write_literal(value: &Json, depth: usize, words: &Words, out: &mut String) {
     let indent = "  ".repeat(depth + 1);
     let end = "  ".repeat(depth);
     match &value.data {
-        Data::Flag(flag) => out.push_str(if *flag { "true" } else { "false" }),
+        Data::Flag(flag) => out.push_str(words[usize::from(!*flag)]),
         Data::Number(number) => out.push_str(&json_number(number)),
         _ if value.is_map() => {
             out.push('{');
@@ -208,7 +481,7 @@ fn write_json(value: &Json, depth: usize, out: &mut String) {
                 out.push_str(&indent);
                 out.push_str(&serde_json::Value::from(&*member.key).to_string());
                 out.push_str(": ");
-                write_json(&member.value, depth + 1, out);
+                write_literal(&member.value, depth + 1, words, out);
             }
             out.push_str(&format!("\n{end}}}"));
         }
@@ -216,13 +489,13 @@ fn write_json(value: &Json, depth: usize, out: &mut String) {
             let text = value.text().unwrap_or_default();
             out.push_str(&serde_json::Value::from(text).to_string());
         }
-        Data::Null => out.push_str("null"),
+        Data::Null => out.push_str(words[2]),
         _ => {
             out.push('[');
             for (n, item) in value.items().iter().enumerate() {
                 out.push_str(if n == 0 { "\n" } else { ",\n" });
                 out.push_str(&indent);
-                write_json(item, depth + 1, out);
+                write_literal(item, depth + 1, words, out);
             }
             out.push_str(&format!("\n{end}]"));
         }
@@ -232,6 +505,35 @@ fn write_json(value: &Json, depth: usize, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_example_is_made_from_a_schema() {
+        let text = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"}, "paths": {}, "components": {"schemas": {
+            "Node": {"type": "object", "properties": {"id": {"type": "string", "format": "uuid"}, "kind": {"enum": ["a", "b"]},
+              "size": {"type": "integer", "minimum": 3}, "when": {"type": ["string", "null"], "format": "date"},
+              "tags": {"type": "array", "items": {"type": "string", "example": "red"}},
+              "next": {"$ref": "#/components/schemas/Node"}, "other": {}}}}}}"##;
+        let mut diagnostics = crate::syntax::Diagnostics::default();
+        let file = diagnostics.files.add("a.json", text.into());
+        let root = crate::syntax::json::read(file, &mut diagnostics).unwrap();
+        let specification = Specification {
+            path: "a.json".into(),
+            title: "Pay".into(),
+            endpoints: Vec::new(),
+            root,
+        };
+        let node = specification.named_schema("Node").unwrap();
+        let made = sketch(&specification, node, 0).unwrap();
+        let made: serde_json::Value = serde_json::from_str(&made).unwrap();
+        assert_eq!(made["kind"], "a");
+        assert_eq!(made["size"], 3);
+        assert_eq!(made["when"], "2026-01-31");
+        assert_eq!(made["tags"], serde_json::json!(["red"]));
+        assert_eq!(made["next"]["next"]["kind"], "a");
+        assert_eq!(made.get("other"), None);
+        let depth = std::iter::successors(Some(&made), |node| node.get("next")).count();
+        assert_eq!(depth, SKETCH_DEPTH_MAX);
+    }
 
     #[test]
     fn a_number_of_yaml_is_a_number_of_json() {

@@ -5,7 +5,7 @@
 use super::{DEPTH_MAX, FIELDS_MAX, Writer, element, expandable, flag, paragraph, prose, text};
 use crate::docs::openapi::Schema;
 use crate::mdx::anchor::github;
-use crate::mdx::{Node, Span, Value};
+use crate::mdx::{Node, Value};
 use crate::syntax::Value as Json;
 
 /// How many values are listed.
@@ -19,19 +19,7 @@ impl<'s> Writer<'s> {
         if let Some(name) = schema.name {
             if self.within.contains(&name) {
                 self.linked.insert(name);
-                let link = Node::Link {
-                    href: format!("#{}", anchor(name)),
-                    children: vec![Node::Text(name.to_owned())],
-                    span: Span::NONE,
-                };
-                let around = self.messages.same_as_above.split_once("{}");
-                let (before, after) = around.unwrap_or_default();
-                let text_node = |words: &str| Node::Text(words.to_owned());
-                nodes.push(Node::Paragraph(vec![
-                    text_node(before),
-                    link,
-                    text_node(after),
-                ]));
+                nodes.push(self.as_above(name, &anchor(name)));
                 return;
             }
             self.within.push(name);

@@ -33,7 +33,7 @@ fn written(specification: &str, language: &str) -> (String, String) {
     let (docs, _) = docs::read(&tree, &docs::Options::default());
     let specification = &docs.specifications[0];
     let subject = Subject::Endpoint(specification, &specification.endpoints[0]);
-    let mut nodes = nodes(subject, language);
+    let mut nodes = nodes(subject, language, &Language::ALL);
     Anchors::default().assign(&mut nodes);
     let (map, messages) = (Map::default(), Messages::of(language));
     let html = html::write("x.mdx", Start::Page("x"), &nodes, &map, messages).html;
@@ -55,6 +55,11 @@ fn an_endpoint_shows_its_specification() {
         "curl -X PUT \"https://api.pay.test/v1/nodes/{id}\" \\\n  -H \"Authorization: Bearer $TOKEN\"",
         "-d '{\n  \"id\": \"it'\\''s\",\n  \"n\": [\n    1,\n    null\n  ]\n}'",
         "### 200\n\nDone.",
+        "```python Python\nimport os\n\nimport requests\n\nresponse = requests.put(\n    \"https://api.pay.test/v1/nodes/{id}\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"TOKEN\"]},\n    json={\n",
+        "None\n",
+        "```javascript JavaScript\nconst response = await fetch(\"https://api.pay.test/v1/nodes/{id}\", {\n  method: \"PUT\",\n",
+        "Authorization: `Bearer ${process.env.TOKEN}`",
+        "request, err := http.NewRequest(\"PUT\", \"https://api.pay.test/v1/nodes/{id}\", strings.NewReader(`{\n",
     ] {
         assert!(written.contains(piece), "{piece}\nis not in\n{written}");
     }
@@ -97,7 +102,6 @@ fn an_endpoint_has_the_language_of_its_page_and_fixed_anchors() {
         "Toujours `all`",
         "`{toute clé}`",
         "**Champs**",
-        "## Requête",
         "## Réponses",
         "**En-têtes**",
     ] {
@@ -158,7 +162,7 @@ fn a_schema_shows_its_description_fields_and_example() {
     assert_eq!(found, []);
     let page = &docs.navigation.pages[0];
     assert_eq!((&*page.title, page.specification()), ("Node", Some(0)));
-    let nodes = nodes(Subject::Schema(&docs.specifications[0], "Node"), "en");
+    let nodes = nodes(Subject::Schema(&docs.specifications[0], "Node"), "en", &[]);
     let written = markdown::write("x.mdx", &nodes, &Map::default(), Messages::of("en"));
     for piece in [
         "One *node*.",

@@ -1,0 +1,133 @@
+//! Settings of endpoint pages: `api` in `docs.json`.
+
+use crate::docs::schema::kind::{OrDefault, Section, Specifications};
+use crate::docs::schema::{Field, Kind, Shape, object};
+use crate::syntax::Value;
+
+object! {
+    /// Settings of endpoint pages.
+    pub struct Api = "`api`" {
+        /// The specification for pages that bind an endpoint.
+        "openapi" => openapi: OrDefault<Specifications>,
+        /// The sample requests of an endpoint.
+        "examples" => examples: OrDefault<Section<Examples>>,
+    }
+    also {
+        Field::accepted("asyncapi", "AsyncAPI specifications"),
+        Field::accepted("params", "How parameters are shown"),
+        Field::accepted("playground", "Settings of a playground"),
+        Field::accepted("mdx", "Settings of pages written by hand"),
+        Field::accepted("auth", "Settings of a playground"),
+        Field::accepted("baseUrl", "The server of pages written by hand"),
+        Field::accepted("maintainOrder", "Settings of examples"),
+        Field::accepted("url", "Settings of a playground"),
+        Field::accepted("proxy", "Settings of a playground"),
+        Field::accepted("spec", "Settings of a playground"),
+    }
+}
+
+object! {
+    /// The sample requests of an endpoint.
+    pub struct Examples = "`examples`" {
+        /// The programming languages: `curl`, `python`, `javascript`, `go`. Others are left out.
+        "languages" => languages: Languages,
+    }
+    also {
+        Field::accepted("defaults", "Which parameters samples have"),
+        Field::accepted("prefill", "Settings of a playground"),
+        Field::accepted("autogenerate", "Whether samples are generated"),
+    }
+}
+
+/// A programming language of samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// A command for a shell.
+    Curl,
+    /// Python with `requests`.
+    Python,
+    /// JavaScript with `fetch`.
+    JavaScript,
+    /// Go with its standard library.
+    Go,
+}
+
+// === impl Language ===
+
+impl Language {
+    /// All languages, in the order in which they are shown.
+    pub const ALL: [Self; 4] = [Self::Curl, Self::Python, Self::JavaScript, Self::Go];
+
+    /// Returns the name of its highlighting, and the name that readers see.
+    #[must_use]
+    pub fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Curl => ("bash", "cURL"),
+            Self::Python => ("python", "Python"),
+            Self::JavaScript => ("javascript", "JavaScript"),
+            Self::Go => ("go", "Go"),
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "curl" | "bash" | "shell" | "sh" => Self::Curl,
+            "python" | "py" => Self::Python,
+            "javascript" | "js" | "node" | "typescript" | "ts" => Self::JavaScript,
+            "go" | "golang" => Self::Go,
+            _ => return None,
+        })
+    }
+}
+
+/// The programming languages of samples: a list of names.
+#[derive(Debug)]
+pub enum Languages {}
+
+// === impl Kind ===
+
+impl Kind for Languages {
+    type Value = Option<Vec<Language>>;
+    const SHAPE: Shape = Shape::Any;
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        let Some(value) = value else {
+            return Some(None);
+        };
+        let mut languages = Vec::new();
+        for language in value
+            .items()
+            .iter()
+            .filter_map(Value::text)
+            .filter_map(Language::parse)
+        {
+            if !languages.contains(&language) {
+                languages.push(language);
+            }
+        }
+        Some((!languages.is_empty()).then_some(languages))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::{Diagnostics, json};
+
+    #[test]
+    fn languages_are_read_in_their_order_without_unknown_ones() {
+        for (text, expected) in [
+            (
+                "[\"Go\", \"bash\", \"cobol\", \"curl\"]",
+                Some(vec![Language::Go, Language::Curl]),
+            ),
+            ("[\"cobol\"]", None),
+            ("7", None),
+        ] {
+            let mut diagnostics = Diagnostics::default();
+            let file = diagnostics.files.add("docs.json", text.into());
+            let value = json::read(file, &mut diagnostics);
+            assert_eq!(Languages::read(value.as_ref()), Some(expected), "{text}");
+        }
+    }
+}
