@@ -54,7 +54,15 @@ pub const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-s
      frame-ancestors 'self'; sandbox allow-scripts";
 /// If the name of a file below [`STATIC`] begins with one of these, the name contains the digest of
 /// the file.
-const DIGEST_NAMED: [&str; 5] = ["site.", "finder.", "page.", "diagram.", "mermaid."];
+const DIGEST_NAMED: [&str; 7] = [
+    "site.",
+    "finder.",
+    "page.",
+    "diagram.",
+    "mermaid.",
+    "geist.",
+    "geist-mono.",
+];
 /// The 404 page of the whole site.
 const NOT_FOUND: &str = "404.html";
 /// How many segments a directory may have that has its own 404 page.

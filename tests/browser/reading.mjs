@@ -213,3 +213,94 @@ reads("print: only the article is printed", async (open) => {
   }
   assert.ok(await page.locator("article").isVisible());
 });
+
+reads("breadcrumb: its labels lead to their first pages", async (open) => {
+  const page = await open("/write/components/code");
+  const crumb = (label) => page.locator(".eyebrow").getByRole("link", { name: label }).evaluate((a) => new URL(a.href).pathname);
+  assert.deepEqual([await crumb("Guides"), await crumb("Write"), await crumb("Components")], ["/", "/write", "/write/components"]);
+});
+
+reads("text: the median of the lines of a page has 66 to 75 characters", async (open) => {
+  for (const width of [1280, 1920]) {
+    const page = await open("/internals/decisions", { width });
+    await page.evaluate(() => document.fonts.ready);
+    const lines = await page.locator("article > p").evaluateAll((paragraphs) => paragraphs.flatMap((paragraph) => {
+      const walker = document.createTreeWalker(paragraph, NodeFilter.SHOW_TEXT);
+      const lines = new Map();
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        for (let at = 0; at < node.length; at += 1) {
+          const range = document.createRange();
+          range.setStart(node, at);
+          range.setEnd(node, at + 1);
+          const box = range.getBoundingClientRect();
+          const line = Math.round((box.top + box.height / 2) / 14);
+          if (box.width) lines.set(line, (lines.get(line) ?? 0) + 1);
+        }
+      }
+      return [...lines.values()].slice(0, -1);
+    }));
+    assert.ok(lines.length > 20, `${lines.length} lines`);
+    const sorted = lines.sort((a, b) => a - b);
+    const median = sorted[Math.floor(sorted.length / 2)];
+    assert.ok(median >= 66 && median <= 75, `median ${median} at ${width}`);
+  }
+});
+
+reads("callouts: each kind has an icon and a colour of its own", async (open) => {
+  const page = await open("/write/components/callouts");
+  const kinds = await page.locator(".callout").evaluateAll((all) => all.map((callout) => {
+    const { maskImage, backgroundColor } = getComputedStyle(callout, "::before");
+    return [callout.classList[1], `${maskImage} ${backgroundColor}`];
+  }));
+  const looks = new Map(kinds);
+  for (const kind of ["note", "info", "tip", "check", "warning", "danger"]) assert.ok(looks.has(kind), kind);
+  assert.equal(new Set(looks.values()).size, looks.size);
+});
+
+reads("phone: one bar; the rest of the header is in the drawer, which shows the current page", async (open) => {
+  const page = await open("/operate/limits", { width: PHONE });
+  const text = await page.locator("h1").boundingBox();
+  const bar = await page.locator(".bar").boundingBox();
+  assert.ok(text.y - (bar.y + bar.height) < 90, `${text.y - bar.y - bar.height} px between the bar and the title`);
+  assert.equal(await page.locator(".top > .sections").isVisible(), false);
+  await page.locator(".menu").click();
+  const current = page.locator(".sidebar [aria-current=page]").first();
+  const box = await current.boundingBox();
+  assert.ok(box.y > 0 && box.y < 800, `the current page is at ${box.y}`);
+  const drawer = page.locator(".moved");
+  assert.equal(await drawer.locator(".primary").innerText(), "Quickstart");
+  await follow(page, drawer.getByRole("link", { name: "Internals" }));
+  assert.equal(path(page), "/internals/architecture");
+});
+
+reads("phone: every control of the bar is on a screen of 320 pixels", async (open) => {
+  const page = await open("/", { width: 320 });
+  for (const control of [".menu", ".logo", ".search", ".theme"]) {
+    const box = await page.locator(`.bar ${control}`).boundingBox();
+    assert.ok(box.x >= 0 && box.x + box.width <= 320, `${control}: ${JSON.stringify(box)}`);
+  }
+});
+
+reads("endpoint: two columns, and the right one stays in view", async (open) => {
+  const page = await open("/api/queue-an-update-of-the-project-from-its-branch");
+  const [left, right] = [await page.locator("article > h2").first().boundingBox(), await page.locator("article > .panel").boundingBox()];
+  assert.ok(right.x > left.x + left.width, "beside the text");
+  await page.locator("#responses").scrollIntoViewIfNeeded();
+  await page.evaluate(() => scrollTo(0, 900));
+  const after = await page.locator("article > .panel").boundingBox();
+  assert.ok(after.y >= 90 && after.y < 300, `the panel is at ${after.y}`);
+  const phone = await open("/api/queue-an-update-of-the-project-from-its-branch", { width: PHONE });
+  const below = await phone.locator("article > .panel").boundingBox();
+  assert.ok(below.x < 30, "below each other on a phone");
+});
+
+reads("endpoint: samples in four languages, and the responses by status", async (open) => {
+  const page = await open("/api/queue-an-update-of-the-project-from-its-branch");
+  const request = page.locator(".panel .request");
+  assert.deepEqual(await seen(page, ".panel .request [role=tab]"), ["cURL", "Python", "JavaScript", "Go"]);
+  for (const [name, text] of [["Python", "requests.post("], ["JavaScript", "await fetch("], ["Go", "http.NewRequest("]]) {
+    await request.getByRole("tab", { name, exact: true }).click();
+    assert.ok((await request.innerText()).includes(text), name);
+  }
+  assert.equal((await seen(page, ".panel .response [role=tab]"))[0], "202");
+});

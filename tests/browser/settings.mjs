@@ -127,3 +127,86 @@ reads("on this page: only the headings of the tabs that are shown", async (open)
   await page.getByRole("tab", { name: "macOS" }).click();
   assert.deepEqual(await listed(), ["Before", "Install with brew", "After"]);
 });
+
+/** The colour of a custom property, as the browser computes it. */
+const colour = (page, name) => page.evaluate((name) => {
+  const probe = document.createElement("i");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const value = getComputedStyle(probe).color;
+  probe.remove();
+  return value;
+}, name);
+
+reads("colors: a button has exactly the colour of the brand, in both modes, and readable text", async (open) => {
+  for (const scheme of ["light", "dark"]) {
+    const page = await open(of("orange", "/"), { scheme });
+    assert.deepEqual(await computed(page, ".links .primary", "background-color", "color"), ["rgb(255, 136, 0)", "rgb(0, 0, 0)"]);
+  }
+});
+
+reads("colors: neutral colours have the hue of the brand", async (open) => {
+  const warm = async (site) => {
+    const [red, , blue] = (await colour(await open(of(site, "/")), "--quiet")).match(/\d+/g).map(Number);
+    return red - blue;
+  };
+  assert.ok(await warm("orange") > 8, "an orange brand has warm grays");
+  assert.ok(await warm("mint") < 4, "a green one has not");
+});
+
+reads("theme: three layouts", async (open) => {
+  const place = async (site) => {
+    const page = await open(of(site, "/"), { width: 1600 });
+    const box = await page.locator(".sidebar").boundingBox();
+    const [card] = await computed(page, "main", "border-top-width");
+    return { x: box.x, isCard: card !== "0px" };
+  };
+  const [bar, panel, card] = [await place("mint"), await place("orange"), await place("dark")];
+  assert.ok(bar.x > 40 && !bar.isCard, JSON.stringify(bar));
+  assert.ok(panel.x === 0 && !panel.isCard, JSON.stringify(panel));
+  assert.ok(card.isCard, JSON.stringify(card));
+  assert.match((await computed(await open(of("dark", "/")), "h1", "font-family"))[0], /^"Geist Mono"/);
+});
+
+reads("styling.codeblocks: dark code on a light page", async (open) => {
+  const ground = async (site) => {
+    const page = await open(of(site, "/payments/refunds"));
+    return (await computed(page, "figure.code", "background-color"))[0].match(/\d+/g).map(Number)[0];
+  };
+  assert.ok(await ground("orange") < 60);
+  assert.ok(await ground("mint") > 200);
+});
+
+reads("appearance: dark at first, and strict leaves no choice", async (open) => {
+  const page = await open(of("dark", "/"), { scheme: "light" });
+  assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme), "dark");
+  assert.equal(await page.locator(".theme").count(), 0);
+  const plain = await open(of("dark", "/"), { scheme: "light", scripts: false });
+  const [ground] = await computed(plain, "body", "background-color");
+  assert.ok(ground.match(/\d+/g).every((channel) => Number(channel) < 60), ground);
+});
+
+reads("code: a strip with the language, unless it is one line; long lines can be wrapped", async (open) => {
+  const page = await open(of("mint", "/payments/refunds"));
+  const strip = (n) => page.locator("figure.code").nth(n).evaluate((code) => getComputedStyle(code, "::before").content);
+  assert.deepEqual([await strip(0), await strip(1)], ["none", '"bash"']);
+  assert.equal(await page.locator("figure.code .copy").first().isVisible(), true, "without pointing at the code");
+  assert.equal(await page.locator(".wrap").count(), 1, "only for code that is wider than its place");
+  const over = () => page.locator("figure.code pre").nth(1).evaluate((code) => code.scrollWidth - code.clientWidth);
+  assert.ok(await over() > 0);
+  await page.locator(".wrap").click();
+  assert.equal(await over(), 0);
+  assert.equal(await page.locator(".wrap").getAttribute("aria-pressed"), "true");
+});
+
+reads("sidebar: a group that the reader has opened stays open on the next page", async (open) => {
+  const page = await open(of("mint", "/"));
+  const details = () => nested(page).locator("> details").getAttribute("open");
+  assert.equal(await details(), null);
+  await nested(page).locator("> details > summary").click();
+  await page.reload();
+  assert.equal(await details(), "");
+  await nested(page).locator("> details > summary").click();
+  await page.reload();
+  assert.equal(await details(), null);
+});

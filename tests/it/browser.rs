@@ -43,10 +43,12 @@ pub fn serving() -> Arc<Edge> {
 /// Starts a gateway with small sites that differ in one setting.
 fn settings() -> Edge {
     const NONE: &str = "";
+    const BUTTON: &str =
+        r#"{"primary": {"type": "button", "label": "Start", "href": "/payments/start"}}"#;
     const KNOWN: &str =
         r#"repository: { url: "git@gitlab.acme.test:docs/guide.git", branch: next }"#;
     const UNKNOWN: &str = r#"repository: { url: "https://git.acme.test/docs.git", branch: main }"#;
-    const SITES: [(&str, &str, &str); 5] = [
+    const SITES: [(&str, &str, &str); 7] = [
         (
             "always",
             r#""theme": "mint", "interaction": {"drilldown": true}"#,
@@ -60,12 +62,24 @@ fn settings() -> Edge {
         ("willow", r#""theme": "willow""#, NONE),
         ("mint", r#""theme": "mint""#, NONE),
         ("styled", r#""theme": "mint""#, NONE),
+        (
+            "orange",
+            r##""theme": "aspen", "colors": {"primary": "#ff8800"}, "styling": {"codeblocks": "dark"}"##,
+            NONE,
+        ),
+        (
+            "dark",
+            r#""theme": "linden", "appearance": {"default": "dark", "strict": true}"#,
+            NONE,
+        ),
     ];
     const STYLED: &str = "<div className=\"brand\"><div className=\"cover fixed inset-0 z-50 \
         bg-black/50 md:w-[300px]\">x</div></div>\n\n<table><thead><tr style={{background: \
         '#111', color: '#fff'}}><th>Name</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>";
     const TABBED: &str = "## Before\n\n<Tabs>\n<Tab title=\"Linux\">\n## Install\n\n### Check\n</Tab>\n\
         <Tab title=\"macOS\">\n## Install with brew\n</Tab>\n</Tabs>\n\n## After\n";
+    const REFUNDS: &str = "Give it back.\n\n```bash\necho one\n```\n\n```bash\necho two\necho three, \
+        which is a line that is longer than its block and longer than the screen of any phone and of most windows\n```\n";
     const STYLES: &str = ".brand { color: rgb(1, 2, 3) !important } .dark .brand { border-left: 3px \
         solid } .cover { top: -900px; z-index: 9999 } #navbar { background: rgb(4, 5, 6) } #sidebar \
         { position: fixed; inset: 0 } body { background: rgb(7, 8, 9) } a { color: rgb(9, 9, 9) }";
@@ -77,7 +91,9 @@ fn settings() -> Edge {
     let edge = setup.start();
     for (project, setting, _) in SITES {
         let navigation = r#"{"groups": [{"group": "Guides", "pages": ["index", {"group": "Payments", "icon": "star", "pages": ["payments/start", "payments/refunds"]}]}]}"#;
-        let config = format!(r#"{{"name": "Acme", {setting}, "navigation": {navigation}}}"#);
+        let config = format!(
+            r#"{{"name": "Acme", {setting}, "navbar": {BUTTON}, "navigation": {navigation}}}"#
+        );
         let is_styled = project == "styled";
         let mut files = vec![
             ("docs.json", &*config),
@@ -86,7 +102,7 @@ fn settings() -> Edge {
                 "payments/start.mdx",
                 if is_styled { TABBED } else { "Take one." },
             ),
-            ("payments/refunds.mdx", "Give it back."),
+            ("payments/refunds.mdx", REFUNDS),
         ];
         files.extend(is_styled.then_some(("style.css", STYLES)));
         edge.publish(project, &files);

@@ -18,7 +18,7 @@ const CLASS_BYTES_MAX: usize = 128;
 /// How many classes an element may have.
 const CLASSES_MAX: usize = 64;
 /// Classes that scripts and components use, but no stylesheet of ours.
-const UNSTYLED: [&str; 8] = [
+const UNSTYLED: [&str; 9] = [
     "copy-page",
     "current",
     "js",
@@ -27,11 +27,13 @@ const UNSTYLED: [&str; 8] = [
     "scripted",
     "theme",
     "dismissed",
+    "wrap",
 ];
 
 /// The classes and custom properties of our own stylesheets.
 static OURS: LazyLock<(HashSet<&'static str>, HashSet<&'static str>)> = LazyLock::new(|| {
-    let (mut classes, mut properties) = (HashSet::from(UNSTYLED), HashSet::new());
+    let (mut classes, mut properties) =
+        (HashSet::from(UNSTYLED), HashSet::from(layout::PROPERTIES));
     let hooks = hook::selectors();
     for styles in layout::STYLES.iter().copied().chain([html::STYLES]) {
         names(styles, &mut classes, &mut properties);
@@ -116,7 +118,7 @@ mod tests {
         let written: Vec<_> = written.collect();
         assert_eq!(written, ["x-top", "grid", "w-[12px]", "x-card", "x-s-12ab"]);
         assert_eq!(property("--accent").as_deref(), Some("--x-accent"));
-        assert_eq!(property("--brand"), None);
+        assert_eq!(property("--own"), None);
     }
 
     #[test]

@@ -188,8 +188,8 @@ fn what_is_left_out_is_told_with_its_line() {
 #[test]
 fn our_custom_properties_keep_their_values() {
     check(
-        ":root { --accent: red; --brand: var(--accent) }",
-        ":root{--x-accent:red;--brand:var(--x-accent)}",
+        ":root { --accent: red; --own: var(--accent) }",
+        ":root{--x-accent:red;--own:var(--x-accent)}",
     );
 }
 

@@ -172,12 +172,18 @@ impl Writer<'_> {
 
     /// Writes code; `titled` is false in a group, where the tab has the title.
     pub(in crate::render) fn code(&mut self, info: &Info, code: &str, titled: bool) {
-        self.out.markup("<figure class=code");
+        let has_title = titled && !info.title.is_empty();
+        // One line has no strip above it.
+        let is_short = !has_title && code.trim_end().lines().count() <= 1;
+        self.out.markup(match is_short {
+            true => "<figure class=\"code short\"",
+            false => "<figure class=code",
+        });
         if !info.language.is_empty() {
             self.out.attribute("data-language", &info.language);
         }
         self.out.markup(">");
-        if titled && !info.title.is_empty() {
+        if has_title {
             self.out.markup("<figcaption>");
             self.fence_icon(info);
             self.out.text(&info.title).markup("</figcaption>");

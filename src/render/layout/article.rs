@@ -65,8 +65,20 @@ impl PageWriter<'_> {
                 .markup("<nav class=eyebrow")
                 .attribute("aria-label", self.messages.breadcrumb)
                 .markup("><ol>");
-            for label in labels {
-                self.out.markup("<li>").text(label).markup("</li>");
+            let targets = self.layout.crumbs(self.beside, labels);
+            for (label, target) in labels.iter().zip(targets) {
+                self.out.markup("<li>");
+                match target.filter(|target| Some(*target) != self.id) {
+                    Some(target) => {
+                        self.out.markup("<a");
+                        self.href(self.layout.path(target));
+                        self.out.markup(">").text(label).markup("</a>");
+                    }
+                    None => {
+                        self.out.text(label);
+                    }
+                }
+                self.out.markup("</li>");
             }
             self.out.markup("</ol></nav>\n");
         } else if let Some(section) = labels.last() {

@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use super::colour::Rgb;
+use super::colour::{Brand, Rgb};
+use super::theme;
 use crate::docs::Docs;
 use crate::release::site::SPECULATION;
 use crate::render::css::LAYERS;
@@ -36,6 +37,47 @@ pub(in crate::render) const STYLES: [&str; 6] = [
     include_str!("styles/code.css"),
     include_str!("styles/components.css"),
 ];
+/// The fonts of pages: subsets with the letters of western European languages.
+///
+/// Their licence is beside them. `pack.py` writes them.
+const SANS: &[u8] = include_bytes!("../font/geist.woff2");
+const MONO: &[u8] = include_bytes!("../font/geist-mono.woff2");
+/// The height of a line above and below its base in both fonts, in percent of the size.
+const ASCENT: f64 = 100.5;
+const DESCENT: f64 = 29.5;
+/// The fonts of a system that are shown before [`SANS`] is loaded: family, weights, names, and the
+/// average width of a letter of [`SANS`] divided by that of the system's font.
+const SANS_FALLBACKS: [(&str, &str, &str, f64); 2] = [
+    (
+        "Geist Fallback",
+        "400 500",
+        "local(\"Arial\"), local(\"ArialMT\"), local(\"Liberation Sans\")",
+        1.051,
+    ),
+    (
+        "Geist Fallback",
+        "501 700",
+        "local(\"Arial Bold\"), local(\"Arial-BoldMT\"), local(\"Liberation Sans Bold\")",
+        1.051,
+    ),
+];
+/// The same for [`MONO`].
+const MONO_FALLBACKS: [(&str, &str, &str, f64); 2] = [
+    (
+        "Geist Mono Fallback",
+        "400 700",
+        "local(\"Menlo\"), local(\"DejaVu Sans Mono\"), local(\"Liberation Mono\")",
+        0.997,
+    ),
+    (
+        "Geist Mono Fallback 2",
+        "400 700",
+        "local(\"Consolas\")",
+        1.091,
+    ),
+];
+/// The media type of a font (RFC 8081 §4.4.5).
+const WOFF2: &str = "font/woff2";
 /// Transitions from page to page: a rule that no layer may hold.
 const TRANSITIONS: &str = include_str!("styles/transitions.css");
 /// The media type of such rules.
@@ -55,6 +97,10 @@ pub struct Assets {
     pub script: File,
     /// The search: a module, which the script imports on first use.
     pub finder: File,
+    /// The font of text, unless the site has its own.
+    pub sans: Option<File>,
+    /// The font of code.
+    pub mono: File,
     /// The rules by which a browser may fetch linked pages early.
     pub speculation: File,
 }
@@ -69,14 +115,24 @@ impl Assets {
             &self.script,
             &self.finder,
             &self.speculation,
+            &self.mono,
         ];
-        own.into_iter().chain(&self.authors)
+        own.into_iter().chain(&self.authors).chain(&self.sans)
     }
 
     /// Generates the files of a site; `authors` are the stylesheets of its authors, confined.
     #[must_use]
     pub fn new(docs: &Docs, authors: &str) -> Self {
-        let own = accents(docs) + &fonts(docs);
+        let has_own_fonts = docs.config.fonts.body.is_some();
+        let sans = (!has_own_fonts).then(|| File::new("geist", "woff2", SANS.into(), WOFF2));
+        let mono = File::new("geist-mono", "woff2", MONO.into(), WOFF2);
+        let own = [
+            brand(docs).properties(),
+            bundled_fonts(sans.as_ref(), &mono),
+            fonts(docs),
+            theme::styles(&docs.config),
+        ]
+        .concat();
         let styles = format!(
             "{LAYERS}@layer waypost {{\n{}{}{own}}}\n{TRANSITIONS}",
             STYLES.concat(),
@@ -91,6 +147,8 @@ impl Assets {
             authors,
             script: File::new("site", "js", SCRIPT.into(), JAVASCRIPT),
             finder: File::new("finder", "js", FINDER.into(), JAVASCRIPT),
+            sans,
+            mono,
             speculation: File {
                 path: SPECULATION.to_owned(),
                 bytes: SPECULATION_RULES.into(),
@@ -121,6 +179,7 @@ fn palette(docs: &Docs, authors: &str) -> String {
     let colors = &docs.config.colors;
     let read = |colour: &Option<Box<str>>| Rgb::parse(colour.as_deref()?);
     let primary = read(&colors.primary).unwrap_or(Rgb::DEFAULT);
+    let dark_background = brand(docs).dark_background();
     let mut styles = String::from("@layer waypost{");
     // Without scripts no element gets the class, so the page must not be dark.
     if authors.contains(".dark") {
@@ -134,7 +193,9 @@ fn palette(docs: &Docs, authors: &str) -> String {
     ] {
         styles += &format!("--{name}:{};", colour.channels());
     }
-    styles += "--background-light:255 255 255;--background-dark:14 17 16;";
+    styles += "--background-light:255 255 255;--background-dark:";
+    styles += &dark_background.channels();
+    styles += ";";
     let steps = [50]
         .into_iter()
         .chain((100..=900).step_by(100))
@@ -145,22 +206,49 @@ fn palette(docs: &Docs, authors: &str) -> String {
     styles + "}}\n"
 }
 
-/// Returns the styles with the colours of the site: `primary`, and `light` for dark mode.
-fn accents(docs: &Docs) -> String {
+/// Returns the colours of the site: `primary`, `light` for dark mode, and `dark` for buttons.
+fn brand(docs: &Docs) -> Brand {
     let colors = &docs.config.colors;
     let read = |colour: &Option<Box<str>>| Rgb::parse(colour.as_deref()?);
-    let Some(primary) = read(&colors.primary) else {
-        return String::new();
+    let primary = read(&colors.primary).unwrap_or(Rgb::DEFAULT);
+    Brand {
+        primary,
+        light: read(&colors.light).unwrap_or(primary),
+        fill: read(&colors.dark).unwrap_or(primary),
+    }
+}
+
+/// Returns the styles with the bundled fonts.
+///
+/// Until a font is loaded, a font of the system is shown with the same widths and heights, so that
+/// no text moves (CSS Fonts 5 §4.9). A font of text that loads late is used from the next page on
+/// (`optional`), because the widths of its letters are the same only on average. All letters of
+/// a font of code have one width, so that font is used as soon as it is loaded (`swap`).
+fn bundled_fonts(sans: Option<&File>, mono: &File) -> String {
+    let name = |file: &File| file.path.rsplit('/').next().unwrap_or_default().to_owned();
+    let face = |family: &str, file: &File, display: &str| {
+        format!(
+            "@font-face {{ font-family: \"{family}\"; src: url(\"{}\") format(\"woff2\"); \
+             font-weight: 400 700; font-display: {display}; }}\n",
+            name(file)
+        )
     };
-    let (light, dark) = (
-        primary.on_light(),
-        read(&colors.light).unwrap_or(primary).on_dark(),
-    );
-    format!(
-        ":root {{ --accent: light-dark({light}, {dark}); --on-accent: light-dark({}, {}); }}\n",
-        light.text_colour(),
-        dark.text_colour(),
-    )
+    let fallback = |(family, weight, local, width): (&str, &str, &str, f64)| {
+        format!(
+            "@font-face {{ font-family: \"{family}\"; src: {local}; font-weight: {weight}; \
+             size-adjust: {:.1}%; ascent-override: {:.1}%; descent-override: {:.1}%; line-gap-override: 0%; }}\n",
+            width * 100.0,
+            ASCENT / width,
+            DESCENT / width,
+        )
+    };
+    let mut styles = face("Geist Mono", mono, "swap");
+    styles.extend(MONO_FALLBACKS.map(fallback));
+    if let Some(sans) = sans {
+        styles += &face("Geist", sans, "optional");
+        styles.extend(SANS_FALLBACKS.map(fallback));
+    }
+    styles
 }
 
 /// Returns the styles with the fonts of the site. A font is a file of the repository, whose
@@ -207,6 +295,20 @@ mod tests {
         assert!(SCRIPT.len() <= 15 << 10, "{} bytes", SCRIPT.len());
     }
 
+    #[test]
+    fn all_sizes_of_text_are_steps_of_the_scale() {
+        let styles = STYLES.concat() + html::STYLES;
+        for (at, _) in styles.match_indices("font-size: ") {
+            let value = styles[at..].split([';', '}']).next().unwrap();
+            let value = value.trim_start_matches("font-size: ").trim();
+            let is_step = value.starts_with("var(--size-") || value == "inherit";
+            assert!(
+                is_step || value.ends_with("em") && !value.ends_with("rem"),
+                "{value}"
+            );
+        }
+    }
+
     fn styles(config: &str) -> String {
         let path = |path: &str| crate::source::TreePath::parse(path).unwrap();
         let config =
@@ -226,9 +328,23 @@ mod tests {
 
     #[test]
     fn a_site_sets_its_own_colours_and_fonts() {
-        assert_eq!(styles("\"theme\": \"plain\""), "");
-        let own = styles("\"colors\": {\"primary\": \"#0b6e4f\"}");
-        assert!(own.contains("--accent: light-dark(#0b6e4f, "), "{own}");
+        let own = styles("\"theme\": \"plain\"");
+        assert!(
+            own.contains("--brand: light-dark(#0b6e4f, #0b6e4f)"),
+            "{own}"
+        );
+        assert!(own.contains("url(\"geist."), "{own}");
+        let own = styles("\"colors\": {\"primary\": \"#ff8800\", \"light\": \"#ffa040\"}");
+        assert!(
+            own.contains("--brand: light-dark(#ff8800, #ff8800)"),
+            "{own}"
+        );
+        assert!(own.contains(", #ffa040); --brand"), "{own}");
+        let own = styles("\"colors\": {\"primary\": \"#ff8800\", \"dark\": \"#112233\"}");
+        assert!(
+            own.contains("--brand: light-dark(#112233, #112233)"),
+            "{own}"
+        );
         let own = styles(
             "\"fonts\": {\"family\": \"Inter\", \"weight\": 400, \"source\": \"/fonts/inter.woff2\"}",
         );
@@ -237,6 +353,7 @@ mod tests {
             "{own}"
         );
         assert!(own.contains("--heading: \"Inter\""), "{own}");
+        assert!(!own.contains("url(\"geist."), "{own}");
     }
 
     #[test]
@@ -245,8 +362,11 @@ mod tests {
             "\"fonts\": {\"body\": {\"family\": \"x\\\"; } * { display: none\", \"source\": \"a\\\")}b{c\", \"weight\": \"4;}\"}, \"heading\": {\"family\": \"Y\", \"source\": \"https://fonts.test/y.woff2\"}}",
         );
         let outside: String = own.split('"').step_by(2).collect();
-        assert_eq!(outside.matches('{').count(), 3, "{own}");
-        assert_eq!(outside.matches('}').count(), 3, "{own}");
+        assert_eq!(
+            outside.matches('{').count(),
+            outside.matches('}').count(),
+            "{own}"
+        );
         assert!(
             !own.contains("fonts.test") && !outside.contains("display: none"),
             "{own}"

@@ -1,17 +1,49 @@
-//! Adjusts the colour of a site until text in it is readable.
+//! The colours of a site: the brand's own, and those that are derived from it.
 //!
-//! The main colour of a brand seldom has enough contrast for text. It is mixed with black for light
-//! mode, and with white for dark mode, until the contrast is sufficient. Text on the colour is
-//! black or white, whichever has more contrast.
+//! A fill, such as a button, has exactly the colour of the brand; the text on it is black or white,
+//! whichever has more contrast. Text in the colour of the brand is darker in light mode and
+//! lighter in dark mode until it is readable on every background. The neutral colours have the
+//! brand's hue, with so little chroma that they look gray.
 //!
-//! Sources: WCAG 2.2 §1.4.3 (4.5 to 1), "relative luminance" and "contrast ratio".
+//! Sources: WCAG 2.2 §1.4.3 (4.5 to 1) and §1.4.6 (7 to 1), "relative luminance" and "contrast
+//! ratio"; CSS Color 4 §9.3 (Oklab).
 
-/// The background of light mode with the least contrast: the tinted one of `styles/base.css`.
-const LIGHT_BACKGROUND: Rgb = Rgb([0xf0, 0xf5, 0xf2]);
-/// The same for dark mode.
-const DARK_BACKGROUND: Rgb = Rgb([0x16, 0x1f, 0x1b]);
+use std::fmt::Write as _;
+
 /// WCAG 2.2 §1.4.3.
 const CONTRAST_MIN: f64 = 4.5;
+/// How much of the brand is in the background of a selected entry, in light and in dark mode.
+const TINT: (f64, f64) = (0.08, 0.14);
+/// The most chroma that a neutral colour has (Oklab).
+const NEUTRAL_CHROMA_MAX: f64 = 0.03;
+
+/// The neutral colours: name, then lightness and chroma in light mode and in dark mode (Oklab).
+///
+/// The chroma is a share of the brand's, up to [`NEUTRAL_CHROMA_MAX`].
+const NEUTRALS: [(&str, (f64, f64), (f64, f64)); 7] = [
+    ("background", (1.0, 0.0), (0.165, 0.25)),
+    ("raised", (0.979, 0.10), (0.2, 0.3)),
+    ("pressed", (0.955, 0.16), (0.245, 0.35)),
+    ("line", (0.918, 0.22), (0.29, 0.4)),
+    ("strong", (0.19, 0.6), (0.97, 0.12)),
+    ("text", (0.34, 0.6), (0.86, 0.25)),
+    ("quiet", (0.495, 0.6), (0.69, 0.4)),
+];
+
+/// The names of all properties that [`Brand::properties`] writes.
+pub(in crate::render) const PROPERTIES: [&str; 11] = [
+    "background",
+    "raised",
+    "pressed",
+    "line",
+    "strong",
+    "text",
+    "quiet",
+    "tint",
+    "accent",
+    "brand",
+    "on-brand",
+];
 
 /// A colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,16 +84,6 @@ impl Rgb {
         }
     }
 
-    /// Returns the colour for text in light mode.
-    pub(super) fn on_light(self) -> Self {
-        self.towards(Self::BLACK, LIGHT_BACKGROUND)
-    }
-
-    /// Returns the colour for text in dark mode.
-    pub(super) fn on_dark(self) -> Self {
-        self.towards(Self::WHITE, DARK_BACKGROUND)
-    }
-
     /// Returns black or white, whichever has more contrast with this colour.
     pub(super) fn text_colour(self) -> Self {
         if self.contrast(Self::WHITE) >= self.contrast(Self::BLACK) {
@@ -71,16 +93,40 @@ impl Rgb {
         }
     }
 
-    fn towards(self, end: Self, background: Self) -> Self {
-        let mixed = (0..=20_u16).map(|step| {
-            let mix = |at: usize| {
-                let (from, to) = (u16::from(self.0[at]), u16::from(end.0[at]));
-                u8::try_from((from * (20 - step) + to * step) / 20).unwrap_or(u8::MAX)
-            };
-            Self([mix(0), mix(1), mix(2)])
+    /// Returns the nearest colour of the same hue that is readable on all of some backgrounds.
+    ///
+    /// `step` is the change of lightness between two attempts: negative for dark text.
+    fn readable(self, backgrounds: &[Self], step: f64) -> Self {
+        let is_readable = |colour: &Self| {
+            backgrounds
+                .iter()
+                .all(|b| colour.contrast(*b) >= CONTRAST_MIN)
+        };
+        if is_readable(&self) {
+            return self;
+        }
+        let own = Oklab::of(self);
+        let lightness = (1..).map(|n| own.lightness + step * f64::from(n));
+        let mut inside = lightness.take_while(|l| (0.0..=1.0).contains(l));
+        let found = inside.find_map(|l| {
+            Some(
+                Oklab {
+                    lightness: l,
+                    ..own
+                }
+                .displayed(),
+            )
+            .filter(is_readable)
         });
-        let mut readable = mixed.filter(|colour| colour.contrast(background) >= CONTRAST_MIN);
-        readable.next().unwrap_or(end)
+        found.unwrap_or(if step < 0.0 { Self::BLACK } else { Self::WHITE })
+    }
+
+    /// Mixes a share of another colour into this one.
+    fn mixed(self, other: Self, share: f64) -> Self {
+        let mix = |at: usize| {
+            byte(f64::from(self.0[at]) * (1.0 - share) + f64::from(other.0[at]) * share)
+        };
+        Self([mix(0), mix(1), mix(2)])
     }
 
     fn contrast(self, other: Self) -> f64 {
@@ -89,17 +135,163 @@ impl Rgb {
     }
 
     fn luminance(self) -> f64 {
-        let linear = |channel: u8| {
-            let value = f64::from(channel) / 255.0;
-            if value <= 0.04045 {
-                value / 12.92
-            } else {
-                ((value + 0.055) / 1.055).powf(2.4)
-            }
-        };
         let [red, green, blue] = self.0.map(linear);
         0.2126 * red + 0.7152 * green + 0.0722 * blue
     }
+}
+
+/// The colours of a brand, as its owner wrote them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Brand {
+    /// The main colour.
+    pub primary: Rgb,
+    /// The main colour in dark mode.
+    pub light: Rgb,
+    /// The colour of buttons and of the banner.
+    pub fill: Rgb,
+}
+
+// === impl Brand ===
+
+impl Brand {
+    /// Returns the background of dark mode.
+    pub(super) fn dark_background(self) -> Rgb {
+        let (_, _, (lightness, chroma)) = NEUTRALS[0];
+        self.neutral(lightness, chroma)
+    }
+
+    /// Writes the custom properties of the stylesheet that hold colours.
+    pub(super) fn properties(self) -> String {
+        let mut styles = String::from(":root {");
+        let mut write = |name: &str, light: Rgb, dark: Rgb| {
+            write!(styles, " --{name}: light-dark({light}, {dark});")
+                .expect("a String takes every character");
+        };
+        let (mut on_light, mut on_dark) = (Vec::new(), Vec::new());
+        for (name, light, dark) in NEUTRALS {
+            let (light, dark) = (self.neutral(light.0, light.1), self.neutral(dark.0, dark.1));
+            write(name, light, dark);
+            if matches!(name, "background" | "raised" | "pressed") {
+                on_light.push(light);
+                on_dark.push(dark);
+            }
+        }
+        let tints = (
+            on_light[0].mixed(self.primary, TINT.0),
+            on_dark[0].mixed(self.light, TINT.1),
+        );
+        write("tint", tints.0, tints.1);
+        on_light.push(tints.0);
+        on_dark.push(tints.1);
+        let (light, dark) = (
+            self.primary.readable(&on_light, -0.01),
+            self.light.readable(&on_dark, 0.01),
+        );
+        write("accent", light, dark);
+        write("brand", self.fill, self.fill);
+        let ink = self.fill.text_colour();
+        write("on-brand", ink, ink);
+        styles + " }\n"
+    }
+
+    /// Returns a neutral colour in the brand's hue.
+    fn neutral(self, lightness: f64, share: f64) -> Rgb {
+        let own = Oklab::of(self.primary);
+        let chroma = own.chroma();
+        let wanted = chroma.min(NEUTRAL_CHROMA_MAX) * share;
+        let scale = if chroma > 0.0 { wanted / chroma } else { 0.0 };
+        Oklab {
+            lightness,
+            a: own.a * scale,
+            b: own.b * scale,
+        }
+        .displayed()
+    }
+}
+
+/// A colour in the space Oklab.
+#[derive(Clone, Copy, Debug)]
+struct Oklab {
+    /// From 0, black, to 1, white.
+    lightness: f64,
+    a: f64,
+    b: f64,
+}
+
+// === impl Oklab ===
+
+impl Oklab {
+    fn of(colour: Rgb) -> Self {
+        let [red, green, blue] = colour.0.map(linear);
+        let l = (0.412_221_470_8 * red + 0.536_332_536_3 * green + 0.051_445_992_9 * blue).cbrt();
+        let m = (0.211_903_498_2 * red + 0.680_699_545_1 * green + 0.107_396_956_6 * blue).cbrt();
+        let s = (0.088_302_461_9 * red + 0.281_718_837_6 * green + 0.629_978_700_5 * blue).cbrt();
+        Self {
+            lightness: 0.210_454_255_3 * l + 0.793_617_785_0 * m - 0.004_072_046_8 * s,
+            a: 1.977_998_495_1 * l - 2.428_592_205_0 * m + 0.450_593_709_9 * s,
+            b: 0.025_904_037_1 * l + 0.782_771_766_2 * m - 0.808_675_766_0 * s,
+        }
+    }
+
+    fn chroma(self) -> f64 {
+        (self.a * self.a + self.b * self.b).sqrt()
+    }
+
+    /// Returns the colour as sRGB, with less chroma if sRGB does not have it.
+    fn displayed(self) -> Rgb {
+        let mut colour = self;
+        // Each step removes a tenth of the chroma, so that after 60 steps less than 1 % is left.
+        for _ in 0..60 {
+            let channels = colour.linear_channels();
+            if channels.iter().all(|c| (-0.000_5..=1.000_5).contains(c)) {
+                break;
+            }
+            colour.a *= 0.9;
+            colour.b *= 0.9;
+        }
+        Rgb(colour.linear_channels().map(|channel| {
+            let channel = channel.clamp(0.0, 1.0);
+            let value = if channel <= 0.003_130_8 {
+                channel * 12.92
+            } else {
+                1.055 * channel.powf(1.0 / 2.4) - 0.055
+            };
+            byte(value * 255.0)
+        }))
+    }
+
+    fn linear_channels(self) -> [f64; 3] {
+        let l = self.lightness + 0.396_337_777_4 * self.a + 0.215_803_757_3 * self.b;
+        let m = self.lightness - 0.105_561_345_8 * self.a - 0.063_854_172_8 * self.b;
+        let s = self.lightness - 0.089_484_177_5 * self.a - 1.291_485_548_0 * self.b;
+        let (l, m, s) = (l * l * l, m * m * m, s * s * s);
+        [
+            4.076_741_662_1 * l - 3.307_711_591_3 * m + 0.230_969_929_2 * s,
+            -1.268_438_004_6 * l + 2.609_757_401_1 * m - 0.341_319_396_5 * s,
+            -0.004_196_086_3 * l - 0.703_418_614_7 * m + 1.707_614_701_0 * s,
+        ]
+    }
+}
+
+/// Returns the intensity of a channel, from 0 to 1 (WCAG 2.2, "relative luminance").
+fn linear(channel: u8) -> f64 {
+    let value = f64::from(channel) / 255.0;
+    if value <= 0.04045 {
+        value / 12.92
+    } else {
+        ((value + 0.055) / 1.055).powf(2.4)
+    }
+}
+
+/// Rounds a channel.
+fn byte(value: f64) -> u8 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is clamped"
+    )]
+    let rounded = value.round().clamp(0.0, 255.0) as u8;
+    rounded
 }
 
 impl std::fmt::Display for Rgb {
@@ -122,26 +314,83 @@ mod tests {
         }
     }
 
+    /// The value of a property in light mode or in dark mode.
+    fn property(styles: &str, name: &str, dark: bool) -> Rgb {
+        let (_, rest) = styles
+            .split_once(&format!(" --{name}: light-dark("))
+            .unwrap();
+        let (both, _) = rest.split_once(')').unwrap();
+        let (light, dark_value) = both.split_once(", ").unwrap();
+        Rgb::parse(if dark { dark_value } else { light }).unwrap()
+    }
+
+    fn brand(text: &str) -> Brand {
+        let colour = Rgb::parse(text).unwrap();
+        Brand {
+            primary: colour,
+            light: colour,
+            fill: colour,
+        }
+    }
+
+    const BRANDS: [&str; 10] = [
+        "#ffff00", "#000", "#fff", "#0b6e4f", "#16a34a", "#ff8800", "#ff5a1f", "#635bff",
+        "#0000ff", "#888888",
+    ];
+
     #[test]
-    fn text_in_and_on_every_colour_is_readable() {
-        for text in ["#ffff00", "#000", "#fff", "#0b6e4f", "#16a34a", "#ff5a1f"] {
-            let colour = Rgb::parse(text).unwrap();
-            assert!(
-                colour.on_light().contrast(LIGHT_BACKGROUND) >= CONTRAST_MIN,
-                "{text}"
-            );
-            assert!(
-                colour.on_dark().contrast(DARK_BACKGROUND) >= CONTRAST_MIN,
-                "{text}"
-            );
-            for background in [colour.on_light(), colour.on_dark()] {
-                assert!(
-                    background.contrast(background.text_colour()) >= CONTRAST_MIN,
-                    "{text}"
-                );
+    fn text_is_readable_on_every_background_of_every_brand() {
+        for text in BRANDS {
+            let styles = brand(text).properties();
+            for dark in [false, true] {
+                let of = |name| property(&styles, name, dark);
+                for background in ["background", "raised", "pressed", "tint"].map(of) {
+                    for (name, least) in [
+                        ("text", 7.0),
+                        ("strong", 7.0),
+                        ("quiet", 4.5),
+                        ("accent", 4.5),
+                    ] {
+                        let contrast = of(name).contrast(background);
+                        assert!(
+                            contrast >= least,
+                            "{text} dark {dark}: {name} has {contrast}"
+                        );
+                    }
+                }
             }
         }
-        let readable = Rgb::parse("#0b6e4f").unwrap();
-        assert_eq!(readable.on_light(), readable);
+    }
+
+    #[test]
+    fn all_properties_are_listed() {
+        let styles = brand("#0b6e4f").properties();
+        let written = styles.split(" --").skip(1);
+        let written = written.filter_map(|rest| rest.split(':').next());
+        assert!(written.eq(PROPERTIES));
+    }
+
+    #[test]
+    fn a_fill_is_exactly_the_brand_and_its_text_is_readable() {
+        for text in BRANDS {
+            let styles = brand(text).properties();
+            let colour = Rgb::parse(text).unwrap();
+            for dark in [false, true] {
+                assert_eq!(property(&styles, "brand", dark), colour);
+                let ink = property(&styles, "on-brand", dark);
+                assert!(ink.contrast(colour) >= CONTRAST_MIN, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn neutral_colours_have_the_hue_of_the_brand() {
+        let quiet = |text| Oklab::of(property(&brand(text).properties(), "quiet", false));
+        for text in ["#ff8800", "#0b6e4f", "#635bff"] {
+            let (own, neutral) = (Oklab::of(Rgb::parse(text).unwrap()), quiet(text));
+            let along = (own.a * neutral.a + own.b * neutral.b) / (own.chroma() * neutral.chroma());
+            assert!(along > 0.95, "{text}: {neutral:?}");
+        }
+        assert!(quiet("#888888").chroma() < 0.002);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::PageWriter;
 use crate::digest::Digest;
+use crate::docs::config::Scheme;
 use crate::release::site::SEARCH;
 
 /// Languages that are written from right to left.
@@ -17,6 +18,19 @@ impl PageWriter<'_> {
             .attribute("lang", language);
         if RIGHT_TO_LEFT.contains(&language) {
             self.out.markup(" dir=rtl");
+        }
+        let appearance = &self.layout.config().appearance;
+        match appearance.default {
+            Scheme::System => {}
+            Scheme::Light => {
+                self.out.markup(" data-theme=light");
+            }
+            Scheme::Dark => {
+                self.out.markup(" data-theme=dark");
+            }
+        }
+        if appearance.strict {
+            self.out.markup(" data-strict");
         }
         // On the root element, so that the script hides a dismissed banner before it is painted.
         if let Some(banner) = self.layout.banner(self.beside).filter(|b| b.dismissible) {
@@ -81,6 +95,12 @@ impl PageWriter<'_> {
         // that is parsed in parts does not move the page.
         self.out
             .markup("<link rel=expect href=\"#_content\" blocking=render>\n");
+        if let Some(font) = &self.layout.assets().sans {
+            self.out
+                .markup("<link rel=preload as=font type=\"font/woff2\" crossorigin");
+            self.href(&font.path);
+            self.out.markup(">\n");
+        }
         self.out.markup("<link rel=stylesheet");
         self.href(&self.layout.assets().stylesheet.path);
         if let Some(authors) = &self.layout.assets().authors {

@@ -48,10 +48,13 @@ impl PageWriter<'_> {
                 self.selector(divisions, *at);
             }
         }
-        self.out
-            .markup("<button class=\"plain-button theme scripted sign sign-theme\" type=button")
-            .attribute("aria-label", self.messages.switch_colors)
-            .markup("></button></div>\n");
+        if !self.layout.config().appearance.strict {
+            self.out
+                .markup("<button class=\"plain-button theme scripted sign sign-theme\" type=button")
+                .attribute("aria-label", self.messages.switch_colors)
+                .markup("></button>");
+        }
+        self.out.markup("</div>\n");
         self.links();
         self.out.markup("</div>\n");
         for (divisions, at) in &sidebar.selected {

@@ -42,6 +42,7 @@ mod theme;
 
 pub(super) use assets::STYLES;
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE};
+pub(super) use colour::PROPERTIES;
 pub use icon::unknown_icons;
 pub use linked::linked_files;
 pub use part::Part;

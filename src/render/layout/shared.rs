@@ -184,6 +184,39 @@ impl<'d> Layout<'d> {
         &self.sidebars[self.sidebar_number(id)]
     }
 
+    /// Returns the pages that the labels of a page's breadcrumb lead to: the first page of
+    /// a division, the root or the first page of a group.
+    pub(super) fn crumbs(&self, id: Option<PageId>, labels: &[Box<str>]) -> Vec<Option<PageId>> {
+        let sidebar = self.sidebar(id);
+        let mut targets = Vec::with_capacity(labels.len());
+        let mut divisions = sidebar.selected.iter();
+        for label in labels {
+            let mut rest = divisions.clone();
+            let Some((list, at)) = rest.find(|(list, at)| list.list[*at].label == *label) else {
+                break;
+            };
+            divisions = rest;
+            targets.push(list.list[*at].first);
+        }
+        let mut groups = Vec::new();
+        if let Some(id) = id {
+            match sidebar.content {
+                Some(Content::Entries(entries)) => {
+                    enclosing(entries, id, &mut groups);
+                }
+                Some(Content::Groups(list)) => {
+                    list.iter().find(|group| inside(group, id, &mut groups));
+                }
+                _ => {}
+            }
+        }
+        let pages = &self.docs.navigation.pages;
+        let groups = groups.iter();
+        targets.extend(groups.map(|group| group.root.or_else(|| group.first(pages))));
+        targets.resize(labels.len(), None);
+        targets
+    }
+
     /// Returns the index of the sidebar of a page.
     pub(super) fn sidebar_number(&self, id: Option<PageId>) -> usize {
         let number = |id: PageId| self.sidebar_of.get(&id).copied();
@@ -242,4 +275,23 @@ impl<'d> Layout<'d> {
         let own = selected.flat_map(|(divisions, at)| &divisions.list[*at].global);
         self.navigation().global.iter().chain(own)
     }
+}
+
+/// Collects the groups around a page, the outermost first; returns whether it is in one.
+fn enclosing<'d>(entries: &'d [Entry], id: PageId, groups: &mut Vec<&'d Group>) -> bool {
+    entries.iter().any(|entry| match entry {
+        Entry::Page(page) => *page == id,
+        Entry::Group(group) => inside(group, id, groups),
+    })
+}
+
+/// Returns whether a page is in a group; if so, adds it and the groups inside it around the page.
+fn inside<'d>(group: &'d Group, id: PageId, groups: &mut Vec<&'d Group>) -> bool {
+    let before = groups.len();
+    groups.push(group);
+    let found = group.root == Some(id) || enclosing(&group.entries, id, groups);
+    if !found {
+        groups.truncate(before);
+    }
+    found
 }

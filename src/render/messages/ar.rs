@@ -67,6 +67,7 @@ pub(super) const MESSAGES: Messages = Messages {
             found_elsewhere: "وُجدت في إصدارات أو لغات أخرى",
             search_failed: "تعذّر الوصول إلى البحث",
             version: "الإصدار",
+            wrap: "التفاف الأسطر الطويلة",
         },
     },
     endpoint: Endpoint {

@@ -67,6 +67,7 @@ pub(super) const MESSAGES: Messages = Messages {
             found_elsewhere: "Gefunden in anderen Versionen oder Sprachen",
             search_failed: "Die Suche ist nicht erreichbar",
             version: "Version",
+            wrap: "Lange Zeilen umbrechen",
         },
     },
     endpoint: Endpoint {

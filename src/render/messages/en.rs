@@ -67,6 +67,7 @@ pub(super) const MESSAGES: Messages = Messages {
             found_elsewhere: "Found in other versions or languages",
             search_failed: "The search cannot be reached",
             version: "Version",
+            wrap: "Wrap long lines",
         },
     },
     endpoint: Endpoint {

@@ -67,6 +67,7 @@ pub(super) const MESSAGES: Messages = Messages {
             found_elsewhere: "Encontrado en otras versiones o idiomas",
             search_failed: "No se puede acceder a la búsqueda",
             version: "Versión",
+            wrap: "Ajustar las líneas largas",
         },
     },
     endpoint: Endpoint {

@@ -67,6 +67,7 @@ pub(super) const MESSAGES: Messages = Messages {
             found_elsewhere: "Trouvé dans d’autres versions ou langues",
             search_failed: "La recherche est inaccessible",
             version: "Version",
+            wrap: "Replier les longues lignes",
         },
     },
     endpoint: Endpoint {

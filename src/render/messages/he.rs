@@ -67,6 +67,7 @@ pub(super) const MESSAGES: Messages = Messages {
             found_elsewhere: "נמצא בגרסאות או בשפות אחרות",
             search_failed: "אין גישה לחיפוש",
             version: "גרסה",
+            wrap: "גלישת שורות ארוכות",
         },
     },
     endpoint: Endpoint {

@@ -125,6 +125,8 @@ pub(super) struct Script {
     pub(super) found_elsewhere: &'static str,
     pub(super) search_failed: &'static str,
     pub(super) version: &'static str,
+    /// The label of the button that wraps long lines of code.
+    pub(super) wrap: &'static str,
 }
 
 /// Messages on the page of an endpoint.
@@ -247,6 +249,7 @@ impl Script {
             found_elsewhere,
             search_failed,
             version,
+            wrap,
         ]
         .join("|")
     }
@@ -302,7 +305,7 @@ mod tests {
     fn no_message_of_the_script_contains_the_separator() {
         for (tag, messages) in CATALOGUES {
             let joined = messages.layout.script.joined();
-            assert_eq!(joined.split('|').count(), 14, "{tag}: {joined}");
+            assert_eq!(joined.split('|').count(), 15, "{tag}: {joined}");
         }
     }
 }

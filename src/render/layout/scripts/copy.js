@@ -8,25 +8,40 @@ parts.push(() => {
   const said = make("div", { className: "skip" });
   said.setAttribute("role", "status");
   document.body.append(said);
-  const answers = (button, text) => button.addEventListener("click", async () => {
-    const before = button.textContent;
+  const answers = (button, text, shown = button) => button.addEventListener("click", async () => {
+    const before = shown?.textContent;
     await navigator.clipboard.writeText(await text());
-    button.textContent = said.textContent = copied;
-    button.classList.add("done");
+    said.textContent = copied;
+    if (shown === button) button.textContent = copied;
+    button.classList.add("done", "sign-done");
     setTimeout(() => {
-      button.textContent = before;
-      button.classList.remove("done");
+      if (shown === button) button.textContent = before;
+      button.classList.remove("done", "sign-done");
       said.textContent = "";
     }, 1500);
   }, false);
   document.querySelectorAll("figure.code").forEach((figure) => {
-    const button = make("button", { type: "button", className: "copy sign sign-copy" }, copy);
-    answers(button, () => figure.querySelector("code").textContent);
-    figure.append(button);
+    const button = make("button", { type: "button", className: "copy sign sign-copy", ariaLabel: copy, title: copy });
+    answers(button, () => figure.querySelector("code").textContent, null);
+    figure.append(make("div", { className: "tools" }, button));
   });
   const page = document.querySelector(".copy-page");
   if (page) {
     const markdown = document.querySelector(".actions a[type='text/markdown']").href;
     answers(page, async () => (await fetch(markdown)).text());
   }
+});
+
+// A button that wraps long lines, for code that is wider than its place.
+parts.push(() => {
+  const { wrap } = messages();
+  const offer = () => document.querySelectorAll(".tools:not(:has(.wrap))").forEach((tools) => {
+    const code = tools.parentElement.querySelector("pre");
+    if (code.scrollWidth <= code.clientWidth + 1) return;
+    const button = make("button", { type: "button", className: "wrap sign sign-wrap", ariaLabel: wrap, title: wrap, ariaPressed: false });
+    button.addEventListener("click", () => { button.ariaPressed = code.classList.toggle("wrapped"); });
+    tools.prepend(button);
+  });
+  offer();
+  ["panels", "resize"].forEach((event) => addEventListener(event, offer));
 });

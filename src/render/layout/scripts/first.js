@@ -9,7 +9,7 @@ const keep = {
 };
 root.classList.add("js");
 const chosen = keep.get("theme");
-if (chosen) root.dataset.theme = chosen;
+if (chosen && !("strict" in root.dataset)) root.dataset.theme = chosen;
 // Stylesheets of authors ask for the class of the colour scheme that is shown.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
@@ -25,9 +25,32 @@ const make = (name, properties, ...children) => {
 };
 // The messages in the page's language, in the order in which the layout writes them.
 const messages = () => {
-  const [copy, copied, search, none, near] = document.body.dataset.messages.split("|");
-  return { copy, copied, search, none, near };
+  const all = document.body.dataset.messages.split("|");
+  return { copy: all[0], copied: all[1], wrap: all.at(-1) };
 };
 // Functions that run, in this order, once the page is loaded.
 const parts = [];
 document.addEventListener("DOMContentLoaded", () => parts.forEach((part) => part()));
+
+// Groups of the sidebar that the reader has opened or closed stay so on the next page. They are
+// set before the first paint, when the content begins.
+const OPENED = `opened:${document.baseURI.split("/")[2]}`;
+const groupName = (details) => {
+  const names = [];
+  for (let at = details; at; at = at.parentElement.closest(".nested > details")) {
+    const summary = at.querySelector("summary");
+    names.unshift(summary.ariaLabel ?? summary.textContent);
+  }
+  return names.join("/");
+};
+const opened = (() => { try { return JSON.parse(sessionStorage.getItem(OPENED)) ?? {}; } catch { return {}; } })();
+if (Object.keys(opened).length) {
+  new MutationObserver((_, observer) => {
+    if (!document.getElementById("_content")) return;
+    observer.disconnect();
+    document.querySelectorAll(".nested > details").forEach((details) => {
+      const state = opened[groupName(details)];
+      if (state !== undefined && !details.parentElement.querySelector("[aria-current=page]")) details.open = state;
+    });
+  }).observe(document, { childList: true, subtree: true });
+}

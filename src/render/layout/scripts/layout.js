@@ -32,21 +32,42 @@ parts.push(() => {
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(null); });
 });
 
-// The sidebar keeps its scroll position from page to page, and shows the current page.
+// The sidebar keeps its scroll position from page to page, shows the current page, and keeps
+// the groups as the reader has left them.
 parts.push(() => {
   const sidebar = document.querySelector(".sidebar");
   if (!sidebar) return;
   const key = `scroll:${sidebar.querySelectorAll("a").length}`;
+  const showCurrent = () => {
+    const current = sidebar.querySelector("[aria-current=page]");
+    if (!current) return;
+    const [outer, inner] = [sidebar.getBoundingClientRect(), current.getBoundingClientRect()];
+    if (inner.top < outer.top || inner.bottom > outer.bottom) {
+      sidebar.scrollTop += inner.top - outer.top - outer.height / 3;
+    }
+  };
   try {
     sidebar.scrollTop = Number(sessionStorage.getItem(key)) || 0;
     addEventListener("pagehide", () => sessionStorage.setItem(key, sidebar.scrollTop));
   } catch { /* private mode */ }
-  const current = sidebar.querySelector("[aria-current=page]");
-  if (!current) return;
-  const [outer, inner] = [sidebar.getBoundingClientRect(), current.getBoundingClientRect()];
-  if (inner.top < outer.top || inner.bottom > outer.bottom) {
-    sidebar.scrollTop += inner.top - outer.top - outer.height / 3;
-  }
+  sidebar.querySelectorAll(".nested > details").forEach((details) => {
+    details.querySelector("summary").addEventListener("click", () => {
+      opened[groupName(details)] = !details.open;
+      try { sessionStorage.setItem(OPENED, JSON.stringify(opened)); } catch { /* private mode */ }
+    });
+  });
+  showCurrent();
+  // As a drawer it also holds the rest of the header, which a narrow screen has no room for.
+  sidebar.addEventListener("toggle", (event) => {
+    if (event.newState !== "open") return;
+    if (!sidebar.querySelector(".moved")) {
+      const moved = make("div", { className: "moved" });
+      document.querySelectorAll(".top .sections, .top .links, .bar .at-end")
+        .forEach((part) => moved.append(part.cloneNode(true)));
+      sidebar.querySelector(".drawer-head").after(moved);
+    }
+    showCurrent();
+  });
 });
 
 // The list of headings shows the headings of the visible tabs only. It marks the heading that the

@@ -1,0 +1,52 @@
+"""Writes the fonts of the pages: subsets of Geist and Geist Mono.
+
+    pip install fonttools==4.68.0 brotli==1.2.1
+    npm pack @fontsource-variable/geist@5.3.0 @fontsource-variable/geist-mono@5.3.0
+    python3 src/render/font/pack.py GEIST_PACKAGE GEIST_MONO_PACKAGE
+
+The arguments are the two unpacked packages. The weight is limited to what the stylesheet uses,
+and glyphs and features that pages do not need are removed. The same packages give the same
+bytes: no time is written into the files.
+"""
+
+import sys
+from io import BytesIO
+from pathlib import Path
+
+from fontTools.subset import Options, Subsetter
+from fontTools.ttLib import TTFont
+from fontTools.varLib.instancer import instantiateVariableFont
+
+HERE = Path(__file__).parent
+ASCII = list(range(0x20, 0x7F))
+LATIN = ASCII + list(range(0xA0, 0x100)) + [
+    0x131, 0x152, 0x153, 0x2C6, 0x2DC, 0x2013, 0x2014, 0x2018, 0x2019, 0x201A, 0x201C, 0x201D,
+    0x201E, 0x2022, 0x2026, 0x2039, 0x203A, 0x20AC, 0x2122, 0x2190, 0x2191, 0x2192, 0x2193,
+    0x2212,
+]
+
+
+def pack(source, target, characters, weights, features):
+    font = TTFont(source, recalcTimestamp=False)
+    options = Options()
+    options.layout_features = features
+    options.hinting = False
+    # The copyright, the licence and its address stay in the file (OFL 1.1, condition 2).
+    options.name_IDs = [0, 1, 2, 13, 14]
+    options.name_languages = [0x409]
+    options.notdef_outline = True
+    subsetter = Subsetter(options)
+    subsetter.populate(unicodes=characters)
+    subsetter.subset(font)
+    font.flavor = None
+    smaller = BytesIO()
+    font.save(smaller)
+    font = TTFont(smaller, recalcTimestamp=False)
+    instantiateVariableFont(font, {"wght": weights}, inplace=True)
+    font.flavor = "woff2"
+    font.save(HERE / target)
+
+
+sans, mono = (Path(path) / "files" for path in sys.argv[1:3])
+pack(sans / "geist-latin-wght-normal.woff2", "geist.woff2", LATIN, (400, 700), ["kern", "liga", "calt", "mark", "ccmp", "locl", "tnum"])
+pack(mono / "geist-mono-latin-wght-normal.woff2", "geist-mono.woff2", LATIN, (400, 700), ["ccmp"])
