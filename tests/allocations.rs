@@ -154,6 +154,7 @@ fn site_before(upstream: SocketAddr) -> Arc<Site> {
             host_header: HostHeader::Upstream,
             weight: 1,
             others: Box::default(),
+            copies: true,
         }),
         ..Site::new(ProjectId::parse("app").unwrap())
     })
@@ -204,6 +205,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
         pressure: Arc::default(),
         trusted: TrustedPeers::default(),
         fast_path: true,
+        copies: None,
         admin: None,
         tls: Policy::default(),
         challenges: None,

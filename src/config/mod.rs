@@ -25,7 +25,7 @@ use crate::deploy::{api, queue, run, worker};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::access;
 use crate::gateway::clients::ClientLimits;
-use crate::gateway::{Limits, UpstreamLimits, memory, tls};
+use crate::gateway::{Limits, UpstreamLimits, copies, memory, tls};
 use crate::site::{Network, PrivateHosts, Service};
 use crate::source::{git, remote};
 use crate::store::local;
@@ -70,6 +70,8 @@ pub struct Config {
     pub memory: memory::Config,
     /// The limits of connections to sites' own servers.
     pub upstream: UpstreamLimits,
+    /// The copies of responses of sites' own servers.
+    pub copies: copies::Config,
     /// The servers of sites that may have a private address.
     pub private_hosts: PrivateHosts,
     /// Where requests are logged.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Backup, Config, Connections, Listen, Sites, Store, UpgradeSocket, deploying};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::clients::{ClientLimits, LimitKind};
-use crate::gateway::{Limits, UpstreamLimits, access, memory, server, tls};
+use crate::gateway::{Limits, UpstreamLimits, access, copies, memory, server, tls};
 use crate::site::{FrameHost, Frames, Host, Network, PrivateHost, PrivateHosts, Scheme, Service};
 use crate::store::{Retention, local};
 use crate::syntax::strict::{
@@ -67,6 +67,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         clients,
         memory,
         upstream,
+        copies,
         private_hosts,
         access_log,
         log,
@@ -107,6 +108,9 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     });
     within(top, "upstream", |section| {
         read_upstream(section, upstream, private_hosts);
+        within(section, "copies", |section| {
+            read_copies(section, copies, report)
+        });
     });
     top.set("access_log", access_log, access_target);
     within(top, "log", |section| read_log(section, log));
@@ -417,6 +421,32 @@ fn read_upstream(
     }
 }
 
+fn read_copies(section: Section<'_, '_, '_>, copies: &mut copies::Config, report: &Report<'_>) {
+    let copies::Config {
+        directory,
+        site_bytes_max,
+        total_bytes_max,
+        answer_bytes_max,
+        stale,
+        free_bytes_min,
+        request_fields,
+    } = copies;
+    section.set("directory", directory, |value| path(value).map(Some));
+    let bytes = || number(1 << 20..=1 << 50);
+    section.set("site_bytes_max", site_bytes_max, bytes());
+    section.set("total_bytes_max", total_bytes_max, bytes());
+    section.set("answer_bytes_max", answer_bytes_max, number(1..=32 << 20));
+    section.set("stale_seconds_max", stale, seconds(0..=365 * DAY_SECONDS));
+    section.set("free_bytes_min", free_bytes_min, number(0..=1 << 50));
+    if let Some(names) = section.list("request_fields", field_name) {
+        *request_fields = names;
+    }
+    if site_bytes_max > total_bytes_max {
+        let why = "`upstream.copies.site_bytes_max` is greater than `total_bytes_max`";
+        report.error(section.value(), why);
+    }
+}
+
 fn read_log(section: Section<'_, '_, '_>, log: &mut logging::Config) {
     let logging::Config {
         format,
@@ -459,6 +489,15 @@ pub(super) fn within<'v, 't>(
     if let Some(mut section) = above.section(key) {
         read(&mut section);
         section.finish();
+    }
+}
+
+/// Reads the name of a header field.
+fn field_name(value: &Yaml) -> Result<Box<str>, Expected> {
+    let text = strict::text(value)?;
+    match http::HeaderName::from_bytes(text.as_bytes()) {
+        Ok(_) => Ok(text),
+        Err(_) => Err("the name of a header field".into()),
     }
 }
 

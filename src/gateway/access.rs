@@ -75,6 +75,8 @@ pub struct Outcome {
     pub end: End,
     /// The parts of the time in which it waited for an upstream.
     pub waits: Waits,
+    /// The age of the copy that was sent, in seconds; `end` says why it was sent.
+    pub copy_age: Option<u64>,
 }
 
 /// One request, to be logged. Method, host and path are empty if the head could not be read.
@@ -298,6 +300,7 @@ impl Line<'_> {
             took,
             end,
             waits,
+            copy_age,
         } = self.outcome;
         out.extend_from_slice(b",\"status\":");
         write_number(out, status.into());
@@ -316,6 +319,10 @@ impl Line<'_> {
             let Some(wait) = wait else { break };
             out.extend_from_slice(key);
             write_microseconds(out, wait);
+        }
+        if let Some(age) = copy_age {
+            out.extend_from_slice(b",\"copy_age_s\":");
+            write_number(out, age);
         }
         out.extend_from_slice(b",\"ended\":\"");
         out.extend_from_slice(end.as_str().as_bytes());
@@ -403,6 +410,7 @@ mod tests {
                     first_byte: Some(Duration::from_micros(3)),
                     body: None,
                 },
+                copy_age: Some(7),
             },
         }
     }
@@ -432,6 +440,7 @@ mod tests {
         assert_eq!(lines[0]["connect_us"], 2);
         assert_eq!(lines[0]["first_byte_us"], 3);
         assert!(lines[0].get("body_us").is_none());
+        assert_eq!(lines[0]["copy_age_s"], 7);
         assert_eq!(lines[0]["ended"], "upstream_read_timeout");
     }
 

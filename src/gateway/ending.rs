@@ -56,6 +56,8 @@ pub enum End {
     UpstreamClosed,
     /// The response of the upstream is malformed.
     UpstreamInvalid,
+    /// The upstream has responded 500, 502, 503 or 504, and the client gets a copy instead.
+    UpstreamError,
     /// The upstream has too many requests, and so has its queue.
     QueueFull,
     /// The request has waited too long for a place at its upstream.
@@ -108,6 +110,7 @@ impl End {
             Self::ReadTimeout => "upstream_read_timeout",
             Self::UpstreamClosed => "upstream_closed",
             Self::UpstreamInvalid => "upstream_invalid",
+            Self::UpstreamError => "upstream_error",
             Self::QueueFull => "upstream_queue_full",
             Self::QueueTimeout => "upstream_queue_timeout",
             Self::Failed => "failed",
@@ -218,7 +221,8 @@ impl End {
             | Self::UpstreamRefused
             | Self::UpstreamTls
             | Self::UpstreamClosed
-            | Self::UpstreamInvalid => (502, upstream::FAILED),
+            | Self::UpstreamInvalid
+            | Self::UpstreamError => (502, upstream::FAILED),
         }
     }
 
@@ -241,6 +245,37 @@ impl End {
                 .push((RETRY_AFTER, HeaderValue::from_static("1")));
         }
         response
+    }
+
+    /// Returns whether the site's server is why there is no response, so that a copy of an earlier
+    /// one may take its place.
+    pub(super) fn is_outage(self) -> bool {
+        match self {
+            Self::UpstreamUnknown
+            | Self::UpstreamRefused
+            | Self::UpstreamTls
+            | Self::ConnectTimeout
+            | Self::SendTimeout
+            | Self::FirstByteTimeout
+            | Self::UpstreamClosed
+            | Self::UpstreamInvalid
+            | Self::UpstreamError
+            | Self::QueueFull
+            | Self::QueueTimeout => true,
+            // The operator does not allow this address.
+            Self::UpstreamPrivate
+            // The client has got a part of the response.
+            | Self::ReadTimeout
+            | Self::Complete
+            | Self::ClientClosed
+            | Self::ClientSlow
+            | Self::RequestInvalid
+            | Self::HeadTimeout
+            | Self::BodyTimeout
+            | Self::HeadLimit
+            | Self::RateLimit
+            | Self::Failed => false,
+        }
     }
 
     /// Returns the kind of failure that is counted for an upstream; `None` if it has not failed.

@@ -36,6 +36,18 @@ pub(super) struct FileResponse {
     pub(super) client: Client,
     /// When the request began.
     pub(super) since: Instant,
+    /// Set if the response is a copy of an earlier one.
+    pub(super) copy: Option<CopyReason>,
+}
+
+/// Why a copy is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CopyReason {
+    /// How the request to the site's server ended.
+    pub(super) end: End,
+    pub(super) waits: Waits,
+    /// The age of the copy, in seconds.
+    pub(super) age: u64,
 }
 
 /// The part of a request that an access line shows.
@@ -215,13 +227,18 @@ impl FileResponse {
     fn log(&self, gateway: &Gateway, status: u16, bytes: usize, end: End) {
         let took: Duration = self.since.elapsed();
         gateway.metrics.answered(self.route, status, took);
+        let end = match self.copy {
+            Some(copy) if end == End::Complete => copy.end,
+            _ => end,
+        };
         let outcome = Outcome {
             route: self.route,
             status,
             bytes: bytes as u64,
             took,
             end,
-            waits: Waits::default(),
+            waits: self.copy.map_or_else(Waits::default, |copy| copy.waits),
+            copy_age: self.copy.map(|copy| copy.age),
         };
         gateway.log(self.client, &self.request.headers(), outcome);
     }

@@ -19,6 +19,7 @@ use super::connection::ClientConnection;
 use super::direct::{Ended, Exchange, Plan};
 use super::ending::{End, Stopwatch, Waits};
 use super::fast_path::{self, Batch};
+use super::file_response::{CopyReason, FileResponse};
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
 use super::mcp;
@@ -440,6 +441,7 @@ impl Http1 {
                 took: since.elapsed(),
                 end: End::Complete,
                 waits: Waits::default(),
+                copy_age: None,
             };
             gateway.log(client, &head.headers, outcome);
             at = end;
@@ -461,6 +463,7 @@ impl Http1 {
     /// Passes the request at the front of the inbox on, without pingora.
     async fn direct(&mut self, request: Request, plan: &Plan, since: Instant) -> Ended {
         let (mut status, mut is_answered) = (0, false);
+        let mut found = None;
         let mut stopwatch = Stopwatch::start(since);
         let gateway = &self.handler.gateway;
         let exchange = Exchange {
@@ -478,6 +481,8 @@ impl Http1 {
             stopwatch: &mut stopwatch,
             held: None,
             tried: Tried::default(),
+            collecting: None,
+            found: &mut found,
         };
         let ended = match panics::caught(exchange.run(since)).await {
             Ok(ended) => ended,
@@ -488,11 +493,46 @@ impl Http1 {
             Ended::Whole => self.inbox.advance(request.length()),
             Ended::Failed(end) => {
                 let failed = Instant::now();
-                let ready = MaybeCached::Built(end.response());
-                let status = ready.response().status;
+                let waits = stopwatch.stop(failed);
+                let (response, copy) = match found.take() {
+                    Some((found, reason)) => {
+                        let age = found.age;
+                        let domain = gateway.index.service().domain.as_str();
+                        let fields = plan.fields(&self.inbox);
+                        let response = found.response(reason, domain, fields);
+                        (response, Some(CopyReason { end, waits, age }))
+                    }
+                    None => (end.response(), None),
+                };
+                let after = match copy {
+                    Some(_) => plan.after(&self.inbox),
+                    None => Connection::Close,
+                };
                 let content = plan.answers();
+                if response.body.memory().is_none() && response.body_bytes(content) > 0 {
+                    let file = FileResponse {
+                        route: Route::Origin,
+                        response,
+                        request: plan.logged(&self.inbox),
+                        client: plan.client(),
+                        since,
+                        copy,
+                    };
+                    let reads = &self.handler.reads;
+                    let sending = file.send_http1(&mut self.connection, gateway, reads, after);
+                    return match (Box::pin(sending).await, after) {
+                        (Ok(()), Connection::Keep) => {
+                            self.inbox.advance(request.length());
+                            Ended::Whole
+                        }
+                        (Ok(()), Connection::Close) => Ended::Last,
+                        (Err(_), _) => Ended::Cut(end),
+                    };
+                }
+                let ready = MaybeCached::Built(response);
+                let status = ready.response().status;
                 let now = gateway.clock.now();
-                self.batch.push(&ready, content, Connection::Close, now);
+                self.batch.push(&ready, content, after, now);
                 // If writing fails, the client has gone.
                 let _gone = self
                     .batch
@@ -504,9 +544,14 @@ impl Http1 {
                     bytes: ready.response().body_bytes(content) as u64,
                     took: since.elapsed(),
                     end,
-                    waits: stopwatch.stop(failed),
+                    waits,
+                    copy_age: copy.map(|copy| copy.age),
                 };
                 plan.log(gateway, &self.inbox, outcome);
+                if after == Connection::Keep {
+                    self.inbox.advance(request.length());
+                    return Ended::Whole;
+                }
             }
             Ended::Last | Ended::Cut(_) | Ended::Proxy => {}
         }
@@ -637,6 +682,7 @@ impl Http1 {
             took: since.elapsed(),
             end: End::RateLimit,
             waits: Waits::default(),
+            copy_age: None,
         };
         gateway.log(client, &request, outcome);
         let written = self
@@ -673,6 +719,7 @@ impl Http1 {
             took: since.elapsed(),
             end: End::of_rejection(&rejection),
             waits: Waits::default(),
+            copy_age: None,
         };
         gateway.log(self.connection.info().client(), &request, outcome);
         if written.is_ok() {

@@ -347,6 +347,7 @@ impl Http2 {
                 _ => End::Complete,
             },
             waits: Waits::default(),
+            copy_age: None,
         };
         let client = self.client(&session);
         gateway.log(client, &logged(session.req_header()), outcome);
@@ -428,6 +429,7 @@ async fn fail(gateway: &Gateway, mut stream: Http2Stream, client: access::Client
         took,
         end: End::Failed,
         waits: Waits::default(),
+        copy_age: None,
     };
     gateway.log(client, &logged(stream.req_header()), outcome);
     stream.discard_body(gateway).await;

@@ -23,6 +23,7 @@
 //! | simple requests to a site's own HTTP/1.1 server, without pingora's proxy | `direct` |
 //! | connections to upstreams | `upstream` |
 //! | several servers for one site | [`balance`] |
+//! | copies of responses, for the time in which a server fails | [`copies`] |
 //! | how a request ended, and how long it waited for an upstream | [`ending`] |
 //! | the timer of an HTTP/1.1 connection | `timers` |
 //! | one HTTP/1.1 request as a stream for pingora | `single_request` |
@@ -62,6 +63,7 @@ pub mod balance;
 mod body_rate;
 pub mod chunked;
 pub mod clients;
+pub mod copies;
 mod direct;
 pub mod drain;
 pub mod ending;
@@ -113,6 +115,7 @@ use crate::telemetry::Metrics;
 use access::{Access, Client, Line, Outcome};
 use balance::Balancer;
 use clients::Clients;
+use copies::Copies;
 use drain::Drain;
 use ending::{End, Waits};
 use forward::TrustedPeers;
@@ -155,6 +158,8 @@ pub struct Gateway {
     pub resolver: Resolver,
     /// The servers of each site that has its own.
     pub balancer: Arc<Balancer>,
+    /// The copies of upstreams' responses, if there are any.
+    pub copies: Option<Copies>,
     /// The admin API, if this node has one.
     pub admin: Option<Arc<Api>>,
     /// The time of day, for log lines and `Date`.

@@ -5,8 +5,9 @@
 //! | `request_filter` | [`route`]; responds for discovery, the admin API, MCP servers and the embedded origin |
 //! | `upstream_peer` | address, TLS and timeouts of the upstream |
 //! | `upstream_request_filter` | `Host` and the forwarding fields |
+//! | `upstream_response_filter`, `upstream_response_body_filter` | collect the response for a copy |
 //! | `response_filter` | changes the fields that this client or this host must not get |
-//! | `fail_to_proxy` | 502, 504 or a client error, as a problem |
+//! | `fail_to_proxy` | a copy of an earlier response, or 502, 504 or a client error, as a problem |
 //! | `logging` | the access line and the counters |
 //!
 //! Connecting is retried up to [`UpstreamLimits::retries_max`] times, at another server of the site
@@ -38,8 +39,9 @@ use pingora::{ErrorSource, ErrorType, OrErr as _};
 
 use super::access::{self, Outcome};
 use super::balance::{Held, Refused, Tried};
+use super::copies::{self, Asked, Collecting, Found, Reason};
 use super::ending::{self, End, Stopwatch};
-use super::file_response::{FileResponse, Logged};
+use super::file_response::{CopyReason, FileResponse, Logged};
 use super::forward::{self, Client};
 use super::http2_stream::is_event_stream;
 use super::reads::Reads;
@@ -90,7 +92,20 @@ pub(super) struct RequestCtx {
     stopwatch: Option<Stopwatch>,
     /// How the request ended, if not with a complete response.
     end: Option<End>,
+    /// Set if a copy of the response may be kept or used.
+    copy: Option<Asked>,
+    /// Collects the response for a copy.
+    collecting: Option<Collecting>,
+    /// The copy that replaces the response of a server that has failed.
+    found: Option<Found>,
+    /// The status of the response that a copy replaces.
+    replaced: Option<u16>,
+    /// The age of the copy that was sent.
+    copy_age: Option<u64>,
 }
+
+/// The server has responded with a status that a copy replaces.
+const REPLACED: ErrorType = ErrorType::Custom("ReplacedByCopy");
 
 // === impl RequestCtx ===
 
@@ -200,6 +215,7 @@ impl Proxy {
             Target::Upstream(served) => {
                 ctx.route = Route::Origin;
                 if !forward::is_loop(session.req_header(), self.pseudonym()) {
+                    ctx.copy = self.asked(session, &served);
                     ctx.served = Some(served);
                     return Ok(false);
                 }
@@ -209,14 +225,20 @@ impl Proxy {
         read_small_body(session).await;
         let is_file = FileResponse::file(&response, &logged(session.req_header())).is_some();
         match is_file {
-            true => self.hand_over(session, response, ctx),
+            true => self.hand_over(session, response, None, ctx),
             false => self.send(session, response).await?,
         }
         Ok(true)
     }
 
     /// Lets the connection send a response after pingora has finished with its request.
-    fn hand_over(&self, session: &mut Session, response: Response, ctx: &mut RequestCtx) {
+    fn hand_over(
+        &self,
+        session: &mut Session,
+        response: Response,
+        copy: Option<CopyReason>,
+        ctx: &mut RequestCtx,
+    ) {
         let request = session.req_header();
         let response = FileResponse {
             route: ctx.route,
@@ -224,6 +246,7 @@ impl Proxy {
             request: Logged::of(&logged(request)),
             client: self.client_of(session),
             since: ctx.since,
+            copy,
         };
         ctx.is_handed_over = true;
         if request.version == Version::HTTP_10 {
@@ -236,6 +259,95 @@ impl Proxy {
                 extensions.insert(response);
             }
         }
+    }
+
+    /// Reads what copies need to know of a request to a site's own server.
+    fn asked(&self, session: &Session, served: &Served) -> Option<Asked> {
+        let copies = self.gateway.copies.as_ref()?;
+        let request = session.req_header();
+        let host = site::normalise(host_of(request)?).ok()?;
+        let target = request.uri.path_and_query()?.as_str().as_bytes();
+        let client = client_of(session);
+        let is_trusted = self.gateway.trusted.contains(client.peer);
+        let how = (request.method.as_str(), client.tls);
+        let fields = fields_of(&request.headers);
+        copies.asked(&served.site, how, &host, target, is_trusted, fields)
+    }
+
+    /// Looks at the head of a server's response: a copy of it may be kept, or an earlier one may be
+    /// needed.
+    async fn observe(&self, response: &ResponseHeader, ctx: &mut RequestCtx) -> Result<()> {
+        let (Some(copies), Some(asked), Some(served)) =
+            (&self.gateway.copies, &ctx.copy, &ctx.served)
+        else {
+            return Ok(());
+        };
+        let status = response.status.as_u16();
+        if response.status.is_informational() {
+            return Ok(());
+        }
+        if copies::is_failure(status)
+            && let Some(found) = copies.find(asked, &served.site).await
+        {
+            ctx.found = Some(found);
+            ctx.replaced = Some(status);
+            if let Some(stopwatch) = &mut ctx.stopwatch {
+                stopwatch.answered();
+            }
+            return Err(Error::explain(REPLACED, "a copy replaces the response").into_up());
+        }
+        let fields: Vec<_> = fields_of(&response.headers).collect();
+        let has = |name| response.headers.contains_key(name);
+        let is_chunked = || {
+            let last = response.headers.get_all(header::TRANSFER_ENCODING).iter();
+            let last = last.last().map(|last| last.as_bytes().trim_ascii_end());
+            last.is_some_and(|last| last.to_ascii_lowercase().ends_with(b"chunked"))
+        };
+        let is_delimited = response.version == Version::HTTP_2
+            || match has(header::TRANSFER_ENCODING) {
+                true => is_chunked(),
+                false => has(header::CONTENT_LENGTH),
+            };
+        ctx.collecting = copies.observe(asked, &served.site, status, is_delimited, &fields);
+        Ok(())
+    }
+
+    /// Sends a copy in the place of a response that has failed, if there is one. Returns whether
+    /// there is.
+    async fn send_copy(&self, session: &mut Session, end: End, ctx: &mut RequestCtx) -> bool {
+        let (Some(copies), Some(asked), Some(served)) =
+            (&self.gateway.copies, &ctx.copy, &ctx.served)
+        else {
+            return false;
+        };
+        let found = match ctx.found.take() {
+            Some(found) => Some(found),
+            None if end.is_outage() => copies.find(asked, &served.site).await,
+            None => return false,
+        };
+        let status = ctx.replaced;
+        let Some(found) = found else { return false };
+        let age = found.age;
+        let request = session.req_header();
+        let reason = Reason { end, status };
+        let response = found.response(reason, self.pseudonym(), fields_of(&request.headers));
+        ctx.copy_age = Some(age);
+        if FileResponse::file(&response, &logged(request)).is_some() {
+            let stopwatch = ctx.stopwatch.map(|it| it.stop(Instant::now()));
+            let waits = stopwatch.unwrap_or_default();
+            let copy = CopyReason { end, waits, age };
+            self.hand_over(session, response, Some(copy), ctx);
+        } else {
+            let mut sent = self.send(session, response).await;
+            if is_http2(session.req_header()) {
+                // As for an error response: a reset could take it away.
+                sent = sent.and(session.finish_body().await);
+            }
+            if let Err(error) = sent {
+                log::debug!(target: "gateway", "send a copy: {error}");
+            }
+        }
+        true
     }
 
     /// Returns the client of a request, and the client that it counts for.
@@ -469,6 +581,11 @@ impl ProxyHttp for Proxy {
             is_handed_over: false,
             stopwatch: None,
             end: None,
+            copy: None,
+            collecting: None,
+            found: None,
+            replaced: None,
+            copy_age: None,
         }
     }
 
@@ -499,6 +616,30 @@ impl ProxyHttp for Proxy {
         ctx: &mut RequestCtx,
     ) -> Result<()> {
         guarded(self.write_request(session, request, ctx)).await
+    }
+
+    async fn upstream_response_filter(
+        &self,
+        _session: &mut Session,
+        response: &mut ResponseHeader,
+        ctx: &mut RequestCtx,
+    ) -> Result<()> {
+        guarded(self.observe(response, ctx)).await
+    }
+
+    fn upstream_response_body_filter(
+        &self,
+        _session: &mut Session,
+        body: &mut Option<Bytes>,
+        _is_end: bool,
+        ctx: &mut RequestCtx,
+    ) -> Result<Option<Duration>> {
+        if let (Some(collecting), Some(piece)) = (&mut ctx.collecting, body)
+            && !collecting.push(piece)
+        {
+            ctx.collecting = None;
+        }
+        Ok(None)
     }
 
     async fn response_filter(
@@ -584,6 +725,7 @@ impl ProxyHttp for Proxy {
         let is_answered = ctx.stopwatch.is_some_and(|it| it.is_answered());
         let fault = single_request_of(session).and_then(SingleRequestStream::fault);
         let end = match (fault, error.etype(), error.esource()) {
+            _ if ctx.found.is_some() => End::UpstreamError,
             (Some(408), ..) | (None, ErrorType::ReadTimedout, ErrorSource::Downstream) => {
                 End::BodyTimeout
             }
@@ -627,6 +769,15 @@ impl ProxyHttp for Proxy {
         let is_unanswered = written.is_none_or(|written| written.status.is_informational());
         if status > 0 && is_unanswered {
             session.set_keepalive(None);
+            if ctx.copy.is_some() && status != 408 {
+                read_small_body(session).await;
+                if self.send_copy(session, end, ctx).await {
+                    return FailToProxy {
+                        error_code: status,
+                        can_reuse_downstream: false,
+                    };
+                }
+            }
             if status != 408 {
                 read_small_body(session).await;
             }
@@ -656,16 +807,12 @@ impl ProxyHttp for Proxy {
     async fn logging(&self, session: &mut Session, error: Option<&Error>, ctx: &mut RequestCtx) {
         #[cfg(test)]
         panic_in(session, "logging");
-        if ctx.is_handed_over {
-            return;
-        }
         let gateway = &self.gateway;
         let status = session
             .response_written()
             .map_or(0, |response| response.status.as_u16());
         let now = Instant::now();
         let took: Duration = now - ctx.since;
-        gateway.metrics.answered(ctx.route, status, took);
         // An error that no phase was told of is the client's: its connection has ended.
         let end = match (ctx.end, error) {
             (Some(end), _) => end,
@@ -675,8 +822,18 @@ impl ProxyHttp for Proxy {
         };
         if let Some(mut held) = ctx.held.take() {
             let is_answered = ctx.stopwatch.is_some_and(|it| it.is_answered());
+            let status = ctx.replaced.unwrap_or(status);
             held.report(end, if is_answered { status } else { 0 });
         }
+        if let (Some(copies), Some(collected), End::Complete) =
+            (&gateway.copies, ctx.collecting.take(), end)
+        {
+            copies.keep(collected);
+        }
+        if ctx.is_handed_over {
+            return;
+        }
+        gateway.metrics.answered(ctx.route, status, took);
         let stopwatch = ctx.stopwatch.map(|stopwatch| stopwatch.stop(now));
         let outcome = Outcome {
             route: ctx.route,
@@ -685,10 +842,17 @@ impl ProxyHttp for Proxy {
             took,
             end,
             waits: stopwatch.unwrap_or_default(),
+            copy_age: ctx.copy_age,
         };
         let client = self.client_of(session);
         gateway.log(client, &logged(session.req_header()), outcome);
     }
+}
+
+/// Returns the fields of a message as bytes.
+fn fields_of(headers: &http::HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let fields = headers.iter();
+    fields.map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()))
 }
 
 /// Returns the error of a request without a place at a server.

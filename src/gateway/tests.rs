@@ -37,6 +37,7 @@ fn gateway() -> Arc<Gateway> {
         drain: Drain::new(),
         resolver: Resolver::new(PrivateHosts::default()),
         balancer: Arc::new(Balancer::new(UpstreamLimits::default(), Arc::default())),
+        copies: None,
         admin: None,
         clock: Clock::System,
     })

@@ -24,3 +24,6 @@ pub const IMMUTABLE: Policy = "public, max-age=31536000, immutable, no-transform
 
 /// Errors, responses of the admin API, and a site that has no release yet.
 pub const NEVER: Policy = "no-store, no-transform";
+
+/// No `Cache-Control` of ours: the response has that of another server, or none.
+pub const OWN: Policy = "";

@@ -95,33 +95,40 @@ impl ETag {
     /// Returns whether a list of entity tags names this one. With `weak`, a `W/` in front
     /// does not matter (RFC 9110 §8.8.3.2).
     fn is_in(&self, list: &[u8], weak: bool) -> bool {
-        if list.trim_ascii() == b"*" {
+        let (text, length) = self.text();
+        list.trim_ascii() == b"*" || has_tag(list, &text[..length], weak)
+    }
+}
+
+/// Returns whether a list of entity tags names a tag, which may be weak itself. With `weak`, a
+/// `W/` in front does not matter (RFC 9110 §8.8.3.2).
+#[must_use]
+pub fn has_tag(list: &[u8], wanted: &[u8], weak: bool) -> bool {
+    let split = |tag| match <[u8]>::strip_prefix(tag, b"W/") {
+        Some(tag) => (true, tag),
+        None => (false, tag),
+    };
+    let (is_wanted_weak, wanted) = split(wanted);
+    let mut rest = list;
+    // RFC 9110 §8.8.3: a tag is `W/` and a quoted string; the quotes may contain a comma.
+    loop {
+        rest = rest.trim_ascii_start();
+        if let Some(after) = rest.strip_prefix(b",") {
+            rest = after;
+            continue;
+        }
+        let (is_weak, tag) = split(rest);
+        let Some(end) = tag
+            .strip_prefix(b"\"")
+            .and_then(|inner| memchr::memchr(b'"', inner))
+        else {
+            return false;
+        };
+        let (tag, after) = tag.split_at(end + 2);
+        if tag == wanted && (weak || !(is_weak || is_wanted_weak)) {
             return true;
         }
-        let (text, length) = self.text();
-        let mut rest = list;
-        // RFC 9110 §8.8.3: a tag is `W/` and a quoted string; the quotes may contain a comma.
-        loop {
-            rest = rest.trim_ascii_start();
-            if let Some(after) = rest.strip_prefix(b",") {
-                rest = after;
-                continue;
-            }
-            let (is_weak, tag) = rest
-                .strip_prefix(b"W/")
-                .map_or((false, rest), |tag| (true, tag));
-            let Some(end) = tag
-                .strip_prefix(b"\"")
-                .and_then(|inner| memchr::memchr(b'"', inner))
-            else {
-                return false;
-            };
-            let (tag, after) = tag.split_at(end + 2);
-            if tag == &text[..length] && (weak || !is_weak) {
-                return true;
-            }
-            rest = after;
-        }
+        rest = after;
     }
 }
 
@@ -162,8 +169,9 @@ impl Conditions<'_> {
     }
 }
 
-/// Reads any of the three date formats of RFC 9110 §5.6.7.
-fn read_date(field: &[u8]) -> Option<u64> {
+/// Reads any of the three date formats of RFC 9110 §5.6.7, as seconds after the Unix epoch.
+#[must_use]
+pub fn read_date(field: &[u8]) -> Option<u64> {
     let time = httpdate::parse_http_date(str::from_utf8(field).ok()?.trim()).ok()?;
     Some(crate::clock::unix_seconds(time))
 }

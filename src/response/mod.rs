@@ -24,7 +24,7 @@ pub mod segments;
 
 pub use body::{Body, Content as StoredContent, PIECE_BYTES, Pieces, Stored};
 pub use cached::{CachedResponse, MaybeCached};
-pub use conditional::{Conditions, ETag, Outcome};
+pub use conditional::{Conditions, ETag, Outcome, has_tag, read_date};
 pub use encoding::Encoding;
 pub use problem::Problem;
 pub use request::{McpFields, Method, RequestHeaders};
@@ -219,7 +219,9 @@ impl Response {
             push_date(scratch, seconds);
             field(&header::LAST_MODIFIED, Value::Made(scratch));
         }
-        field(&header::CACHE_CONTROL, Value::Constant(self.caching));
+        if self.caching != caching::OWN {
+            field(&header::CACHE_CONTROL, Value::Constant(self.caching));
+        }
         if let Some(vary) = self.vary {
             field(&header::VARY, Value::Constant(vary));
         }

@@ -120,6 +120,8 @@ pub struct Upstream {
     pub weight: u16,
     /// More servers with the same content, which understand the same versions of HTTP.
     pub others: Box<[Server]>,
+    /// Whether copies of responses may be kept, if the operator keeps any.
+    pub copies: bool,
 }
 
 /// One more server of a customer.
@@ -255,6 +257,7 @@ mod tests {
                 host_header: HostHeader::Upstream,
                 weight: 1,
                 others: Box::default(),
+                copies: true,
             }
             .authority()
             .to_string()

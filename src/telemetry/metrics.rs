@@ -115,6 +115,14 @@ pub struct Metrics {
     pub upstream_ejected: IntGauge,
     /// Requests that wait for a place at a server.
     pub upstream_queued: IntGauge,
+    /// Requests that got a copy of an earlier response.
+    pub copies_served: IntCounter,
+    /// Copies of responses: `stored`, `dropped`, `failed`, `evicted`, `forgotten`, `damaged`.
+    pub copies: IntCounterVec,
+    /// Copies that there are.
+    pub copies_stored: IntGauge,
+    /// Bytes that they use on the disk.
+    pub copies_bytes: IntGauge,
     /// Connections that requests on the direct path have used: `opened`, `reused`.
     pub upstream_connections: IntCounterVec,
     /// Hosts that are served.
@@ -279,6 +287,23 @@ impl Metrics {
             upstream_queued: gauge(
                 "gateway_upstream_queued",
                 "Requests that wait now because a server of a site has upstream.requests_max requests.",
+            ),
+            copies_served: counter(
+                "gateway_copies_served_total",
+                "Requests that got a copy of an earlier response, because the server of the site failed (upstream.copies).",
+            ),
+            copies: by(
+                "gateway_copies_total",
+                "Copies of responses of the servers of sites, by what happened: stored, dropped (too many are written at once), failed (the disk is full or does not work), evicted (there were too many), forgotten (the page or the site has changed, or the copy was too old), damaged.",
+                "outcome",
+            ),
+            copies_stored: gauge(
+                "gateway_copies",
+                "Copies of responses of the servers of sites that there are now.",
+            ),
+            copies_bytes: gauge(
+                "gateway_copies_bytes",
+                "Bytes that the copies use on the disk.",
             ),
             upstream_connections: by(
                 "gateway_upstream_connections_total",

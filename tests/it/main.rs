@@ -42,6 +42,7 @@
 //! | `reload` | under load, every response is complete and of one release |
 //! | `sites_api` | sites and domains that the API and the command line write are served, and no change is lost |
 //! | `sites` | site records and releases change while the gateway runs; broken ones change nothing |
+//! | `copies` | copies of responses, for the time in which a site's own server fails |
 //! | `specifications` | OpenAPI files by URL: which hosts are allowed, and the result when none responds |
 //! | `start` | every mistake in the configuration is reported at the start |
 //! | `tidy` | the layers of the source tree |
@@ -79,6 +80,7 @@ mod acme;
 mod browser;
 mod building;
 mod clients;
+mod copies;
 mod deploy;
 mod description;
 mod direct;

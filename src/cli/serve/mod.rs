@@ -69,6 +69,7 @@ use crate::deploy::worker;
 use crate::gateway::access::{Access, Target};
 use crate::gateway::balance::Balancer;
 use crate::gateway::clients::Clients;
+use crate::gateway::copies::Copies;
 use crate::gateway::drain::Drain;
 use crate::gateway::forward::TrustedPeers;
 use crate::gateway::operator::{Changes, Operator};
@@ -169,6 +170,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let clients = Clients::new(config.clients.clone(), trusted.clone(), &metrics);
     let balancer = Balancer::new(config.upstream.clone(), Arc::clone(&metrics));
     let balancer = Arc::new(balancer);
+    let copies = Copies::start(&config.copies, &index, &drain, &metrics, Clock::System)
+        .context("open the directory of `upstream.copies`")?;
     let gateway = Arc::new(Gateway {
         index,
         metrics: Arc::clone(&metrics),
@@ -186,6 +189,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         drain: drain.clone(),
         resolver: Resolver::new(config.private_hosts.clone()),
         balancer: Arc::clone(&balancer),
+        copies,
         admin: Some(Arc::clone(&updates.api)),
         clock: Clock::System,
     });

@@ -110,6 +110,7 @@ fn origin_of(origin: &Origin) -> Value {
         host_header,
         weight,
         others,
+        copies,
     } = upstream;
     let http = match http {
         UpstreamHttp::One => "1.1",
@@ -127,6 +128,7 @@ fn origin_of(origin: &Origin) -> Value {
         "host": host_header,
         "weight": weight,
         "others": others,
+        "copies": copies,
     })
 }
 
@@ -165,6 +167,7 @@ mod tests {
             "origin": {
                 "url": "https://origin.acme.com:8443", "http": "2", "host": "upstream", "weight": 3,
                 "others": [{ "url": "http://[2606:4700::1111]", "weight": 2, "backup": true }],
+                "copies": false,
             },
             "mcp": true,
         });
@@ -178,7 +181,8 @@ mod tests {
             let hosts = PrivateHosts::default();
             read_record(&stored, &Service::default(), &hosts).unwrap()
         };
-        for record in [record, json!({ "subdomain": "acme" })] {
+        let server = json!({ "origin": { "url": "https://origin.acme.com" } });
+        for record in [record, json!({ "subdomain": "acme" }), server] {
             let site = read(&record);
             let mut written = Representation::of_site(&site).members;
             for key in ["project", "kept_in"] {

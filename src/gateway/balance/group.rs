@@ -461,7 +461,7 @@ impl Held {
         let has_failed = end.upstream_failure().is_some() || matches!(status, 502..=504);
         match (end, status) {
             _ if has_failed => self.failed(),
-            (End::Complete, 1..) => {
+            (End::Complete | End::UpstreamError, 1..) => {
                 self.is_reported = true;
                 self.group.succeeded(self.server);
             }
@@ -551,6 +551,7 @@ mod tests {
                 is_backup: false,
             }]
             .into(),
+            copies: true,
         };
         let metrics = Arc::new(Metrics::new());
         Arc::new(Group::new(Arc::new(site), &upstream, &limits, &metrics))

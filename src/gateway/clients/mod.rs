@@ -465,6 +465,7 @@ mod tests {
         Outcome {
             end: End::Complete,
             waits: Waits::default(),
+            copy_age: None,
             route,
             status,
             bytes,

@@ -24,6 +24,7 @@ use crate::gateway::access::Outcome;
 use crate::gateway::balance::{Held, Tried};
 use crate::gateway::body_rate::BodyRate;
 use crate::gateway::connection::ClientConnection;
+use crate::gateway::copies::{self, Collecting, Found, Reason};
 use crate::gateway::ending::{End, Stopwatch};
 use crate::gateway::single_request::{INBOX_BYTES_MAX, READ_BYTES, poll_read_into};
 use crate::gateway::timers::Timers;
@@ -60,6 +61,10 @@ pub(in crate::gateway) struct Exchange<'c> {
     /// The place at the server that has the request.
     pub(in crate::gateway) held: Option<Held>,
     pub(in crate::gateway) tried: Tried,
+    /// Collects the response for a copy.
+    pub(in crate::gateway) collecting: Option<Collecting>,
+    /// The copy that the client gets after [`Ended::Failed`].
+    pub(in crate::gateway) found: &'c mut Option<(Found, Reason)>,
 }
 
 /// How an exchange ended.
@@ -69,7 +74,7 @@ pub(in crate::gateway) enum Ended {
     Whole,
     /// The response is the last of the client's connection.
     Last,
-    /// Nothing was sent to the client: it gets [`End::answer`].
+    /// Nothing was sent to the client: it gets a copy if one was found, or [`End::answer`].
     Failed(End),
     /// The client has gone, or sees that the response is cut.
     Cut(End),
@@ -99,6 +104,11 @@ impl Exchange<'_> {
     /// Runs the exchange, counts it and logs it.
     pub(in crate::gateway) async fn run(mut self, since: Instant) -> Ended {
         let ended = self.exchange().await;
+        if let Ended::Failed(end) = ended
+            && self.found.is_none()
+        {
+            self.find(end, None).await;
+        }
         let end = match ended {
             Ended::Whole | Ended::Last => Some(End::Complete),
             Ended::Cut(end) | Ended::Failed(end) => Some(end),
@@ -127,6 +137,7 @@ impl Exchange<'_> {
             took,
             end,
             waits: self.stopwatch.stop(now),
+            copy_age: None,
         };
         let metrics = &self.gateway.metrics;
         metrics.answered(Route::Origin, *self.status, took);
@@ -166,14 +177,42 @@ impl Exchange<'_> {
                 Err(Unanswered::Stale { .. }) => return self.failed(End::UpstreamClosed, None),
             }
         };
+        if copies::is_failure(head.status) && self.find(End::UpstreamError, Some(head.status)).await
+        {
+            *self.status = head.status;
+            return Ended::Failed(End::UpstreamError);
+        }
+        if let (Some(copies), Some(asked)) = (&self.gateway.copies, &self.plan.copy) {
+            let fields = response::fields(&link.read[..head.length]);
+            let is_delimited = !head.content.may_end();
+            let site = &self.plan.served.site;
+            self.collecting = copies.observe(asked, site, head.status, is_delimited, &fields);
+        }
         let ended = self.forward(&mut link, &head).await;
         let is_whole = matches!(ended, Ended::Whole | Ended::Last);
+        if let Some(collected) = self.collecting.take_if(|_| is_whole)
+            && let Some(copies) = &self.gateway.copies
+        {
+            copies.keep(collected);
+        }
         if is_whole && head.is_kept && !head.content.may_end() && link.read.is_empty() {
             let server = self.held.as_ref().map_or(0, Held::server);
             let site = &self.plan.served.site;
             self.direct.pool.put(site, server, address, link);
         }
         ended
+    }
+
+    /// Looks for a copy, if there may be one. Returns whether there is.
+    async fn find(&mut self, end: End, status: Option<u16>) -> bool {
+        let (Some(copies), Some(asked)) = (&self.gateway.copies, &self.plan.copy) else {
+            return false;
+        };
+        if end.is_outage() {
+            let found = Box::pin(copies.find(asked, &self.plan.served.site)).await;
+            *self.found = found.map(|found| (found, Reason { end, status }));
+        }
+        self.found.is_some()
     }
 
     /// Leaves a server that has closed a connection without a response. Returns whether the
@@ -435,6 +474,11 @@ impl Exchange<'_> {
             }
             *self.status = head.status;
             self.sent += taken as u64;
+            if let Some(collecting) = &mut self.collecting
+                && !collecting.push(&link.read[..taken])
+            {
+                self.collecting = None;
+            }
             link.read.advance(taken);
             if is_done {
                 break;

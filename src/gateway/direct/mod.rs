@@ -45,6 +45,8 @@ use prometheus::IntCounter;
 use super::Gateway;
 use super::access::{Client, Outcome};
 use super::balance::Group;
+use super::copies::Asked;
+use super::file_response;
 use super::head::{Framing, Head};
 use super::route::{self, Target};
 use crate::acme::HTTP_PATH;
@@ -84,6 +86,8 @@ pub(super) struct Plan {
     is_head: bool,
     is_idempotent: bool,
     after: Connection,
+    /// Set if a copy of the response may be kept or used.
+    copy: Option<Asked>,
     /// Where its content is in the inbox, when it has arrived.
     content: Range<usize>,
     logged: Logged,
@@ -220,6 +224,19 @@ impl Plan {
             return None;
         }
         let method = head.headers.method;
+        let copy = gateway.copies.as_ref().and_then(|copies| {
+            let (target, fields) = request::split(&bytes[..length], method)?;
+            let fields = request::lines(fields);
+            let how = (method, client.tls);
+            copies.asked(
+                &served.site,
+                how,
+                host,
+                target,
+                forwarded.is_trusted,
+                fields,
+            )
+        });
         let group = gateway.balancer.group(&served.site, forwarded.upstream);
         group.count_request();
         Some(Self {
@@ -228,6 +245,7 @@ impl Plan {
             is_head: method == "HEAD",
             is_idempotent: matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS"),
             after,
+            copy,
             content: length..length + content,
             logged: Logged::of(&head.headers, bytes),
             served,
@@ -237,6 +255,34 @@ impl Plan {
     /// Writes the access line. `inbox` begins with the request.
     pub(super) fn log(&self, gateway: &Gateway, inbox: &[u8], outcome: Outcome) {
         gateway.log(self.client, &self.logged.headers(inbox), outcome);
+    }
+
+    /// Returns the fields of the request, which is at the front of the inbox.
+    pub(super) fn fields<'b>(
+        &self,
+        inbox: &'b [u8],
+    ) -> impl Iterator<Item = (&'b [u8], &'b [u8])> + use<'b> {
+        let head = inbox.get(..self.content.start).unwrap_or_default();
+        let fields = request::split(head, self.logged.method.text(inbox));
+        request::lines(fields.map_or(b"", |(_, fields)| fields))
+    }
+
+    /// Returns what the connection is for after a response of ours: if the whole request has
+    /// arrived, it is used again.
+    pub(super) fn after(&self, inbox: &[u8]) -> Connection {
+        match inbox.len() >= self.content.end {
+            true => self.after,
+            false => Connection::Close,
+        }
+    }
+
+    pub(super) fn client(&self) -> Client {
+        self.client
+    }
+
+    /// Returns what an access line shows of the request, which is at the front of the inbox.
+    pub(super) fn logged(&self, inbox: &[u8]) -> file_response::Logged {
+        file_response::Logged::of(&self.logged.headers(inbox))
     }
 
     /// Returns what the client gets of a response of ours.

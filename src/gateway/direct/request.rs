@@ -64,11 +64,9 @@ impl Forwarded<'_> {
         headers: &RequestHeaders<'_>,
         out: &mut Vec<u8>,
     ) -> bool {
-        let line = memchr::memchr(b'\n', head).map_or(0, |end| end + 1);
-        let (line, fields) = head.split_at(line);
-        let target = line.strip_suffix(b" HTTP/1.1\r\n");
-        let target = target.and_then(|line| line.get(headers.method.len() + 1..));
-        let Some(target) = target else { return false };
+        let Some((target, fields)) = split(head, headers.method) else {
+            return false;
+        };
         out.extend_from_slice(headers.method.as_bytes());
         out.push(b' ');
         out.extend_from_slice(target);
@@ -219,8 +217,16 @@ fn write_text(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a Vec takes every byte");
 }
 
+/// Splits a head into the target of the request and the field lines.
+pub(super) fn split<'h>(head: &'h [u8], method: &str) -> Option<(&'h [u8], &'h [u8])> {
+    let line = memchr::memchr(b'\n', head).map_or(0, |end| end + 1);
+    let (line, fields) = head.split_at(line);
+    let target = line.strip_suffix(b" HTTP/1.1\r\n")?;
+    Some((target.get(method.len() + 1..)?, fields))
+}
+
 /// Walks over the fields of a head.
-fn lines(fields: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+pub(super) fn lines(fields: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut rest = fields;
     std::iter::from_fn(move || {
         let end = memchr::memchr(b'\n', rest)?;
@@ -249,6 +255,7 @@ mod tests {
             host_header: HostHeader::Preserve,
             weight: 1,
             others: Box::default(),
+            copies: true,
         };
         let service = Service::default();
         let forwarded = Forwarded {

@@ -76,6 +76,29 @@ enum Lengths {
     Invalid,
 }
 
+/// Reads the fields of a head that [`Recipient::read`] has accepted.
+pub(super) fn fields(head: &[u8]) -> Vec<(&[u8], &[u8])> {
+    let mut room = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = parser().parse_response_with_uninit_headers(&mut response, head, &mut room);
+    match parsed {
+        Ok(_) => {
+            let fields = response.headers.iter();
+            fields
+                .map(|field| (field.name.as_bytes(), field.value))
+                .collect()
+        }
+        Err(_malformed) => Vec::new(),
+    }
+}
+
+fn parser() -> ParserConfig {
+    let mut parser = ParserConfig::default();
+    parser.allow_spaces_after_header_name_in_responses(true);
+    parser.allow_obsolete_multiline_headers_in_responses(true);
+    parser
+}
+
 impl Recipient<'_> {
     /// Reads the head at the front of `bytes`, and writes the client's head to `out`. Returns
     /// `None` if the head is not complete.
@@ -86,10 +109,7 @@ impl Recipient<'_> {
     pub(super) fn read(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Head>, Malformed> {
         let mut room = [const { MaybeUninit::uninit() }; FIELDS_MAX];
         let mut response = httparse::Response::new(&mut []);
-        let mut parser = ParserConfig::default();
-        parser.allow_spaces_after_header_name_in_responses(true);
-        parser.allow_obsolete_multiline_headers_in_responses(true);
-        let parsed = parser.parse_response_with_uninit_headers(&mut response, bytes, &mut room);
+        let parsed = parser().parse_response_with_uninit_headers(&mut response, bytes, &mut room);
         let length = match parsed {
             Ok(Status::Complete(length)) => length,
             Ok(Status::Partial) if bytes.len() <= HEAD_BYTES_MAX => return Ok(None),

@@ -358,6 +358,8 @@ fn read_origin(
     section.set("host", &mut host_header, strict::one_of(&headers));
     let mut weight = 1;
     section.set("weight", &mut weight, strict::number(1..=WEIGHT_MAX));
+    let mut copies = true;
+    section.set("copies", &mut copies, strict::boolean);
     let others = section.take("others");
     let others = others.map(|list| read_others(list, private_hosts, report));
     section.finish();
@@ -370,6 +372,7 @@ fn read_origin(
         host_header,
         weight,
         others: others.unwrap_or_default(),
+        copies,
     }))
 }
 

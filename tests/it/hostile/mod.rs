@@ -8,6 +8,7 @@
 //! | `broken` | a bad commit, a broken queue or a damaged store changes no served site |
 //! | `builds` | a build reads no file of the service, reaches no machine, leaves no process and fills no disk |
 //! | `commands` | a hostile repository cannot harm the author who reads it: the commands read it in a sandbox |
+//! | `copies` | no client gets the page of another, no site fills the disk, no full disk harms a response |
 //! | `credentials` | only their owner can use credentials, no host can remove them, and records show nothing about the network |
 //! | `models` | the text of a language model is published only if it passes the checks; it costs no more than configured and delays no other update |
 //! | `neighbours` | no owner can keep the worker from building the sites of another owner |
@@ -25,6 +26,7 @@ use crate::http::TIMEOUT;
 mod broken;
 mod builds;
 mod commands;
+mod copies;
 mod credentials;
 mod clients;
 mod files;
