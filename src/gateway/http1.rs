@@ -16,7 +16,7 @@ use pingora::protocols::http::ServerSession;
 use super::access::{Client, Outcome};
 use super::balance::Tried;
 use super::connection::ClientConnection;
-use super::direct::{Ended, Exchange, Plan};
+use super::direct::{Ended, Exchange, LastGroup, Plan};
 use super::ending::{End, Stopwatch, Waits};
 use super::fast_path::{self, Batch};
 use super::file_response::{CopyReason, FileResponse};
@@ -61,6 +61,7 @@ pub(super) struct Http1 {
     line: Vec<u8>,
     /// The request of the direct path, as the upstream gets it.
     outbox: Vec<u8>,
+    last_group: LastGroup,
     batch: Batch,
     timers: Timers,
     served: u32,
@@ -151,6 +152,7 @@ impl Http1 {
             inbox: BytesMut::new(),
             line: Vec::new(),
             outbox: Vec::new(),
+            last_group: LastGroup::default(),
             batch,
             timers,
             served: 0,
@@ -354,6 +356,7 @@ impl Http1 {
             connection,
             inbox,
             outbox,
+            last_group,
             batch,
             served,
             ..
@@ -425,7 +428,8 @@ impl Http1 {
                 let bytes = (&inbox[at..], length);
                 let direct = &handler.direct;
                 let plan = host.and_then(|host| {
-                    Plan::of((gateway, direct), &head, bytes, host, client, after, outbox)
+                    let out = (&mut *last_group, &mut *outbox);
+                    Plan::of((gateway, direct), &head, bytes, host, client, after, out)
                 });
                 break match plan {
                     Some(plan) => Next::Direct { request, plan },
@@ -573,6 +577,7 @@ impl Http1 {
             inbox,
             mut line,
             outbox,
+            last_group,
             batch,
             timers,
             served,
@@ -643,6 +648,7 @@ impl Http1 {
             inbox,
             line,
             outbox,
+            last_group,
             batch,
             timers,
             served,

@@ -1,13 +1,13 @@
 //! The servers of one site.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::places::Places;
 use crate::gateway::UpstreamLimits;
 use crate::gateway::ending::End;
 use crate::site::{Site, Upstream};
@@ -35,8 +35,7 @@ pub(in crate::gateway) struct Group {
 struct Server {
     upstream: Upstream,
     is_backup: bool,
-    free: Semaphore,
-    queued: AtomicUsize,
+    places: Places,
     /// Whether its last request succeeded and nothing else is known: then a success changes
     /// nothing.
     is_clean: AtomicBool,
@@ -70,12 +69,6 @@ pub(in crate::gateway) struct Held {
     is_reported: bool,
     /// Whether it counts against the cap of the server.
     has_place: bool,
-}
-
-/// Counts a request in the queue of a server.
-struct Queued<'g> {
-    group: &'g Group,
-    server: &'g Server,
 }
 
 /// Why a request has no place.
@@ -115,8 +108,7 @@ impl Group {
         let server = |upstream: Upstream, is_backup| Server {
             upstream,
             is_backup,
-            free: Semaphore::new(limits.requests_max),
-            queued: AtomicUsize::new(0),
+            places: Places::new(limits.requests_max),
             is_clean: AtomicBool::new(true),
         };
         let first = Upstream {
@@ -151,8 +143,11 @@ impl Group {
         Arc::ptr_eq(&self.site, site) || self.site.origin == site.origin
     }
 
-    pub(super) fn touch(&self) {
-        self.is_touched.store(true, Ordering::Relaxed);
+    pub(in crate::gateway) fn touch(&self) {
+        // Without a write, the line stays in the caches of other processors.
+        if !self.is_touched.load(Ordering::Relaxed) {
+            self.is_touched.store(true, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn take_touched(&self) -> bool {
@@ -193,8 +188,7 @@ impl Group {
         let [server] = &*self.servers else {
             return None;
         };
-        server.free.try_acquire().ok()?.forget();
-        Some(Held {
+        server.places.take().then(|| Held {
             group: Arc::clone(self),
             server: 0,
             is_trial: false,
@@ -225,9 +219,8 @@ impl Group {
             is_reported: false,
             has_place: false,
         };
-        match self.servers[server].free.try_acquire() {
-            Ok(permit) => permit.forget(),
-            Err(_full) => self.wait_for_place(server).await?,
+        if !self.servers[server].places.take() {
+            self.wait_for_place(server).await?;
         }
         held.has_place = true;
         Ok(held)
@@ -235,16 +228,13 @@ impl Group {
 
     /// Waits in the queue of a server.
     async fn wait_for_place(&self, at: usize) -> Result<(), Refused> {
-        let server = &self.servers[at];
-        let queued = Queued::new(self, server);
-        if server.queued.load(Ordering::Relaxed) > self.limits.queue_max {
+        let places = &self.servers[at].places;
+        let queued = places.queue(&self.metrics.upstream_queued);
+        if places.queued() > self.limits.queue_max {
             return Err(Refused::Full);
         }
-        let waiting = tokio::time::timeout(self.limits.queue, server.free.acquire());
-        let permit = waiting.await.map_err(|_elapsed| Refused::Late)?;
-        permit.map_err(|_closed| Refused::Full)?.forget();
-        drop(queued);
-        Ok(())
+        let waiting = tokio::time::timeout(self.limits.queue, queued.take());
+        waiting.await.map_err(|_elapsed| Refused::Late)
     }
 
     /// Chooses a server, and says whether the request tries it after its pause.
@@ -266,7 +256,7 @@ impl Group {
                 return Some((at, true));
             }
             let is_well = |at: &usize| states[*at].ejected_until.is_none();
-            let has_room = |at: &usize| self.servers[*at].free.available_permits() > 0;
+            let has_room = |at: &usize| self.servers[*at].places.has_room();
             let mut able: Vec<usize> = tier().filter(is_well).filter(has_room).collect();
             if able.is_empty() {
                 able = tier().filter(is_well).collect();
@@ -385,11 +375,8 @@ impl Group {
                 failures: state.failures,
                 ejections: state.ejections,
                 pause: pause.map(|until| until.saturating_duration_since(now)),
-                requests: self
-                    .limits
-                    .requests_max
-                    .saturating_sub(server.free.available_permits()),
-                queued: server.queued.load(Ordering::Relaxed),
+                requests: server.places.used(),
+                queued: server.places.queued(),
                 is_backup: server.is_backup,
             }
         });
@@ -482,25 +469,8 @@ impl Drop for Held {
             self.group.untried(self.server);
         }
         if self.has_place {
-            self.group.servers[self.server].free.add_permits(1);
+            self.group.servers[self.server].places.free();
         }
-    }
-}
-
-// === impl Queued ===
-
-impl<'g> Queued<'g> {
-    fn new(group: &'g Group, server: &'g Server) -> Self {
-        server.queued.fetch_add(1, Ordering::Relaxed);
-        group.metrics.upstream_queued.inc();
-        Self { group, server }
-    }
-}
-
-impl Drop for Queued<'_> {
-    fn drop(&mut self) {
-        self.server.queued.fetch_sub(1, Ordering::Relaxed);
-        self.group.metrics.upstream_queued.dec();
     }
 }
 

@@ -24,6 +24,7 @@
 //! no budget, and its choice is a snapshot that a task of each site would have to renew.
 
 mod group;
+mod places;
 pub(super) mod race;
 
 use std::fmt;

@@ -52,7 +52,7 @@ use super::route::{self, Target};
 use crate::acme::HTTP_PATH;
 use crate::index::Served;
 use crate::response::{Connection, Content, RequestHeaders};
-use crate::site::{HostHeader, Scheme, Upstream, UpstreamHttp};
+use crate::site::{HostHeader, Scheme, Site, Upstream, UpstreamHttp};
 
 pub(super) use exchange::{Ended, Exchange};
 use pool::Pool;
@@ -92,6 +92,11 @@ pub(super) struct Plan {
     content: Range<usize>,
     logged: Logged,
 }
+
+/// The servers of the site that the last request of a connection was for: most connections are for
+/// one site, and need not look for its servers each time.
+#[derive(Debug, Default)]
+pub(super) struct LastGroup(Option<(Arc<Site>, Arc<Group>)>);
 
 /// Where the values of an access line are in the head of a request.
 #[derive(Clone, Copy, Debug)]
@@ -184,7 +189,7 @@ impl Plan {
         host: &str,
         client: Client,
         after: Connection,
-        out: &mut Vec<u8>,
+        (group, out): (&mut LastGroup, &mut Vec<u8>),
     ) -> Option<Self> {
         if !gateway.fast_path || !head.is_fast_message_form() {
             return None;
@@ -237,7 +242,7 @@ impl Plan {
                 fields,
             )
         });
-        let group = gateway.balancer.group(&served.site, forwarded.upstream);
+        let group = group.of(gateway, &served.site, forwarded.upstream);
         group.count_request();
         Some(Self {
             group,
@@ -291,6 +296,23 @@ impl Plan {
             true => Content::HeadOnly,
             false => Content::Whole,
         }
+    }
+}
+
+// === impl LastGroup ===
+
+impl LastGroup {
+    /// Returns the servers of a site.
+    fn of(&mut self, gateway: &Gateway, site: &Arc<Site>, upstream: &Upstream) -> Arc<Group> {
+        if let Some((last, group)) = &self.0
+            && Arc::ptr_eq(last, site)
+        {
+            group.touch();
+            return Arc::clone(group);
+        }
+        let group = gateway.balancer.group(site, upstream);
+        self.0 = Some((Arc::clone(site), Arc::clone(&group)));
+        group
     }
 }
 
