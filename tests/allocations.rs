@@ -154,6 +154,7 @@ fn site_before(upstream: SocketAddr) -> Arc<Site> {
             host_header: HostHeader::Upstream,
             weight: 1,
             others: Box::default(),
+            requests_max: None,
             copies: true,
         }),
         ..Site::new(ProjectId::parse("app").unwrap())

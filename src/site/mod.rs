@@ -120,6 +120,8 @@ pub struct Upstream {
     pub weight: u16,
     /// More servers with the same content, which understand the same versions of HTTP.
     pub others: Box<[Server]>,
+    /// How many requests each server may have at once, if fewer than the operator allows.
+    pub requests_max: Option<u32>,
     /// Whether copies of responses may be kept, if the operator keeps any.
     pub copies: bool,
 }
@@ -257,6 +259,7 @@ mod tests {
                 host_header: HostHeader::Upstream,
                 weight: 1,
                 others: Box::default(),
+                requests_max: None,
                 copies: true,
             }
             .authority()

@@ -110,6 +110,7 @@ fn origin_of(origin: &Origin) -> Value {
         host_header,
         weight,
         others,
+        requests_max,
         copies,
     } = upstream;
     let http = match http {
@@ -128,6 +129,7 @@ fn origin_of(origin: &Origin) -> Value {
         "host": host_header,
         "weight": weight,
         "others": others,
+        "requests_max": requests_max,
         "copies": copies,
     })
 }
@@ -167,7 +169,7 @@ mod tests {
             "origin": {
                 "url": "https://origin.acme.com:8443", "http": "2", "host": "upstream", "weight": 3,
                 "others": [{ "url": "http://[2606:4700::1111]", "weight": 2, "backup": true }],
-                "copies": false,
+                "requests_max": 50, "copies": false,
             },
             "mcp": true,
         });

@@ -105,10 +105,14 @@ impl Group {
         limits: &UpstreamLimits,
         metrics: &Arc<Metrics>,
     ) -> Self {
+        // A record may lower the operator's limit.
+        let of_record = upstream.requests_max.map(|max| max as usize);
+        let requests_max =
+            of_record.map_or(limits.requests_max, |max| max.min(limits.requests_max));
         let server = |upstream: Upstream, is_backup| Server {
             upstream,
             is_backup,
-            places: Places::new(limits.requests_max),
+            places: Places::new(requests_max),
             is_clean: AtomicBool::new(true),
         };
         let first = Upstream {
@@ -521,6 +525,7 @@ mod tests {
                 is_backup: false,
             }]
             .into(),
+            requests_max: None,
             copies: true,
         };
         let metrics = Arc::new(Metrics::new());

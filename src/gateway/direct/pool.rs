@@ -234,6 +234,7 @@ mod tests {
                 host_header: HostHeader::Preserve,
                 weight: 1,
                 others: Box::default(),
+                requests_max: None,
                 copies: true,
             }),
             ..Site::new(ProjectId::parse(project).unwrap())

@@ -255,6 +255,7 @@ mod tests {
             host_header: HostHeader::Preserve,
             weight: 1,
             others: Box::default(),
+            requests_max: None,
             copies: true,
         };
         let service = Service::default();

@@ -31,6 +31,8 @@ const LABEL_LENGTH_MAX: usize = 63;
 const OTHERS_MAX: usize = 15;
 /// The largest weight of a server.
 const WEIGHT_MAX: u16 = 1000;
+/// The most requests that a record may allow each server at once.
+const REQUESTS_MAX: u32 = 1_000_000;
 /// The most domains of one site.
 const DOMAINS_MAX: usize = 1000;
 
@@ -358,6 +360,10 @@ fn read_origin(
     section.set("host", &mut host_header, strict::one_of(&headers));
     let mut weight = 1;
     section.set("weight", &mut weight, strict::number(1..=WEIGHT_MAX));
+    let mut requests_max = None;
+    section.set("requests_max", &mut requests_max, |value| {
+        strict::number(1..=REQUESTS_MAX)(value).map(Some)
+    });
     let mut copies = true;
     section.set("copies", &mut copies, strict::boolean);
     let others = section.take("others");
@@ -372,6 +378,7 @@ fn read_origin(
         host_header,
         weight,
         others: others.unwrap_or_default(),
+        requests_max,
         copies,
     }))
 }

@@ -108,6 +108,7 @@ fn every_key_of_a_record_is_read() {
         host_header: HostHeader::Upstream,
         weight: 1,
         others: Box::default(),
+        requests_max: None,
         copies: true,
     };
     assert_eq!(acme.origin, Origin::Upstream(upstream));
