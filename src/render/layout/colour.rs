@@ -17,17 +17,52 @@ const TINT: (f64, f64) = (0.08, 0.14);
 /// The most chroma that a neutral colour has (Oklab).
 const NEUTRAL_CHROMA_MAX: f64 = 0.03;
 
-/// The neutral colours: name, then lightness and chroma in light mode and in dark mode (Oklab).
-///
-/// The chroma is a share of the brand's, up to [`NEUTRAL_CHROMA_MAX`].
-const NEUTRALS: [(&str, (f64, f64), (f64, f64)); 7] = [
-    ("background", (1.0, 0.0), (0.165, 0.25)),
-    ("raised", (0.979, 0.10), (0.2, 0.3)),
-    ("pressed", (0.955, 0.16), (0.245, 0.35)),
-    ("line", (0.918, 0.22), (0.29, 0.4)),
-    ("strong", (0.19, 0.6), (0.97, 0.12)),
-    ("text", (0.34, 0.6), (0.86, 0.25)),
-    ("quiet", (0.495, 0.6), (0.69, 0.4)),
+/// A neutral colour. In each mode it has a lightness (Oklab) and a chroma: a share of the
+/// brand's, up to [`NEUTRAL_CHROMA_MAX`].
+#[derive(Clone, Copy, Debug)]
+struct Neutral {
+    name: &'static str,
+    light: (f64, f64),
+    dark: (f64, f64),
+}
+
+/// The neutral colours.
+const NEUTRALS: [Neutral; 7] = [
+    Neutral {
+        name: "background",
+        light: (1.0, 0.0),
+        dark: (0.165, 0.25),
+    },
+    Neutral {
+        name: "raised",
+        light: (0.979, 0.10),
+        dark: (0.2, 0.3),
+    },
+    Neutral {
+        name: "pressed",
+        light: (0.955, 0.16),
+        dark: (0.245, 0.35),
+    },
+    Neutral {
+        name: "line",
+        light: (0.918, 0.22),
+        dark: (0.29, 0.4),
+    },
+    Neutral {
+        name: "strong",
+        light: (0.19, 0.6),
+        dark: (0.97, 0.12),
+    },
+    Neutral {
+        name: "text",
+        light: (0.34, 0.6),
+        dark: (0.86, 0.25),
+    },
+    Neutral {
+        name: "quiet",
+        light: (0.495, 0.6),
+        dark: (0.69, 0.4),
+    },
 ];
 
 /// The names of all properties that [`Brand::properties`] writes.
@@ -156,8 +191,7 @@ pub(super) struct Brand {
 impl Brand {
     /// Returns the background of dark mode.
     pub(super) fn dark_background(self) -> Rgb {
-        let (_, _, (lightness, chroma)) = NEUTRALS[0];
-        self.neutral(lightness, chroma)
+        self.neutral(NEUTRALS[0].dark)
     }
 
     /// Writes the custom properties of the stylesheet that hold colours.
@@ -168,8 +202,8 @@ impl Brand {
                 .expect("a String takes every character");
         };
         let (mut on_light, mut on_dark) = (Vec::new(), Vec::new());
-        for (name, light, dark) in NEUTRALS {
-            let (light, dark) = (self.neutral(light.0, light.1), self.neutral(dark.0, dark.1));
+        for Neutral { name, light, dark } in NEUTRALS {
+            let (light, dark) = (self.neutral(light), self.neutral(dark));
             write(name, light, dark);
             if matches!(name, "background" | "raised" | "pressed") {
                 on_light.push(light);
@@ -195,7 +229,7 @@ impl Brand {
     }
 
     /// Returns a neutral colour in the brand's hue.
-    fn neutral(self, lightness: f64, share: f64) -> Rgb {
+    fn neutral(self, (lightness, share): (f64, f64)) -> Rgb {
         let own = Oklab::of(self.primary);
         let chroma = own.chroma();
         let wanted = chroma.min(NEUTRAL_CHROMA_MAX) * share;
