@@ -341,7 +341,8 @@ impl Look<'_> {
                     let Data::Address(address) = record else {
                         continue;
                     };
-                    if self.client.private_hosts.allow(server, address) {
+                    // The zone's owner chooses the name, so only listed networks count.
+                    if self.client.private_hosts.allow("", address) {
                         addresses.push(SocketAddr::new(address, self.client.port));
                     }
                 }
@@ -397,7 +398,14 @@ impl Look<'_> {
             if answer.answers.len() > RECORDS_MAX {
                 return Err(Unanswered::TooMany(name.into()));
             }
-            match answer.metadata.response_code {
+            let code = answer.metadata.response_code;
+            let is_answer = matches!(code, ResponseCode::NoError | ResponseCode::NXDomain);
+            // RFC 1034 §4.3.1: only an authoritative answer is the word of the zone.
+            if is_answer && !is_recursive && !answer.metadata.authoritative {
+                last = Unanswered::Lame(name.into());
+                continue;
+            }
+            match code {
                 ResponseCode::NoError => {}
                 // RFC 2308 §2.1: with an alias, it is the last name that does not exist.
                 ResponseCode::NXDomain if answer.answers.is_empty() => return Ok(None),
@@ -406,11 +414,6 @@ impl Look<'_> {
                     last = Unanswered::Failed(name.into(), code.to_str().into());
                     continue;
                 }
-            }
-            let is_own = answer.metadata.authoritative;
-            if !is_recursive && !is_own && answer.answers.is_empty() {
-                last = Unanswered::Lame(name.into());
-                continue;
             }
             return Ok(Some(answer));
         }

@@ -121,7 +121,11 @@ impl Platform {
 
     #[track_caller]
     fn wait_for_state(&self, owner: &str, host: &str, state: &str) -> Value {
-        self.wait(owner, host, |shown| shown["ownership"]["state"] == state)
+        let is_served = matches!(state, "verified" | "active" | "dangling");
+        self.wait(owner, host, |shown| {
+            // The record has the state a moment before the site is served.
+            shown["ownership"]["state"] == state && shown["served"] == is_served
+        })
     }
 
     /// Waits until a sentence about a domain contains a text, and returns that sentence.
@@ -299,6 +303,27 @@ fn a_domain_without_its_proof_is_served_for_a_while_and_then_not() {
     platform.names.alias(host, &target);
     platform.wait_for_state("acme", host, "active");
     assert!(platform.is_served(host));
+}
+
+#[test]
+fn a_domain_that_is_removed_and_added_again_is_looked_at_at_once() {
+    // Looks at active domains are far apart.
+    let settings = "retry_seconds: [1], look_seconds: 5";
+    let platform = Platform::of(Setup::new(), Names::start(), settings);
+    let host = "docs.acme.test";
+    let target = wanted(&platform.add("acme", host), "CNAME");
+    platform.names.alias(host, &target);
+    platform.wait_for_state("acme", host, "active");
+    for _ in 0..3 {
+        let path = format!("/v1/sites/acme/domains/{host}");
+        let removed = platform.call(&platform.acme, "DELETE", &path, None);
+        assert_eq!(removed.status, 204);
+        let added = platform.add("acme", host);
+        assert_eq!(added["ownership"]["state"], "pending");
+        // The same owner has the same token, so the record in DNS is right.
+        assert_eq!(wanted(&added, "CNAME"), target);
+        platform.wait_for_state("acme", host, "active");
+    }
 }
 
 #[test]

@@ -229,7 +229,8 @@ impl SiteAdmin {
             since: record.changed_at,
             token: rules.token(&owner, host),
         });
-        let check = Check::read(&self.store, &record.project, host);
+        let known = record.ownership.get(host);
+        let check = Check::read(&self.store, &record.project, host, known);
         let now = self.clock.unix_seconds();
         let mut in_the_way = Vec::new();
         match &check {
@@ -267,13 +268,13 @@ impl SiteAdmin {
                 "this admin key may only deploy: checking domains needs a key with the role owner or operator",
             ));
         }
-        let Some((rules, _)) = self.rules.as_ref().zip(domain.ownership.as_ref()) else {
+        let Some((rules, shown)) = self.rules.as_ref().zip(domain.ownership.as_ref()) else {
             let why = format!("{host} needs no proof of ownership, so there is nothing to check");
             return Err(Refused::Conflict(vec![why]));
         };
         let now = self.clock.unix_seconds();
-        if let Some(check) = Check::read(&self.store, project, host) {
-            let next = check.looked_at.saturating_add(rules.pause.as_secs());
+        if let Some(looked_at) = shown.looked_at {
+            let next = looked_at.saturating_add(rules.pause.as_secs());
             if next > now {
                 return Err(Refused::TooSoon(Duration::from_secs(next - now)));
             }
@@ -315,6 +316,12 @@ impl SiteAdmin {
             }
         };
         Ok(site.domains.iter().map(claim).collect())
+    }
+
+    /// Returns whether the site still has the domain of a claim, in the state of the claim.
+    pub(super) fn has(&self, claim: &Claim) -> Result<bool, Refused> {
+        let record = self.store.site_record(&claim.project)?;
+        Ok(record.is_some_and(|record| self.is_current(&record, claim)))
     }
 
     /// Returns the names above a host that sites of other owners have.
@@ -374,7 +381,9 @@ impl SiteAdmin {
     fn is_current(&self, record: &SiteRecord, claim: &Claim) -> bool {
         let is_same = match (record.ownership.get(&claim.host), claim.state) {
             (None, None) => true,
-            (Some(now), Some(state)) => now.state == state && now.token == claim.token,
+            (Some(now), Some(state)) => {
+                now.state == state && now.since == claim.since && now.token == claim.token
+            }
             _ => false,
         };
         let site = self.read(record);

@@ -6,7 +6,8 @@ use crate::store::OwnershipState;
 use crate::telemetry;
 
 /// The results of a look.
-pub(super) const RESULTS: [&str; 5] = ["proven", "unproven", "unanswered", "held", "failed"];
+pub(super) const RESULTS: [&str; 6] =
+    ["proven", "unproven", "unanswered", "held", "gone", "failed"];
 
 /// Metrics of the proof of ownership. Names of hosts are never labels.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ impl Metrics {
         );
         let checks = Opts::new(
             "domain_checks_total",
-            "Looks at DNS for the ownership of a domain, by result: proven, unproven, unanswered (the name servers do not say), held (proven, but another owner has the host or the name above it), failed (this machine has a problem).",
+            "Looks at DNS for the ownership of a domain, by result: proven, unproven, unanswered (the name servers do not say), held (proven, but another owner has the host or the name above it), gone (the site does not have it any more), failed (this machine has a problem).",
         );
         let changes = Opts::new(
             "domain_state_changes_total",

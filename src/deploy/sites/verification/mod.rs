@@ -37,7 +37,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::site::{Host, ProjectId, Service};
-use crate::store::Store;
+use crate::store::{Ownership, OwnershipState, Store};
 
 pub use metrics::Metrics;
 pub use verifier::{Changes, Verifier};
@@ -139,12 +139,22 @@ impl Config {
 // === impl Check ===
 
 impl Check {
-    /// Reads what was seen at the last look at a domain; `None` if it was not looked at, or if that
-    /// cannot be read.
-    pub(super) fn read(store: &Store, project: &ProjectId, host: &Host) -> Option<Self> {
+    /// Reads what was seen at the last look at a domain; `None` if it was not looked at since it was
+    /// added, or if that cannot be read.
+    pub(super) fn read(
+        store: &Store,
+        project: &ProjectId,
+        host: &Host,
+        ownership: Option<&Ownership>,
+    ) -> Option<Self> {
         let bytes = store.domain_check(project, host).ok().flatten()?;
         let check: Self = serde_json::from_slice(&bytes).ok()?;
-        (check.version == VERSION).then_some(check)
+        // The domain may have been removed and added since.
+        let is_old = ownership.is_some_and(|ownership| {
+            ownership.token != check.token
+                || ownership.state == OwnershipState::Pending && check.looked_at < ownership.since
+        });
+        (check.version == VERSION && !is_old).then_some(check)
     }
 
     fn to_bytes(&self) -> Vec<u8> {

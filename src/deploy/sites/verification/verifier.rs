@@ -19,7 +19,7 @@ use crate::digest::Digest;
 use crate::dns::Client;
 use crate::error::chain;
 use crate::site::{Host, ProjectId};
-use crate::store::{OwnershipState as State, Store, VerificationLead};
+use crate::store::{Ownership, OwnershipState as State, Store, VerificationLead};
 use crate::telemetry::{Part, panics};
 
 /// How often the loop looks for changes.
@@ -260,14 +260,22 @@ impl Verifier {
                 _ => Arc::from(&*claim.owner),
             };
             let is_known = known.as_ref().is_some_and(|known| {
-                known.claim.token == claim.token && *known.owner == *claim.owner
+                // Only a domain that was removed and added is pending again.
+                let is_same = known.claim.state == claim.state && known.claim.since == claim.since;
+                let is_added = claim.state == Some(State::Pending) && !is_same;
+                known.claim.token == claim.token && *known.owner == *claim.owner && !is_added
             });
             let host = claim.host.clone();
             let entry = match known.filter(|_| is_known) {
                 Some(known) => Entry { claim, ..known },
                 None => {
-                    let check = Check::read(&self.shared.store, project, &host);
-                    let check = check.filter(|check| check.token == claim.token);
+                    let ownership = claim.state.map(|state| Ownership {
+                        state,
+                        since: claim.since,
+                        token: claim.token.clone(),
+                    });
+                    let store = &self.shared.store;
+                    let check = Check::read(store, project, &host, ownership.as_ref());
                     let at = check.as_ref().map_or(now, |check| check.next_at);
                     self.schedule.put(&key, &owner, at);
                     Entry {
@@ -413,6 +421,20 @@ impl Verifier {
     }
 }
 
+// === impl Finished ===
+
+impl Finished {
+    /// The result for a domain that the site does not have any more.
+    fn gone() -> Self {
+        Self {
+            result: "gone",
+            changed: None,
+            check: None,
+            trouble: None,
+        }
+    }
+}
+
 // === impl Shared ===
 
 impl Shared {
@@ -442,6 +464,12 @@ impl Shared {
         };
         let last_proven = proven_at.unwrap_or(if claim.since > 0 { claim.since } else { now });
         let next = verdict.next(claim.state, claim.since, last_proven, now, &self.config);
+        match self.admin.has(claim) {
+            Ok(true) => {}
+            // It was removed, and maybe added again, while this look ran.
+            Ok(false) => return Finished::gone(),
+            Err(error) => return failed(error),
+        }
         let mut result = match verdict.proof {
             Proof::Text | Proof::Alias => "proven",
             Proof::None => "unproven",
@@ -453,14 +481,7 @@ impl Shared {
             match self.admin.settle(claim, state, proven.as_ref()) {
                 Ok(Settled::Changed) => changed = Some(state),
                 Ok(Settled::Same) => {}
-                Ok(Settled::Gone) => {
-                    return Finished {
-                        result,
-                        changed: None,
-                        check: None,
-                        trouble: None,
-                    };
-                }
+                Ok(Settled::Gone) => return Finished::gone(),
                 Ok(Settled::Held(why)) => {
                     result = "held";
                     if !verdict.in_the_way.contains(&why) {
