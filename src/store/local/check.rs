@@ -6,19 +6,22 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::layout::digest_of;
-use super::pointers::{copy_of, read};
+use super::pointers::{copy_of, read, remove};
+use super::site_records::read_record;
 use super::sweep::list;
 use super::{Local, modified};
 use crate::digest::Digest;
 use crate::error::chain;
 use crate::release::ReleaseId;
-use crate::site::ProjectId;
+use crate::site::{Host, ProjectId};
 use crate::store::durable::FileError;
-use crate::store::{Checked, Damage, Fence, Pointer, PromoteError, ReadError};
+use crate::store::{
+    Checked, Damage, Fence, HostClaim, Pointer, PromoteError, ReadError, SiteError, SiteRecord,
+};
 
 /// The state of a check.
 struct Check<'s> {
@@ -46,6 +49,9 @@ impl Local {
         };
         for project in self.pointers()? {
             check.project(&project)?;
+        }
+        for project in self.site_records()? {
+            check.site_record(&project)?;
         }
         check.orphans()?;
         if repair {
@@ -99,6 +105,97 @@ impl Check<'_> {
             ),
         }
         Ok(())
+    }
+
+    /// Reads the site record of a project, its copy, and the claims of its domains.
+    fn site_record(&mut self, project: &ProjectId) -> Result<(), PromoteError> {
+        let path = self.store.layout.site_record(project);
+        let files = [path.clone(), copy_of(&path)];
+        let read = files.each_ref().map(|file| read_record(file, project));
+        let record = match read {
+            // It was removed meanwhile.
+            [Ok(None), _] => return Ok(()),
+            [Ok(Some(record)), Ok(Some(_))] => Some(record),
+            [first, second] => self.broken_record(project, &files, first, second)?,
+        };
+        let domains = record
+            .as_ref()
+            .and_then(|record| record.record.get("domains"));
+        let domains = domains.and_then(serde_json::Value::as_array);
+        let hosts = domains.into_iter().flatten();
+        for host in hosts.filter_map(|host| Host::parse(host.as_str()?).ok()) {
+            let Err(error @ ReadError::Damaged { .. }) = self.store.host_claim(&host) else {
+                continue;
+            };
+            let is_served = record.as_ref().is_some_and(|record| record.serves(&host));
+            let repaired = match self.repair {
+                false => None,
+                true => {
+                    let _lock = self.store.lock_sites().map_err(of_sites)?;
+                    let path = self.store.layout.host_claim(&host);
+                    match is_served {
+                        true => {
+                            let claim = HostClaim {
+                                host: host.clone(),
+                                project: project.clone(),
+                                quarantine: None,
+                            };
+                            self.store.write_again(&path, &claim.to_text())?;
+                            Some(format!("{host} belongs to {project} again"))
+                        }
+                        false => {
+                            remove(&path)?;
+                            Some(format!("removed: {project} does not have {host} yet"))
+                        }
+                    }
+                }
+            };
+            self.add(chain(&error), repaired);
+        }
+        Ok(())
+    }
+
+    /// Restores the record or its copy from the other one. Returns the one that can be used.
+    fn broken_record(
+        &mut self,
+        project: &ProjectId,
+        files: &[PathBuf; 2],
+        first: Result<Option<SiteRecord>, ReadError>,
+        second: Result<Option<SiteRecord>, ReadError>,
+    ) -> Result<Option<SiteRecord>, PromoteError> {
+        let (error, intact) = match (first, second) {
+            (Ok(record), Err(error)) => (chain(&error), record),
+            (Ok(record), Ok(_)) => {
+                let missing = format!("{} is missing", files[1].display());
+                (missing, record)
+            }
+            (Err(error @ ReadError::Damaged { .. }), other) => {
+                (chain(&error), other.ok().flatten())
+            }
+            (Err(error), _) => return Err(error.into()),
+        };
+        let repaired = match (&intact, self.repair) {
+            (Some(_), true) => {
+                let _lock = self.store.lock_sites().map_err(of_sites)?;
+                // Another process may have changed it since.
+                let current = self.store.site_record(project)?;
+                if let Some(record) = &current {
+                    for file in files {
+                        self.store.write_again(file, &record.to_text())?;
+                    }
+                }
+                Some("restored from the undamaged one of the record and its copy".to_owned())
+            }
+            _ => None,
+        };
+        let error = match &intact {
+            Some(_) => error,
+            None => format!(
+                "{error}; its copy cannot be used either: write the record again with `waypost site set {project}`"
+            ),
+        };
+        self.add(error, repaired);
+        Ok(intact)
     }
 
     /// Reads the pointer of a project and its copy. Returns the one that can be used.
@@ -199,5 +296,12 @@ impl Check<'_> {
             self.checked.orphan_bytes += bytes;
         }
         Ok(())
+    }
+}
+
+fn of_sites(error: SiteError) -> PromoteError {
+    match error {
+        SiteError::Read(error) => error.into(),
+        SiteError::File(error) => error.into(),
     }
 }

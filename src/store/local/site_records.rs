@@ -142,6 +142,11 @@ impl Local {
         self.complete(&journal)
     }
 
+    /// Writes a file of a record again. The caller has the lock.
+    pub(super) fn write_again(&self, path: &Path, text: &str) -> Result<(), FileError> {
+        durable::replace(&self.layout.temp(), path, text.as_bytes())
+    }
+
     /// Returns the steps of a change.
     pub(super) fn journal(&self, change: &SiteChange) -> Journal {
         let root = self.layout.root();
@@ -377,7 +382,10 @@ fn may_match(line: &[u8], filter: &Filter) -> bool {
     has(&filter.project) && has(&filter.owner)
 }
 
-fn read_record(path: &Path, project: &ProjectId) -> Result<Option<SiteRecord>, ReadError> {
+pub(super) fn read_record(
+    path: &Path,
+    project: &ProjectId,
+) -> Result<Option<SiteRecord>, ReadError> {
     let Some(bytes) = read_whole(path, RECORD_BYTES_MAX)? else {
         return Ok(None);
     };

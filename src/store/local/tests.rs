@@ -595,6 +595,44 @@ fn a_site_change_that_was_killed_at_any_step_is_completed_by_the_next_writer() {
 }
 
 #[test]
+fn a_check_finds_and_repairs_damaged_site_records_and_claims() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    for name in ["one", "two", "three"] {
+        change(&store, &site_change(name, &format!("docs.{name}.com")));
+    }
+    let Store::Local(local) = &store;
+    let record = |name: &str| local.layout.site_record(&project(name));
+    let host = Host::parse("docs.one.com").unwrap();
+    fs::write(record("one"), "{").unwrap();
+    fs::write(copy_of(&record("two")), "").unwrap();
+    fs::write(local.layout.host_claim(&host), "damaged").unwrap();
+    fs::write(record("three"), "{").unwrap();
+    fs::write(copy_of(&record("three")), "{").unwrap();
+    let now = Clock::System.now();
+    let found = |repair: bool| {
+        let damages = store.check(repair, now).unwrap().damages.into_iter();
+        damages
+            .map(|damage| damage.repaired.is_some())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found(false), [false; 4]);
+    let mut repaired = found(true);
+    repaired.sort_unstable();
+    assert_eq!(repaired, [false, true, true, true]);
+    // What no copy has cannot be repaired; the rest is whole again.
+    let left = store.check(false, now).unwrap().damages;
+    let [left] = &left[..] else {
+        panic!("{left:?}")
+    };
+    assert!(left.what.contains("waypost site set three"), "{left:?}");
+    let claim = store.host_claim(&host).unwrap().unwrap();
+    assert_eq!(claim.project, project("one"));
+    assert!(store.site_record(&project("one")).unwrap().is_some());
+}
+
+#[test]
 fn the_oldest_entries_of_the_audit_log_make_room() {
     let directory = tempfile::tempdir().unwrap();
     let limited = Config {
