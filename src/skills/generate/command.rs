@@ -14,8 +14,8 @@ use super::sink::Sink;
 use super::text::{fit, words};
 
 /// The most rows and characters of the table.
-pub(super) const ROWS_MAX: usize = 24;
-const CHARACTERS_MAX: usize = 2800;
+pub(super) const ROWS_MAX: usize = 34;
+const CHARACTERS_MAX: usize = 3600;
 /// A program with fewer commands has no table.
 const COMMANDS_MIN: usize = 3;
 /// The longest command and the longest purpose, in characters.

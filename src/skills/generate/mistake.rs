@@ -149,13 +149,22 @@ impl Reader {
             let is_long = sentence.split(' ').count() > 3;
             // Words like "below" refer to what a skill does not repeat.
             let refers = has(&words, &["below", "above", "following"]);
+            // A label of the symptom, or only a reference.
+            let is_other = ["Issue", "Problem", "Cause", "Symptom", "Error", "See"]
+                .iter()
+                .any(|start| words.starts_with(&format!(" {} ", start.to_lowercase())));
             is_long
                 && !refers
+                && !is_other
                 && !sentence.ends_with([':', '?'])
                 && (is_instruction(sentence) || has(&words, &REMEDIES))
         };
         let Some(symptom) = &self.open else { return };
-        let line = line.trim_start_matches("Solution: ");
+        let labels = ["Solution: ", "Fix: ", "To fix this: ", "Remedy: "];
+        let line = labels
+            .iter()
+            .find_map(|label| line.strip_prefix(label))
+            .unwrap_or(line);
         if let Some(remedy) = sentences(line).into_iter().find(says) {
             let mistake = (symptom.clone(), fit(remedy, REMEDY_MAX));
             self.open = None;

@@ -577,7 +577,7 @@ fn mistakes_are_listed_with_their_remedies() {
         ### Restart the box\n\nMake sure that it is paused.\n\n## Other\n\n### A thing that fails\n\n\
         Make sure that this is not listed.\n";
     let page = "---\ntitle: Troubleshooting\n---\n\n<Accordion title=\"The build is slow\">\n\
-        It reads everything.\n\n- Check that the cache is on.\n</Accordion>\n\n\
+        Issue: make sure to read.\n\nSee the issue 24 there.\n\n- Fix: Check that the cache is on.\n</Accordion>\n\n\
         <Accordion title=\"Nothing helps\">\nSee the pages below:\n</Accordion>\n";
     let files = [
         ("docs.json", config),
