@@ -56,6 +56,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let keep = args.keep.unwrap_or(config.backup.keep);
     let created = backup::create(&directory, &places, &store, &key, keep, &Clock::System)?;
     print(&created).context("print the outcome")?;
+    if config.queue.postgres.url.is_some() {
+        let note = "the queue is in PostgreSQL: back it up with the tools of the database";
+        writeln!(io::stderr(), "{note}").context("print the outcome")?;
+    }
     Ok(match created.damages.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
@@ -65,11 +69,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Returns where everything is that a backup holds.
 pub(super) fn places(config: &Config, configuration: Option<PathBuf>) -> Places {
     let config::Store::Local(store) = &config.store;
-    let config::Queue::Sqlite { path: queue } = &config.queue;
     Places {
         configuration,
         store: store.clone(),
-        queue: queue.clone(),
+        queue: config.queue.sqlite.clone(),
         sites: config.sites.path.clone(),
         certificates: settings::certificates_path(config),
         tls: config.tls.directory.clone(),

@@ -13,14 +13,14 @@ use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::deploy::keys::{Directory, KeyCache};
 use crate::deploy::presence::Presence;
-use crate::deploy::queue::{Backend, Queue, Sqlite};
+use crate::deploy::queue::{Backend, Postgres, Queue, Sqlite};
 use crate::deploy::run::{Announce, Launcher, ProjectsOf, Quota, Stages, clear_leftovers};
 use crate::deploy::slots::{Shares, Slots};
 use crate::deploy::update::WorkerId;
 use crate::deploy::{StatusId, Timestamp};
 use crate::site::ProjectId;
 use crate::store::Store;
-use crate::telemetry::{Health, Metrics, logging};
+use crate::telemetry::{Health, Metrics, logging, panics};
 
 /// The directory of admin keys below the store's.
 pub(super) const KEYS: &str = "keys";
@@ -32,25 +32,62 @@ const NEVER_HEAVY: Duration = Duration::from_secs(10 * 24 * 60 * 60);
 ///
 /// # Errors
 ///
-/// When its file cannot be opened, or was written by a newer program.
+/// When its file or database cannot be opened, or was written by a newer program.
 pub(super) fn open_queue(config: &Config) -> anyhow::Result<Queue> {
-    let config::Queue::Sqlite { path } = &config.queue;
-    let sqlite = Sqlite::open(path).with_context(|| format!("open {}", path.display()))?;
-    Ok(Queue::new(Backend::Sqlite(sqlite), config.updates.clone()))
+    let config::Queue { sqlite, postgres } = &config.queue;
+    let backend = match postgres.url {
+        Some(_) => Backend::Postgres(open_postgres(config, None)?),
+        None => {
+            let opened = Sqlite::open(sqlite);
+            Backend::Sqlite(opened.with_context(|| format!("open {}", sqlite.display()))?)
+        }
+    };
+    let queue = Queue::new(backend, config.updates.clone());
+    if postgres.url.is_some() {
+        queue.heal().context("open the queue in PostgreSQL")?;
+    }
+    Ok(queue)
 }
 
 /// Opens the queue of a configuration now or, if that fails, as soon as it is possible. Until
 /// then every call of it fails with the reason, which `health` shows.
-pub(super) fn open_queue_or_retry(config: &Config, health: &Health) -> Queue {
-    let config::Queue::Sqlite { path } = &config.queue;
-    let backend = Backend::Sqlite(Sqlite::open_or_retry(path));
-    Queue::new(backend, config.updates.clone()).reporting_to(health)
+///
+/// # Errors
+///
+/// When threads cannot be started.
+pub(super) fn open_queue_or_retry(
+    config: &Config,
+    metrics: &Metrics,
+    health: &Health,
+) -> anyhow::Result<Arc<Queue>> {
+    let config::Queue { sqlite, postgres } = &config.queue;
+    let backend = match postgres.url {
+        Some(_) => Backend::Postgres(open_postgres(config, Some(metrics))?),
+        None => Backend::Sqlite(Sqlite::open_or_retry(sqlite)),
+    };
+    let queue = Arc::new(Queue::new(backend, config.updates.clone()).reporting_to(health));
+    if postgres.url.is_some() {
+        // What the database promises is in the log from the start, and nothing waits for it.
+        let queue = Arc::clone(&queue);
+        panics::essential_thread("queue-open", move || {
+            // The health of the queue says why it does not work, and it is tried again.
+            let _later = queue.heal();
+        })
+        .context("start a thread")?;
+    }
+    Ok(queue)
 }
 
-/// Returns where workers declare themselves alive: beside the queue.
+fn open_postgres(config: &Config, metrics: Option<&Metrics>) -> anyhow::Result<Postgres> {
+    let service = config.service.domain.as_str();
+    Postgres::open(&config.queue.postgres, service, metrics)
+        .context("start the connections to PostgreSQL")
+}
+
+/// Returns where workers declare themselves alive: beside the file of the queue, also if the queue
+/// is in a database, because only the workers of a machine know of each other.
 pub(super) fn presence(config: &Config) -> Presence {
-    let config::Queue::Sqlite { path } = &config.queue;
-    let mut directory = path.clone().into_os_string();
+    let mut directory = config.queue.sqlite.clone().into_os_string();
     directory.push(".workers");
     Presence::new(directory.into())
 }
@@ -61,8 +98,8 @@ pub(super) fn presence(config: &Config) -> Presence {
 ///
 /// As [`open_queue`].
 pub(super) fn last_generation(config: &Config, project: &ProjectId) -> anyhow::Result<u64> {
-    let config::Queue::Sqlite { path } = &config.queue;
-    if !path.exists() {
+    let config::Queue { sqlite, postgres } = &config.queue;
+    if postgres.url.is_none() && !sqlite.exists() {
         return Ok(0);
     }
     Ok(open_queue(config)?.generation(project)?)

@@ -15,6 +15,7 @@ pub mod key;
 pub mod man;
 pub mod preview;
 pub mod publish;
+pub mod queue;
 pub mod releases;
 pub mod reload;
 pub mod restore;
@@ -63,6 +64,7 @@ enum Command {
     Key(key::Args),
     Cert(cert::Args),
     Update(update::Args),
+    Queue(queue::Args),
     Skill(skill::Args),
     /// Run one build for a worker, which starts this process
     #[command(name = child::SUBCOMMAND, hide = true)]
@@ -110,6 +112,7 @@ impl Cli {
             Command::Key(args) => key::run(args),
             Command::Cert(args) => cert::run(args),
             Command::Update(args) => update::run(args),
+            Command::Queue(args) => queue::run(args),
             Command::Skill(args) => skill::run(args),
             Command::BuildChild => in_a_sandbox(child::serve()),
             Command::CheckChild => in_a_sandbox(check::serve()),
@@ -161,6 +164,7 @@ impl Command {
             | Self::CheckChild
             | Self::Preview(_)
             | Self::PreviewChild
+            | Self::Queue(_)
             | Self::Reload(_)
             | Self::Upgrade(_)
             | Self::Schema(_)

@@ -59,6 +59,8 @@ pub(super) fn named(config: &Config) -> Vec<(Box<str>, PathBuf)> {
     }
     let model = &config.generate.model;
     add("generate.model.key_file".to_owned(), &model.key_file);
+    let password = &config.queue.postgres.password_file;
+    add("queue.postgres.password_file".to_owned(), password);
     add("acme.key_file".to_owned(), &config.acme.key_file);
     for (at, authority) in config.acme.authorities.iter().enumerate() {
         add(

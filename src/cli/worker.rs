@@ -1,7 +1,7 @@
 //! `waypost worker`: builds updates in a process that serves no sites.
 //!
-//! It uses the same queue and the same store as a gateway on the same machine, and the
-//! gateway serves what it promotes. Site records are read again before a build if they were
+//! It uses the same queue and the same store as a gateway, and the gateway serves what it
+//! promotes. With a queue in PostgreSQL it may run on another machine, if that has the store. Site records are read again before a build if they were
 //! read more than [`SITES_AGE_MAX`] ago or do not have the project.
 //!
 //! Its only listener is the operator's (`worker.operator`): health, readiness, metrics.
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None,
     );
     let store = Arc::new(settings::open_store(&config)?);
-    let queue = Arc::new(deploying::open_queue_or_retry(&config, &health));
+    let queue = deploying::open_queue_or_retry(&config, &metrics, &health)?;
     let (sites, changes) = settings::read_sites(&config).context("read the site records")?;
     for diagnostic in &changes.diagnostics {
         log::log!(target: "sites", diagnostic.severity.level(), "{diagnostic}");

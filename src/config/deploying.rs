@@ -3,7 +3,7 @@
 use super::Queue;
 use super::read::{DAY_SECONDS, Section, address_or_off, path, within};
 use crate::deploy::api::{self, Rate};
-use crate::deploy::queue::Policy;
+use crate::deploy::queue::{Policy, PostgresConfig};
 use crate::deploy::writer::{self, Price, ServerAddress};
 use crate::deploy::{run, worker};
 use crate::isolation::Mode;
@@ -19,8 +19,13 @@ const GIB: u64 = 1 << 30;
 /// and each thread a stack.
 const BUILD_MEMORY_MIN: u64 = 2 * GIB;
 
-pub(super) fn read_queue(section: Section<'_, '_, '_>, queue: &mut Queue, policy: &mut Policy) {
-    let Queue::Sqlite { path: place } = queue;
+pub(super) fn read_queue(
+    section: Section<'_, '_, '_>,
+    queue: &mut Queue,
+    policy: &mut Policy,
+    report: &Report<'_>,
+) {
+    let Queue { sqlite, postgres } = queue;
     let Policy {
         lease,
         attempts_max,
@@ -30,7 +35,12 @@ pub(super) fn read_queue(section: Section<'_, '_, '_>, queue: &mut Queue, policy
         retention,
         idempotency,
     } = policy;
-    within(section, "sqlite", |sqlite| sqlite.set("path", place, path));
+    within(section, "sqlite", |section| {
+        section.set("path", sqlite, path)
+    });
+    within(section, "postgres", |section| {
+        read_postgres(section, postgres, report);
+    });
     section.set("lease_seconds", lease, seconds(5..=3600));
     section.set("attempts_max", attempts_max, number(1..=100));
     section.set("retry_seconds", retry_delay, seconds(1..=DAY_SECONDS));
@@ -46,6 +56,42 @@ pub(super) fn read_queue(section: Section<'_, '_, '_>, queue: &mut Queue, policy
         idempotency,
         seconds(60..=30 * DAY_SECONDS),
     );
+}
+
+fn read_postgres(section: Section<'_, '_, '_>, postgres: &mut PostgresConfig, report: &Report<'_>) {
+    let PostgresConfig {
+        url,
+        password_file,
+        tls,
+        ca_file,
+        connections_max,
+        statement,
+        require_durable,
+        require_standby,
+    } = postgres;
+    section.set("url", url, |value| {
+        if value.is_null() {
+            return Ok(None);
+        }
+        let text = strict::text(value)?;
+        PostgresConfig::check(&text).map_err(Expected::from)?;
+        Ok(Some(text))
+    });
+    let file = |value: &Value| match value.is_null() {
+        true => Ok(None),
+        false => path(value).map(Some),
+    };
+    section.set("password_file", password_file, file);
+    section.set("tls", tls, boolean);
+    section.set("ca_file", ca_file, file);
+    section.set("connections_max", connections_max, number(2..=64));
+    section.set("statement_seconds", statement, seconds(1..=300));
+    section.set("require_durable", require_durable, boolean);
+    section.set("require_standby", require_standby, boolean);
+    if ca_file.is_some() && !*tls {
+        let why = "`queue.postgres.ca_file` has no effect without `queue.postgres.tls`";
+        report.error(section.value(), why);
+    }
 }
 
 pub(super) fn read_git(section: Section<'_, '_, '_>, git: &mut git::Config) {

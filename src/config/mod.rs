@@ -126,14 +126,14 @@ pub enum Store {
     Local(local::Config),
 }
 
-/// The queue of updates.
+/// Where the queue of updates is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Queue {
-    /// A database file of this machine.
-    Sqlite {
-        /// The file; it is created if it does not exist.
-        path: PathBuf,
-    },
+pub struct Queue {
+    /// A SQLite file of this machine, if no PostgreSQL is named; it is created if it does not
+    /// exist. Workers of this machine declare themselves alive beside it in any case.
+    pub sqlite: PathBuf,
+    /// A PostgreSQL database, if one is named.
+    pub postgres: queue::PostgresConfig,
 }
 
 /// How backups are made.
@@ -208,8 +208,9 @@ impl Default for Store {
 
 impl Default for Queue {
     fn default() -> Self {
-        Self::Sqlite {
-            path: "var/updates.sqlite".into(),
+        Self {
+            sqlite: "var/updates.sqlite".into(),
+            postgres: queue::PostgresConfig::default(),
         }
     }
 }

@@ -80,7 +80,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     within(top, "listen", |section| read_listen(section, listen));
     within(top, "store", |section| read_store(section, store));
     within(top, "queue", |section| {
-        deploying::read_queue(section, queue, updates);
+        deploying::read_queue(section, queue, updates, report);
     });
     within(top, "git", |section| deploying::read_git(section, git));
     within(top, "specifications", |section| {

@@ -33,7 +33,7 @@ fn known_keys(section: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_shipped_file_lists_every_key() {
-    let sections: [&[&str]; 21] = [
+    let sections: [&[&str]; 22] = [
         &[],
         &["service"],
         &["listen"],
@@ -41,6 +41,7 @@ fn the_shipped_file_lists_every_key() {
         &["store", "local"],
         &["queue"],
         &["queue", "sqlite"],
+        &["queue", "postgres"],
         &["git"],
         &["specifications"],
         &["worker"],
@@ -130,6 +131,35 @@ fn unset_keys_have_their_defaults() {
     let Store::Local(store) = config.store;
     assert_eq!(store.retention.releases, 0);
     assert_eq!(config.sites.path, PathBuf::from("s.yaml"));
+}
+
+#[test]
+fn a_database_is_named_without_its_password() {
+    let of = |text: &str| format!("queue: {{ postgres: {{ {text} }} }}");
+    for (text, expected) in [
+        (
+            "url: \"postgres://waypost:secret@db/queue\"",
+            "password_file",
+        ),
+        (
+            "url: \"postgres://db:port\"",
+            "postgres://USER@HOST/DATABASE",
+        ),
+        ("url: \"dbname=queue\"", "a URL with a host"),
+        ("tls: false, ca_file: ca.pem", "has no effect"),
+        ("connections_max: 1", "a whole number from 2"),
+    ] {
+        let findings = findings_of(&of(text));
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].contains(expected), "{findings:?}");
+    }
+    let text = of("url: \"postgres://waypost@db1,db2/queue\", password_file: p, tls: false");
+    let postgres = Config::parse("waypost.yaml", &text).unwrap().queue.postgres;
+    assert_eq!(
+        postgres.url.as_deref(),
+        Some("postgres://waypost@db1,db2/queue")
+    );
+    assert!(postgres.require_durable && !postgres.tls);
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Updates {
         metrics: &Metrics,
         health: &Health,
     ) -> anyhow::Result<Self> {
-        let queue = Arc::new(deploying::open_queue_or_retry(config, health));
+        let queue = deploying::open_queue_or_retry(config, metrics, health)?;
         let key_cache = deploying::load_key_cache(config)?;
         let index = Arc::clone(index);
         let (of_owner, known_sites) = (Arc::clone(&index), Arc::clone(&index));

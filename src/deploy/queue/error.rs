@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::ErrorCode;
 
+use super::postgres::Refusal;
 use crate::deploy::update::InvalidMove;
 
 /// Why a call of the queue failed.
@@ -31,6 +32,9 @@ pub enum QueueError {
     /// The file was deleted or replaced while it was open.
     #[error("the file of the queue was deleted or replaced")]
     Replaced,
+    /// The database must not be used, or does not let this program use it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     /// The limit of waiting updates is reached.
     #[error("the queue is full: {limit} updates are waiting")]
     Full {
@@ -55,7 +59,8 @@ impl QueueError {
             Self::Unavailable(_)
             | Self::Newer { .. }
             | Self::NetworkFileSystem(_)
-            | Self::Replaced => true,
+            | Self::Replaced
+            | Self::Refused(_) => true,
             Self::Corrupt(_) | Self::Full { .. } | Self::KeyReused | Self::Move(_) => false,
         }
     }
@@ -84,9 +89,10 @@ impl QueueError {
     /// Returns the reason in a few words, for callers: it names no file of this machine.
     #[must_use]
     pub fn reason(&self) -> &'static str {
-        let Self::Unavailable(_) = self else {
+        let Self::Unavailable(source) = self else {
             return match self {
-                Self::Newer { .. } => "a newer program wrote its file",
+                Self::Newer { .. } => "a newer program wrote it",
+                Self::Refused(_) => "its database cannot be used",
                 Self::NetworkFileSystem(_) => "its file is on a network file system",
                 Self::Replaced => "its file was deleted or replaced",
                 Self::Full { .. } => "too many updates are waiting",
@@ -102,6 +108,9 @@ impl QueueError {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => "its file is damaged",
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 "its file cannot be opened"
+            }
+            None if !source.is::<rusqlite::Error>() && !source.is::<std::io::Error>() => {
+                "its database cannot be reached"
             }
             _ => "its file cannot be read or written",
         }
@@ -160,7 +169,7 @@ mod tests {
         let newer = QueueError::Newer { found: 7, known: 1 };
         let full = QueueError::Full { limit: 1 };
         for (error, reason, is_outage) in [
-            (newer, "a newer program wrote its file", true),
+            (newer, "a newer program wrote it", true),
             (
                 QueueError::NetworkFileSystem("nfs"),
                 "its file is on a network file system",

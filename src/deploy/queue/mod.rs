@@ -39,12 +39,13 @@
 //!
 //! # Back ends
 //!
-//! [`Sqlite`] is the queue of one machine. A back end stores and finds updates; the moves
-//! between states and the decisions are shared (`update`, `policy`). The tests in `conformance`
-//! run over every back end, and random histories compare each with a model in memory.
+//! [`Sqlite`] is the queue of one machine, [`Postgres`] that of several. A back end stores and
+//! finds updates; the statements (`sql`), the moves between states and the decisions are shared
+//! (`update`, `policy`). The tests in `conformance` run over every back end, and random histories
+//! compare each with a model in memory.
 //!
 //! **Deliberately absent:** a clock. Every call gets the current time from its caller, so tests
-//! need not wait. A wrong clock can only make a lease end too early or too late, and
+//! need not wait; `Postgres` uses the time of its server instead. A wrong clock can only make a lease end too early or too late, and
 //! [`Queue::correct_times`] finds times that a clock wrote that was far ahead.
 //!
 //! **Limits:** an owner with very many projects can fill the queue (`waiting_max`), though with
@@ -54,6 +55,8 @@
 mod conformance;
 mod error;
 mod policy;
+mod postgres;
+mod sql;
 mod sqlite;
 mod value;
 
@@ -73,6 +76,7 @@ use super::{StatusId, Timestamp};
 pub use error::QueueError;
 pub use policy::Policy;
 use policy::{Served, end_as_dead_letter, finish_attempt, log_line};
+pub use postgres::{Config as PostgresConfig, Postgres, Refusal};
 pub use sqlite::Sqlite;
 pub use value::{
     Claim, Depth, Enqueued, Held, Outcome, Owners, Progress, Spending, Swept, Trigger,
@@ -110,6 +114,8 @@ struct Side {
 pub enum Backend {
     /// In a file that several processes may open.
     Sqlite(Sqlite),
+    /// In a database that processes of several machines use.
+    Postgres(Postgres),
 }
 
 // === impl Queue ===
@@ -119,6 +125,7 @@ macro_rules! backend {
     ($queue:expr, $method:ident ( $($argument:expr),* )) => {
         match &$queue.backend {
             Backend::Sqlite(sqlite) => sqlite.$method($($argument),*),
+            Backend::Postgres(postgres) => postgres.$method($($argument),*),
         }
     };
 }
@@ -213,6 +220,10 @@ impl Queue {
             Backend::Sqlite(sqlite) => {
                 let policy = self.policy.clone();
                 sqlite.enqueue_soon(trigger, policy, now).await
+            }
+            Backend::Postgres(postgres) => {
+                let policy = self.policy.clone();
+                postgres.enqueue_soon(trigger, policy, now).await
             }
         };
         let enqueued = self.written(enqueued)?;

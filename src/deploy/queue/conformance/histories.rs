@@ -265,50 +265,74 @@ fn numbered(project_number: u8) -> ProjectId {
     project(&format!("p{project_number}"))
 }
 
+/// Takes the steps with a queue and with the model, and compares what can be read after each.
+fn compare(
+    open: impl Fn(&Policy) -> (Queue, tempfile::TempDir),
+    steps: &[Step],
+) -> Result<(), TestCaseError> {
+    let policy = Policy {
+        waiting_max: 3,
+        attempts_max: 2,
+        // The id decides up to a fifth of the delay, and the ids of the two subjects differ.
+        // With every id this delay ends after one second and before two.
+        retry_delay_max: Duration::from_millis(1400),
+        retention: Duration::from_secs(120),
+        idempotency: Duration::from_secs(60),
+        ..Policy::default()
+    };
+    let (queue, _directory) = open(&policy);
+    let model = Model::new(policy);
+    let mut runs = [
+        Run::of(Subject::Queue(&queue)),
+        Run::of(Subject::Model(&model)),
+    ];
+    let mut now = 0;
+    let mut ended: Vec<Option<Status>> = Vec::new();
+    for step in steps {
+        if let Step::Wait { seconds } = step {
+            now += seconds;
+        }
+        // Ids of one millisecond sort at random; time moves so that they do not.
+        now += 1;
+        let results = runs.each_mut().map(|run| run.take(step, now));
+        prop_assert_eq!(&results[0], &results[1], "{:?}", step);
+        let read = runs[0].read();
+        prop_assert_eq!(&read, &runs[1].read(), "{:?}", step);
+        // U2: an update that has ended keeps its status.
+        let statuses = read
+            .records
+            .iter()
+            .map(|record| Some(record.as_ref()?.status));
+        let statuses: Vec<_> = statuses.collect();
+        for (before, after) in ended.iter().zip(&statuses) {
+            if let (Some(before), Some(after)) = (before, after) {
+                prop_assert_eq!(before, after);
+            }
+        }
+        ended = statuses
+            .into_iter()
+            .map(|status| status.filter(|status| status.is_final()))
+            .collect();
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    // Reading everything after each step takes longer from a server.
+    #[test]
+    fn postgres_behaves_like_the_model(steps in prop::collection::vec(step(), 20..60)) {
+        compare(|policy| (database::queue(policy), tempfile::tempdir().unwrap()), &steps)?;
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn the_queue_behaves_like_the_model(steps in prop::collection::vec(step(), 1..60)) {
-        let policy = Policy {
-            waiting_max: 3,
-            attempts_max: 2,
-            // The id decides up to a fifth of the delay, and the ids of the two subjects differ.
-            // With every id this delay ends after one second and before two.
-            retry_delay_max: Duration::from_millis(1400),
-            retention: Duration::from_secs(120),
-            idempotency: Duration::from_secs(60),
-            ..Policy::default()
-        };
-        for (queue, _directory) in queues(&policy) {
-            let model = Model::new(policy.clone());
-            let mut runs = [Run::of(Subject::Queue(&queue)), Run::of(Subject::Model(&model))];
-            let mut now = 0;
-            let mut ended: Vec<Option<Status>> = Vec::new();
-            for step in &steps {
-                if let Step::Wait { seconds } = step {
-                    now += seconds;
-                }
-                // Ids of one millisecond sort at random; time moves so that they do not.
-                now += 1;
-                let results = runs.each_mut().map(|run| run.take(step, now));
-                prop_assert_eq!(&results[0], &results[1], "{:?}", step);
-                let read = runs[0].read();
-                prop_assert_eq!(&read, &runs[1].read(), "{:?}", step);
-                // U2: an update that has ended keeps its status.
-                let statuses = read.records.iter().map(|record| Some(record.as_ref()?.status));
-                let statuses: Vec<_> = statuses.collect();
-                for (before, after) in ended.iter().zip(&statuses) {
-                    if let (Some(before), Some(after)) = (before, after) {
-                        prop_assert_eq!(before, after);
-                    }
-                }
-                ended = statuses
-                    .into_iter()
-                    .map(|status| status.filter(|status| status.is_final()))
-                    .collect();
-            }
-        }
+    fn sqlite_behaves_like_the_model(steps in prop::collection::vec(step(), 1..60)) {
+        compare(sqlite, &steps)?;
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! One suite over every back end of the queue.
 
 mod attempts;
+pub(crate) mod cluster;
+mod database;
 mod file;
 mod histories;
 mod model;
@@ -16,14 +18,18 @@ use super::*;
 use crate::digest::Digest;
 use crate::release::ReleaseId;
 
-/// An empty queue of each kind. The directory must outlive the queue.
-fn queues(policy: &Policy) -> Vec<(Queue, tempfile::TempDir)> {
+/// An empty queue in a file of this directory.
+fn sqlite(policy: &Policy) -> (Queue, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let sqlite = Sqlite::open(&directory.path().join("updates.sqlite")).unwrap();
-    vec![(
-        Queue::new(Backend::Sqlite(sqlite), policy.clone()),
-        directory,
-    )]
+    let queue = Queue::new(Backend::Sqlite(sqlite), policy.clone());
+    (queue, directory)
+}
+
+/// An empty queue of each kind. The directory must outlive the queue.
+fn queues(policy: &Policy) -> Vec<(Queue, tempfile::TempDir)> {
+    let of_database = (database::queue(policy), tempfile::tempdir().unwrap());
+    vec![sqlite(policy), of_database]
 }
 
 /// Runs a check on a queue of each kind.

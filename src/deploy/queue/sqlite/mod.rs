@@ -13,11 +13,8 @@
 //! Sources: SQLite, "Write-Ahead Logging" and "PRAGMA synchronous".
 
 mod open;
-mod operation;
-mod row;
 mod schema;
-mod spending;
-mod visible;
+mod tables;
 mod writer;
 
 use std::fmt;
@@ -25,11 +22,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::super::record::Record;
-use super::super::update::{State, Update, WorkerId};
+use super::super::update::{Update, WorkerId};
 use super::super::{StatusId, Timestamp};
+use super::sql::{SPENDING_DAYS, Tables, day_of, operation, reading, spending, visible};
 use super::{
     Claim, Depth, Enqueued, Held, Outcome, Owners, Policy, Progress, QueueError, Spending, Swept,
     Trigger,
@@ -40,10 +38,6 @@ use open::OpenFile;
 
 /// How long to wait until other callers have finished with a file that is to be closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// For how many days it is stored what owners have spent.
-const SPENDING_DAYS: u64 = 31;
-const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 /// A queue in a SQLite file.
 pub struct Sqlite {
@@ -157,7 +151,8 @@ impl Sqlite {
     /// Writes something that changes nothing, to find out whether writing is possible.
     pub(super) fn probe(&self) -> Result<(), QueueError> {
         const SAME: &str = "UPDATE totals SET updates = updates WHERE state = 'queued'";
-        let probe = || self.write(|connection| row::execute(connection, SAME, []).map(|_one| ()));
+        let probe =
+            || self.write(|connection| Tables::execute(connection, SAME, &[]).map(|_one| ()));
         match probe() {
             // A connection that was opened on a read-only file system stays read-only.
             Err(error) if error.may_end_with_the_connection() => {
@@ -234,12 +229,7 @@ impl Sqlite {
         now: Timestamp,
     ) -> Result<Option<Claim>, QueueError> {
         // An idle worker polls often, and most polls find nothing: those must not write.
-        const DUE: &str = "WHERE due_at <= ?1 ORDER BY due_at LIMIT 1";
-        let millis = row::stored(now.millis());
-        if self
-            .read(|connection| row::find(connection, DUE, [millis]))?
-            .is_none()
-        {
+        if !self.read(|connection| reading::has_due(connection, now))? {
             return Ok(None);
         }
         let (worker, policy) = (worker.clone(), policy.clone());
@@ -252,11 +242,7 @@ impl Sqlite {
         now: Timestamp,
     ) -> Result<usize, QueueError> {
         // Most calls find nothing, and those must not write.
-        const FUTURE: &str = "WHERE due_at > ?1";
-        let latest = row::stored(policy.wrong_from(now).millis());
-        let found = self.read(|connection| row::list(connection, FUTURE, [latest]))?;
-        let is_wrong = |mut update: Update| policy.correct(&mut update, now);
-        if !found.into_iter().any(is_wrong) {
+        if !self.read(|connection| reading::has_wrong_times(connection, policy, now))? {
             return Ok(0);
         }
         let policy = policy.clone();
@@ -265,7 +251,7 @@ impl Sqlite {
 
     /// Lists the updates that are being built.
     pub(super) fn running(&self) -> Result<Vec<Update>, QueueError> {
-        self.read(|connection| row::list(connection, "WHERE state = 'in_progress'", []))
+        self.read(|connection| reading::running(connection))
     }
 
     pub(super) fn end_lease(
@@ -287,7 +273,7 @@ impl Sqlite {
     ) -> Result<Held, QueueError> {
         let (claim, policy) = (claim.clone(), policy.clone());
         self.write(move |connection| {
-            operation::heartbeat(connection, &claim, progress, &policy, now)
+            operation::heartbeat(connection, &claim, &progress, &policy, now)
         })
     }
 
@@ -336,7 +322,7 @@ impl Sqlite {
     }
 
     pub(super) fn not_yet_visible(&self) -> Result<Vec<ProjectId>, QueueError> {
-        self.read(visible::not_yet_visible)
+        self.read(|connection| visible::not_yet_visible(connection))
     }
 
     pub(super) fn requeue(
@@ -400,28 +386,12 @@ impl Sqlite {
             let snapshot = connection
                 .unchecked_transaction()
                 .map_err(QueueError::unavailable)?;
-            let Some(update) = row::find(&snapshot, "WHERE id = ?1", [id.as_str()])? else {
-                return Ok(None);
-            };
-            let mut logs = logs(&snapshot, id)?;
-            let mut newer = None;
-            if let State::Superseded { by: id } = &update.state {
-                let found = row::find(&snapshot, "WHERE id = ?1", [id.as_str()])?
-                    .ok_or_else(|| QueueError::Corrupt(format!("the update {id} is missing")))?;
-                logs.extend(self::logs(&snapshot, id)?);
-                newer = Some(Box::new(found));
-            }
-            Ok(Some(Record {
-                update,
-                newer,
-                logs,
-            }))
+            reading::record(&*snapshot, id)
         })
     }
 
     pub(super) fn dead_letters(&self, limit: u32) -> Result<Vec<Update>, QueueError> {
-        const TAIL: &str = "WHERE dead_letter = 1 ORDER BY id DESC LIMIT ?1";
-        self.read(|connection| row::list(connection, TAIL, [limit]))
+        self.read(|connection| reading::dead_letters(connection, limit))
     }
 
     pub(super) fn recent(
@@ -429,40 +399,15 @@ impl Sqlite {
         project: &ProjectId,
         limit: u32,
     ) -> Result<Vec<Update>, QueueError> {
-        const TAIL: &str = "WHERE project = ?1 ORDER BY id DESC LIMIT ?2";
-        let values = rusqlite::params![project.as_str(), limit];
-        self.read(|connection| row::list(connection, TAIL, values))
+        self.read(|connection| reading::recent(connection, project, limit))
     }
 
     pub(super) fn generation(&self, project: &ProjectId) -> Result<u64, QueueError> {
-        const SQL: &str = "SELECT generation FROM projects WHERE project = ?1";
-        self.read(|connection| {
-            let found = connection.prepare_cached(SQL).and_then(|mut statement| {
-                statement
-                    .query_row([project.as_str()], |row| row.get(0))
-                    .optional()
-            });
-            Ok(found.map_err(QueueError::unavailable)?.unwrap_or(0))
-        })
+        self.read(|connection| reading::generation(connection, project))
     }
 
     pub(super) fn depth(&self) -> Result<Depth, QueueError> {
-        const SQL: &str = "SELECT \
-             (SELECT updates FROM totals WHERE state = 'queued'), \
-             (SELECT updates FROM totals WHERE state = 'in_progress'), \
-             (SELECT count(*) FROM updates WHERE dead_letter = 1)";
-        self.read(|connection| {
-            let depth = connection.prepare_cached(SQL).and_then(|mut statement| {
-                statement.query_row([], |row| {
-                    Ok(Depth {
-                        queued: row.get(0)?,
-                        in_progress: row.get(1)?,
-                        dead_letters: row.get(2)?,
-                    })
-                })
-            });
-            depth.map_err(QueueError::unavailable)
-        })
+        self.read(|connection| reading::depth(connection))
     }
 }
 
@@ -472,21 +417,6 @@ impl fmt::Debug for Sqlite {
             .field("path", &self.path)
             .finish_non_exhaustive()
     }
-}
-
-/// Returns the number of the day (UTC), counted from 1970.
-fn day_of(now: Timestamp) -> u64 {
-    now.millis() / DAY_MILLIS
-}
-
-fn logs(connection: &Connection, id: &StatusId) -> Result<Vec<Box<str>>, QueueError> {
-    const SQL: &str = "SELECT line FROM logs WHERE id = ?1 ORDER BY seq";
-    let read = || -> rusqlite::Result<Vec<Box<str>>> {
-        let mut statement = connection.prepare_cached(SQL)?;
-        let lines = statement.query_map([id.as_str()], |row| row.get(0))?;
-        lines.collect()
-    };
-    read().map_err(QueueError::unavailable)
 }
 
 #[cfg(test)]

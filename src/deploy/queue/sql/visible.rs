@@ -4,41 +4,37 @@
 //! serve a release before its worker has recorded the end of the update. So the promotion that
 //! is served is stored with the project, and successes are marked as visible on either event.
 
-use rusqlite::{Connection, OptionalExtension, params};
-
 use super::super::super::Timestamp;
 use super::super::{QueueError, Served};
-use super::row::{execute, list, save, stored};
+use super::Tables;
+use super::Value::Text;
+use super::row::{list_locked, save};
 use crate::site::ProjectId;
 use crate::store::Fence;
 
 /// Returns the promotion of a project that a gateway serves, if one has reported it.
 pub(super) fn served(
-    connection: &Connection,
+    tables: &dyn Tables,
     project: &ProjectId,
 ) -> Result<Option<Served>, QueueError> {
     const SQL: &str = "SELECT served_generation, served_epoch, served_at FROM projects \
          WHERE project = ?1 AND served_at IS NOT NULL";
-    connection
-        .prepare_cached(SQL)
-        .and_then(|mut statement| {
-            let served = |row: &rusqlite::Row<'_>| {
-                Ok(Served {
-                    fence: Fence {
-                        generation: row.get(0)?,
-                        epoch: row.get(1)?,
-                    },
-                    since: Timestamp::from_millis(row.get(2)?),
-                })
-            };
-            statement.query_row([project.as_str()], served).optional()
-        })
-        .map_err(QueueError::unavailable)
+    let found = tables.rows(SQL, &[Text(project.as_str())])?;
+    let Some(mut row) = found.into_iter().next() else {
+        return Ok(None);
+    };
+    Ok(Some(Served {
+        fence: Fence {
+            generation: row.number()?,
+            epoch: row.number()?,
+        },
+        since: Timestamp::from_millis(row.number()?),
+    }))
 }
 
 /// Records the promotion that a gateway serves, and marks successes as visible.
-pub(super) fn record_served(
-    connection: &Connection,
+pub(in super::super) fn record_served(
+    tables: &dyn Tables,
     project: &ProjectId,
     fence: Fence,
     now: Timestamp,
@@ -46,34 +42,29 @@ pub(super) fn record_served(
     const RECORD: &str = "UPDATE projects SET served_generation = ?2, served_epoch = ?3, \
          served_at = ?4 WHERE project = ?1";
     const WAITING: &str = "WHERE project = ?1 AND state = 'success' AND visible_at IS NULL";
-    let served = Served::advance(served(connection, project)?, fence, now);
-    let values = params![
-        project.as_str(),
-        stored(served.fence.generation),
-        stored(served.fence.epoch),
-        stored(served.since.millis()),
+    let served = Served::advance(served(tables, project)?, fence, now);
+    let values = [
+        Text(project.as_str()),
+        served.fence.generation.into(),
+        served.fence.epoch.into(),
+        served.since.into(),
     ];
-    execute(connection, RECORD, values)?;
-    for mut update in list(connection, WAITING, [project.as_str()])? {
+    tables.execute(RECORD, &values)?;
+    for mut update in list_locked(tables, WAITING, &[Text(project.as_str())])? {
         served.mark_visible(&mut update);
-        save(connection, &update)?;
+        save(tables, &update)?;
     }
     Ok(())
 }
 
 /// Lists the projects with a success that no gateway has reported as visible.
-pub(super) fn not_yet_visible(connection: &Connection) -> Result<Vec<ProjectId>, QueueError> {
+pub(in super::super) fn not_yet_visible(tables: &dyn Tables) -> Result<Vec<ProjectId>, QueueError> {
     const SQL: &str = "SELECT DISTINCT project FROM updates WHERE state = 'success' \
          AND visible_at IS NULL ORDER BY project";
-    let read = || -> rusqlite::Result<Vec<String>> {
-        let mut statement = connection.prepare_cached(SQL)?;
-        let projects = statement.query_map([], |row| row.get(0))?;
-        projects.collect()
-    };
     let parse = |project: String| {
         ProjectId::parse(&project)
             .map_err(|_invalid| QueueError::Corrupt(format!("the project {project:?}")))
     };
-    let projects = read().map_err(QueueError::unavailable)?;
-    projects.into_iter().map(parse).collect()
+    let projects = tables.rows(SQL, &[])?.into_iter();
+    projects.map(|mut row| parse(row.text()?)).collect()
 }

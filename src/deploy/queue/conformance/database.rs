@@ -1,0 +1,246 @@
+//! Further guarantees of a queue in PostgreSQL: processes share it, the server's clock decides, and
+//! a database that must not be used is refused with a reason.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::cluster::Cluster;
+use super::*;
+
+/// The server of all tests of this process, and the lock under which databases are made.
+fn cluster() -> &'static Mutex<Cluster> {
+    static CLUSTER: OnceLock<Mutex<Cluster>> = OnceLock::new();
+    CLUSTER.get_or_init(|| {
+        let settings = ["fsync=off", "full_page_writes=off", "autovacuum=off"];
+        let cluster = Cluster::start(&settings);
+        cluster
+            .psql("postgres", "CREATE DATABASE queue_template")
+            .unwrap();
+        Postgres::init(&settings_of(&cluster, "queue_template"), "tests", false).unwrap();
+        Mutex::new(cluster)
+    })
+}
+
+fn settings_of(cluster: &Cluster, database: &str) -> PostgresConfig {
+    PostgresConfig {
+        url: Some(cluster.url(database).into()),
+        password_file: Some(cluster.password_file()),
+        tls: false,
+        connections_max: 2,
+        require_durable: false,
+        ..PostgresConfig::default()
+    }
+}
+
+/// Makes an empty database, with the tables of a queue or without.
+fn database(with_tables: bool) -> PostgresConfig {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("queue{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let cluster = cluster().lock().unwrap_or_else(PoisonError::into_inner);
+    let template = match with_tables {
+        true => "queue_template",
+        false => "template0",
+    };
+    let made = cluster.psql(
+        "postgres",
+        &format!("CREATE DATABASE {name} TEMPLATE {template}"),
+    );
+    made.unwrap();
+    settings_of(&cluster, &name)
+}
+
+fn psql(config: &PostgresConfig, sql: &str) -> String {
+    let url = config.url.as_deref().unwrap();
+    let name = url.split('?').next().unwrap().rsplit('/').next().unwrap();
+    let cluster = cluster().lock().unwrap_or_else(PoisonError::into_inner);
+    cluster.psql(name, sql).unwrap()
+}
+
+/// An empty queue in a database of its own.
+pub(super) fn queue(policy: &Policy) -> Queue {
+    open(&database(true), policy)
+}
+
+fn open(config: &PostgresConfig, policy: &Policy) -> Queue {
+    let postgres = Postgres::open_for_tests(config);
+    Queue::new(Backend::Postgres(postgres), policy.clone())
+}
+
+/// Opens a queue as a process does, and returns why it cannot be used.
+fn why_not(config: &PostgresConfig) -> String {
+    let postgres = Postgres::open(config, "tests", None).unwrap();
+    let queue = Queue::new(Backend::Postgres(postgres), Policy::default());
+    let error = queue.heal().unwrap_err();
+    assert!(error.is_outage(), "{error}");
+    crate::error::chain(&error)
+}
+
+#[test]
+fn two_processes_share_a_database() {
+    let config = database(true);
+    let (one, other) = (
+        open(&config, &Policy::default()),
+        open(&config, &Policy::default()),
+    );
+    let id = enqueue(&one, "docs", 0).id;
+    assert_eq!(enqueue(&other, "docs", 0).id, id);
+    assert_eq!(claim(&other, 1).update.id, id);
+    drop((one, other));
+    let later = open(&config, &Policy::default());
+    assert_eq!(status(&later, &id), Status::InProgress);
+}
+
+#[test]
+fn leases_end_by_the_clock_of_the_server() {
+    let config = database(true);
+    let open = || Postgres::open(&config, "tests", None).unwrap();
+    let queue = Queue::new(Backend::Postgres(open()), Policy::default());
+    // The clocks of the two callers are years apart, and wrong.
+    enqueue(&queue, "docs", 0);
+    let held = queue.claim(&worker(), Owners::All, Timestamp::from_millis(1));
+    let held = held.unwrap().expect("it is due by the server's clock");
+    let ahead = at(1_000_000_000);
+    assert_eq!(queue.claim(&worker(), Owners::All, ahead).unwrap(), None);
+    assert_eq!(queue.correct_times(Timestamp::from_millis(1)).unwrap(), 0);
+    let beat = queue.heartbeat(&held, Progress::default(), Timestamp::from_millis(1));
+    assert_eq!(beat.unwrap(), Held::Yes);
+    assert_eq!(queue.claim(&worker(), Owners::All, ahead).unwrap(), None);
+}
+
+#[test]
+fn many_workers_claim_each_update_once() {
+    let config = database(true);
+    let queue = open(&config, &Policy::default());
+    let names: Vec<_> = (0..40).map(|n| format!("p{n}")).collect();
+    for name in &names {
+        enqueue(&queue, name, 0);
+    }
+    let workers: Vec<_> = (0..4).map(|_| open(&config, &Policy::default())).collect();
+    let claimed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for queue in &workers {
+            scope.spawn(|| {
+                while let Some(claim) = queue.claim(&worker(), Owners::All, at(1)).unwrap() {
+                    let beat = queue.heartbeat(&claim, Progress::default(), at(2));
+                    assert_eq!(beat.unwrap(), Held::Yes);
+                    claimed.lock().unwrap().push(claim.project().to_string());
+                    let ended = queue.finish(&claim, &published(), "", at(3));
+                    assert_eq!(ended.unwrap(), Held::Yes);
+                }
+            });
+        }
+    });
+    let mut claimed = claimed.into_inner().unwrap();
+    claimed.sort();
+    let mut expected = names;
+    expected.sort();
+    assert_eq!(claimed, expected);
+    assert_eq!(queue.depth().unwrap(), Depth::default());
+}
+
+#[test]
+fn an_acknowledged_update_that_a_fail_over_lost_is_queued_again() {
+    let config = database(true);
+    let postgres = Postgres::open_for_tests(&config);
+    let queue = Queue::new(Backend::Postgres(postgres), Policy::default());
+    let lost = enqueue(&queue, "docs", 0).id;
+    let kept = enqueue(&queue, "other", 0).id;
+    psql(
+        &config,
+        &format!("DELETE FROM waypost_queue.updates WHERE id = '{lost}'"),
+    );
+    assert!(queue.record(&lost).unwrap().is_none());
+    let Backend::Postgres(postgres) = &queue.backend else {
+        unreachable!("it was made above");
+    };
+    postgres.find_new_life();
+    queue.heal().unwrap();
+    assert_eq!(status(&queue, &lost), Status::Queued);
+    assert_eq!(status(&queue, &kept), Status::Queued);
+    assert_eq!(queue.depth().unwrap().queued, 2);
+    // Its number is new, so its release is newer than any that was lost.
+    assert_eq!(queue.generation(&project("docs")).unwrap(), 2);
+}
+
+#[test]
+fn a_log_line_may_contain_nul() {
+    let queue = queue(&Policy::default());
+    let id = enqueue(&queue, "docs", 0).id;
+    let held = claim(&queue, 0);
+    let progress = Progress {
+        lines: vec!["a\0b".to_owned()],
+        commit: None,
+    };
+    assert_eq!(queue.heartbeat(&held, progress, at(1)).unwrap(), Held::Yes);
+    assert!(record(&queue, &id).logs[0].ends_with("a\u{fffd}b"));
+}
+
+#[test]
+fn a_database_that_must_not_be_used_is_refused_with_a_reason() {
+    let empty = database(false);
+    assert_eq!(
+        why_not(&empty),
+        "the database has no queue; `waypost queue init` makes it"
+    );
+    psql(&empty, "CREATE TABLE accounts (id int)");
+    let init = |config: &PostgresConfig, service: &str, shared| {
+        Postgres::init(config, service, shared).map_err(|error| crate::error::chain(&error))
+    };
+    let refused = init(&empty, "tests", false).unwrap_err();
+    assert!(
+        refused.contains("for example `public.accounts`"),
+        "{refused}"
+    );
+    assert_eq!(init(&empty, "tests", true), Ok(true));
+    assert_eq!(init(&empty, "tests", false), Ok(false));
+    let refused = init(&empty, "other.test", false).unwrap_err();
+    assert!(
+        refused.contains("belongs to the service tests, not to other.test"),
+        "{refused}"
+    );
+
+    // A newer schema that programs of this version may use, and one that they may not.
+    psql(&empty, "UPDATE waypost_queue.identity SET version = 7");
+    open(&empty, &Policy::default()).heal().unwrap();
+    psql(&empty, "UPDATE waypost_queue.identity SET compatible = 7");
+    let newer = "the queue has schema 7; this program reads schemas up to 1";
+    assert_eq!(why_not(&empty), newer);
+    assert_eq!(init(&empty, "tests", false), Err(newer.to_owned()));
+    psql(
+        &empty,
+        "UPDATE waypost_queue.identity SET version = 0, compatible = 0",
+    );
+    assert!(why_not(&empty).contains("`waypost queue migrate` raises it"));
+
+    let foreign = database(false);
+    psql(&foreign, "CREATE SCHEMA waypost_queue");
+    assert!(why_not(&foreign).contains("that Waypost did not make"));
+
+    let durable = PostgresConfig {
+        require_durable: true,
+        require_standby: true,
+        ..database(true)
+    };
+    assert!(why_not(&durable).contains(
+        "may lose acknowledged updates: `fsync` is off, `full_page_writes` is off, \
+             `synchronous_standby_names` is empty"
+    ));
+
+    let directory = tempfile::tempdir().unwrap();
+    let wrong = PostgresConfig {
+        password_file: Some(directory.path().join("password")),
+        ..database(true)
+    };
+    assert!(why_not(&wrong).contains("read the password in"));
+    std::fs::write(directory.path().join("password"), "wrong\n").unwrap();
+    let refused = why_not(&wrong);
+    assert!(
+        refused.contains("refuses access: password authentication failed"),
+        "{refused}"
+    );
+    let missing = PostgresConfig {
+        url: Some(wrong.url.unwrap().replace("/queue", "/no_queue").into()),
+        ..database(true)
+    };
+    assert!(why_not(&missing).contains("does not exist"));
+}

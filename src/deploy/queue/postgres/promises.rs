@@ -1,0 +1,203 @@
+//! What the server promises: its version, whether acknowledged updates survive a power cut, and
+//! whose queue it has.
+
+use std::fmt;
+
+use super::super::QueueError;
+use super::super::sql::Tables;
+use super::link::Link;
+use super::{Config, Refusal};
+
+/// The oldest version that is supported, as `server_version_num`.
+const SERVER_MIN: u64 = 140_000;
+/// The version of the schema that this program writes.
+pub(super) const VERSION: u32 = 1;
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// The life of a database: it changes when a standby takes over, and when a backup is restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Life {
+    system: String,
+    pub(super) timeline: u32,
+}
+
+/// What a server promises.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Promises {
+    /// `None` if the user may not read it.
+    pub(super) life: Option<Life>,
+    version: u64,
+    /// Why acknowledged updates may be lost; empty if they are durable.
+    pub(super) gaps: Vec<&'static str>,
+    has_standby: bool,
+}
+
+// === impl Promises ===
+
+impl Promises {
+    /// Asks the server, and makes every commit of this session durable.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`], if the server must not be used.
+    pub(super) fn ask(link: &Link, config: &Config) -> Result<Self, QueueError> {
+        const SETTINGS: &str = "SELECT current_setting('server_version_num')::bigint, \
+             pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'), \
+             current_setting('synchronous_commit'), current_setting('synchronous_standby_names')";
+        let mut row = one(link, SETTINGS)?;
+        let version = row.number()?;
+        if version < SERVER_MIN {
+            return Err(Refusal::OldServer(version / 10_000).into());
+        }
+        if row.number()? != 0 {
+            return Err(Refusal::Standby.into());
+        }
+        let (fsync, full_pages) = (row.text()?, row.text()?);
+        let (commit, standbys) = (row.text()?, row.text()?);
+        // Any session may set this one, so it is no reason to refuse.
+        if !["on", "remote_apply"].contains(&&*commit) {
+            link.batch("SET synchronous_commit = on")?;
+        }
+        let has_standby = !standbys.trim().is_empty();
+        let mut gaps = Vec::new();
+        if fsync != "on" {
+            gaps.push("`fsync` is off");
+        }
+        if full_pages != "on" {
+            gaps.push("`full_page_writes` is off");
+        }
+        if config.require_standby && !has_standby {
+            gaps.push("`synchronous_standby_names` is empty, so it waits for no standby");
+        }
+        if config.require_durable && !gaps.is_empty() {
+            return Err(Refusal::NotDurable(gaps.join(", ")).into());
+        }
+        Ok(Self {
+            life: Life::ask(link)?,
+            version,
+            gaps,
+            has_standby,
+        })
+    }
+}
+
+impl fmt::Display for Promises {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            life,
+            version,
+            gaps,
+            has_standby,
+        } = self;
+        write!(f, "PostgreSQL {}", version / 10_000)?;
+        if let Some(life) = life {
+            write!(f, ", system {}, timeline {}", life.system, life.timeline)?;
+        }
+        f.write_str(match has_standby {
+            true => ", waits for a standby",
+            false => ", waits for no standby",
+        })?;
+        match gaps.is_empty() {
+            true => f.write_str(", acknowledged updates are durable"),
+            false => write!(f, ", ACKNOWLEDGED UPDATES MAY BE LOST: {}", gaps.join(", ")),
+        }
+    }
+}
+
+// === impl Life ===
+
+impl Life {
+    fn ask(link: &Link) -> Result<Option<Self>, QueueError> {
+        const LIFE: &str = "SELECT (SELECT system_identifier::text FROM pg_control_system()), \
+             substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)";
+        let mut row = match one(link, LIFE) {
+            Ok(row) => row,
+            // Some providers do not let a user call these functions.
+            Err(QueueError::Refused(Refusal::Access(_))) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let system = row.text()?;
+        let timeline = row.text()?;
+        let timeline = u32::from_str_radix(&timeline, 16)
+            .map_err(|_invalid| QueueError::Corrupt(format!("the timeline {timeline:?}")))?;
+        Ok(Some(Self { system, timeline }))
+    }
+}
+
+/// Checks that the schema is ours, of this service, and one that this program can use.
+pub(super) fn check_schema(link: &Link, service: &str) -> Result<(), QueueError> {
+    match found_version(link, service)? {
+        None => Err(Refusal::NoSchema.into()),
+        Some((found, _)) if found < VERSION => Err(Refusal::Older {
+            found,
+            known: VERSION,
+        }
+        .into()),
+        Some((found, compatible)) if compatible > VERSION => Err(QueueError::Newer {
+            found,
+            known: VERSION,
+        }),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Returns the version of the schema and the lowest version whose programs may use it; `None`
+/// without a schema.
+fn found_version(link: &Link, service: &str) -> Result<Option<(u32, u32)>, QueueError> {
+    const FOUND: &str = "SELECT to_regnamespace('waypost_queue') IS NOT NULL, \
+         to_regclass('waypost_queue.identity') IS NOT NULL";
+    const IDENTITY: &str = "SELECT service, version, compatible FROM waypost_queue.identity";
+    let mut found = one(link, FOUND)?;
+    let (has_schema, has_identity) = (found.number()? != 0, found.number()? != 0);
+    match (has_schema, has_identity) {
+        (false, _) => return Ok(None),
+        (true, false) => return Err(Refusal::Foreign.into()),
+        (true, true) => {}
+    }
+    let mut identity = one(link, IDENTITY)?;
+    let owner = identity.text()?;
+    if owner != service {
+        return Err(Refusal::OtherService {
+            found: owner,
+            ours: service.to_owned(),
+        }
+        .into());
+    }
+    let mut version = || -> Result<u32, QueueError> {
+        let version = identity.number()?;
+        u32::try_from(version)
+            .map_err(|_large| QueueError::Corrupt(format!("the schema version {version}")))
+    };
+    Ok(Some((version()?, version()?)))
+}
+
+/// Makes the schema. Returns `false` if the database has it already.
+pub(super) fn init(link: &Link, service: &str, shared: bool) -> Result<bool, QueueError> {
+    const OTHERS: &str = "SELECT n.nspname || '.' || c.relname FROM pg_class c \
+         JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') \
+         AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'waypost_queue') \
+         ORDER BY 1 LIMIT 1";
+    if found_version(link, service)?.is_some() {
+        check_schema(link, service)?;
+        return Ok(false);
+    }
+    if let (false, Some(mut other)) = (shared, link.rows(OTHERS, &[])?.into_iter().next()) {
+        return Err(Refusal::OtherTables(other.text()?).into());
+    }
+    link.batch("BEGIN")?;
+    link.batch(SCHEMA)?;
+    link.execute(
+        "INSERT INTO identity (service, version, compatible) VALUES (?1, ?2, ?2)",
+        &[
+            super::super::sql::Value::Text(service),
+            u64::from(VERSION).into(),
+        ],
+    )?;
+    link.batch("COMMIT")?;
+    Ok(true)
+}
+
+fn one(link: &Link, sql: &str) -> Result<super::super::sql::Cells, QueueError> {
+    let missing = || QueueError::Corrupt("a row is missing".to_owned());
+    link.rows(sql, &[])?.into_iter().next().ok_or_else(missing)
+}
