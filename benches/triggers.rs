@@ -10,6 +10,9 @@
 //! fixed times, so that a late response delays no request. Rounds with and without triggers
 //! alternate, and a ratio is computed for each pair.
 //!
+//! `WAYPOST_QUEUE` names another queue, as the value of the key `queue`: for example `{ postgres: {
+//! url: "postgres://waypost@/bench?host=/run/postgresql", tls: false } }`, after `waypost queue init`.
+//!
 //! The sites have no repository, so an update ends without a build: the queue and the API are
 //! measured, with a worker that claims and ends updates in the same queue.
 //!
@@ -50,10 +53,12 @@ impl Edge {
     fn start(projects: usize) -> Self {
         let root = tempfile::tempdir_in(".").unwrap();
         let at = root.path().canonicalize().unwrap().display().to_string();
+        let queue = std::env::var("WAYPOST_QUEUE")
+            .unwrap_or_else(|_| format!("{{ sqlite: {{ path: {at}/updates.sqlite }} }}"));
         let conf = format!(
             "listen: {{ http: [\"127.0.0.1:0\"], operator: false }}\n\
              store: {{ local: {{ path: {at}/store }} }}\n\
-             queue: {{ sqlite: {{ path: {at}/updates.sqlite }} }}\n\
+             queue: {queue}\n\
              git: {{ mirrors: {at}/mirrors, local: [{at}] }}\n\
              sites: {at}/sites\naccess_log: off\nlog: {{ format: json, filter: \"info,audit=off,deploy=warn\" }}\n\
              admin: {{ triggers_max: 1000000, triggers_seconds: 1 }}\n"

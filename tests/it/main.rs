@@ -34,6 +34,7 @@
 //! | `pages` | the pages of a site, over HTTP |
 //! | `proxy_protocol` | a load balancer names its clients, and nobody else does |
 //! | `preview` | a saved file is shown at once, with its diagnostics |
+//! | `queue_postgres` | workers on several machines: a killed worker or server loses no acknowledged update |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `recipe` | the nginx configuration of the documentation works |
 //! | `rendering` | pages as HTML and Markdown, case by case; no script of a page runs |
@@ -64,6 +65,8 @@
 
 // The harness.
 mod certificates;
+#[path = "../../src/deploy/queue/conformance/cluster.rs"]
+mod cluster;
 mod edge;
 mod faults;
 mod pebble;
@@ -110,6 +113,7 @@ mod pages;
 mod preview;
 mod proxy_protocol;
 mod publishing;
+mod queue_postgres;
 mod recipe;
 mod reference;
 mod references;

@@ -185,7 +185,7 @@ fn a_queue_of_a_newer_program_stops_no_site() {
             newer.pragma_update(None, "user_version", 99).unwrap();
         },
         "the queue has schema 99",
-        "a newer program wrote its file",
+        "a newer program wrote it",
         |(), file| fs::remove_file(file).unwrap(),
     );
 }

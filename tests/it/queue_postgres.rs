@@ -1,0 +1,273 @@
+//! The queue in PostgreSQL, with the real program and a real server: workers in other processes,
+//! kills of workers and of the server, and databases that must not be used.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::cluster::Cluster;
+use crate::edge::{Edge, Setup};
+use crate::presets::SKILL;
+use crate::repository::{API, Repository, call, follow, key, record, setup, trigger};
+
+/// A setup whose queue is in a database of this server.
+fn with_database(cluster: &Cluster, name: &str) -> Setup {
+    cluster
+        .psql("postgres", &format!("CREATE DATABASE {name}"))
+        .unwrap();
+    configured(setup(), cluster, name, "")
+}
+
+fn configured(setup: Setup, cluster: &Cluster, name: &str, more: &str) -> Setup {
+    // The server's user owns its files; the program's is another one.
+    let password = setup.path("password");
+    fs::copy(cluster.password_file(), &password).unwrap();
+    fs::set_permissions(
+        &password,
+        std::os::unix::fs::PermissionsExt::from_mode(0o600),
+    )
+    .unwrap();
+    let sqlite = setup.path("unused.sqlite").display().to_string();
+    let database = format!(
+        "{{ sqlite: {{ path: {sqlite} }}, lease_seconds: 5, postgres: {{ url: \"{}\", \
+         password_file: {}, tls: false{more} }} }}",
+        cluster.url(name),
+        password.display(),
+    );
+    setup.conf("queue", &database)
+}
+
+/// Kills the server with SIGKILL.
+fn kill(cluster: &Cluster) {
+    let first_line = "SELECT split_part(pg_read_file('postmaster.pid'), chr(10), 1)";
+    let id = cluster.psql("postgres", first_line).unwrap();
+    let status = Command::new("kill").args(["-9", &id]).status();
+    assert!(status.unwrap().success());
+}
+
+#[track_caller]
+fn init(setup: &Setup) {
+    let output = setup.run(&["queue", "init"]);
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// `waypost worker`, running.
+struct Worker(Child);
+
+impl Worker {
+    fn start(setup: &Setup) -> Self {
+        setup.write_conf();
+        let process = Command::new(env!("CARGO_BIN_EXE_waypost"))
+            .args(["worker", "--conf"])
+            .arg(setup.path("waypost.yaml"))
+            .env("TMPDIR", setup.temporary())
+            .stderr(Stdio::null())
+            .spawn();
+        Self(process.unwrap())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_worker_in_another_process_builds_what_the_api_queued() {
+    let cluster = Cluster::start(&[]);
+    let setup = with_database(&cluster, "waypost").conf("worker", "{ embedded: false }");
+    init(&setup);
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let key = key(&setup, "acme");
+    let edge = setup
+        .site("acme", &format!("owner: acme\n{}", docs.record()))
+        .start();
+    let id = trigger(&edge, &key, "acme");
+    assert_eq!(record(&edge.setup, &id)["status"], "queued");
+    let _worker = Worker::start(&edge.setup);
+    let update = follow(&edge.setup, &id);
+    assert_eq!(update["status"], "success", "{update:#}");
+    wait_until("the release is not visible", || {
+        !record(&edge.setup, &id)["visibleAt"].is_null()
+    });
+    assert_eq!(
+        edge.get("acme.waypost.localhost", "/skill.md").text(),
+        SKILL
+    );
+    assert!(!edge.setup.path("unused.sqlite").exists());
+    assert!(edge.metric("deploy_queue_database_durable") > 0.0);
+    assert!(edge.metric("deploy_queue_database_timeline") > 0.0);
+    edge.wait_for_log(|line| {
+        let message = line["message"].as_str().unwrap_or_default();
+        message.contains("acknowledged updates are durable")
+    });
+}
+
+/// The status of a trigger, with what the answer says.
+fn triggered(edge: &Edge, key: &str) -> (u16, String, bool) {
+    let response = call(edge, key, "POST", "/v1/project/update/acme");
+    let retry = response.field("retry-after").is_some();
+    (response.status, response.text().to_owned(), retry)
+}
+
+#[test]
+fn without_its_database_the_api_asks_to_retry_and_sites_are_served() {
+    let mut cluster = Cluster::start(&[]);
+    let setup = with_database(&cluster, "waypost");
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let setup = setup.site("acme", &format!("owner: acme\n{}", docs.record()));
+    let key = key(&setup, "acme");
+    // Not made yet.
+    let edge = setup.start();
+    let (status, text, retry) = triggered(&edge, &key);
+    assert_eq!((status, retry), (503, true), "{text}");
+    assert!(text.contains("its database cannot be used"), "{text}");
+    init(&edge.setup);
+    wait_until("the queue is not used", || triggered(&edge, &key).0 == 202);
+    // Away in the middle.
+    cluster.stop();
+    let (status, text, retry) = triggered(&edge, &key);
+    assert_eq!((status, retry), (503, true), "{text}");
+    assert!(text.contains("its database cannot be reached"), "{text}");
+    assert_eq!(edge.get(API, "/openapi.json").status, 200);
+    cluster.restart();
+    wait_until("the queue does not come back", || {
+        triggered(&edge, &key).0 == 202
+    });
+}
+
+#[test]
+fn a_database_that_must_not_be_used_is_refused_by_commands() {
+    let cluster = Cluster::start(&[]);
+    let setup = with_database(&cluster, "other");
+    let refused = |setup: &Setup, arguments: &[&str]| {
+        let output = setup.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let dead_letters = ["update", "dead-letters"];
+    let text = refused(&setup, &dead_letters);
+    assert!(text.contains("`waypost queue init` makes it"), "{text}");
+    cluster
+        .psql("other", "CREATE TABLE accounts (id int)")
+        .unwrap();
+    let text = refused(&setup, &["queue", "init"]);
+    assert!(text.contains("public.accounts"), "{text}");
+    assert!(setup.run(&["queue", "init", "--shared"]).status.success());
+    assert!(setup.run(&["queue", "migrate"]).status.success());
+    assert!(setup.run(&dead_letters).status.success());
+    cluster
+        .psql(
+            "other",
+            "UPDATE waypost_queue.identity SET version = 9, compatible = 9",
+        )
+        .unwrap();
+    for arguments in [&dead_letters[..], &["queue", "migrate"]] {
+        let text = refused(&setup, arguments);
+        assert!(text.contains("the queue has schema 9"), "{text}");
+    }
+    fs::write(setup.path("password"), "wrong").unwrap();
+    let text = refused(&setup, &dead_letters);
+    assert!(text.contains("password authentication failed"), "{text}");
+    assert!(!text.contains("wrong"), "{text}");
+    let setup = configured(setup, &cluster, "other", ", require_standby: true");
+    let text = refused(&setup, &dead_letters);
+    assert!(
+        text.contains("`synchronous_standby_names` is empty"),
+        "{text}"
+    );
+}
+
+#[test]
+fn kills_of_workers_and_of_the_server_lose_nothing_and_publish_nothing_twice() {
+    let rounds = match std::env::var_os("WAYPOST_LONG_TESTS") {
+        Some(_) => 60,
+        None => 6,
+    };
+    let mut cluster = Cluster::start(&[]);
+    let setup = with_database(&cluster, "waypost").conf("worker", "{ embedded: false }");
+    init(&setup);
+    let projects = ["p0", "p1", "p2"];
+    let mut setup = setup;
+    let docs: Vec<_> = projects
+        .iter()
+        .map(|project| {
+            let docs = Repository::new(&setup, project);
+            docs.push("Begin", &[("skill.md", SKILL)]);
+            docs
+        })
+        .collect();
+    for (project, docs) in projects.iter().zip(&docs) {
+        let record = format!("owner: acme\n{}", docs.record());
+        setup = setup.site(project, &record);
+    }
+    let key = key(&setup, "acme");
+    let edge = setup.start();
+    let mut workers = [Worker::start(&edge.setup), Worker::start(&edge.setup)];
+    let mut acknowledged = BTreeMap::new();
+    // What is killed, and when, differs from round to round, and is the same in every run.
+    let mut random = 7u64;
+    for round in 0..rounds {
+        for project in projects {
+            let path = format!("/v1/project/update/{project}");
+            let response = call(&edge, &key, "POST", &path);
+            if response.status == 202 {
+                let id = response.json()["statusId"].as_str().unwrap().to_owned();
+                acknowledged.insert(id, project);
+            } else {
+                assert_eq!(response.status, 503, "{}", response.text());
+            }
+        }
+        random = random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        std::thread::sleep(Duration::from_millis((random >> 33) % 400));
+        match round % 3 {
+            0 => workers[round / 3 % 2] = Worker::start(&edge.setup),
+            1 => {
+                kill(&cluster);
+                cluster.restart();
+            }
+            _ => {
+                cluster.stop();
+                cluster.restart();
+            }
+        }
+    }
+    assert!(acknowledged.len() >= rounds, "{}", acknowledged.len());
+    // Every acknowledged update is there and ends well.
+    for id in acknowledged.keys() {
+        wait_until("an update does not end", || {
+            record(&edge.setup, id)["status"] == "success"
+        });
+    }
+    // Each release was promoted by one claim, and no promotion went back.
+    for project in projects {
+        let sql = format!(
+            "SELECT epoch FROM waypost_queue.updates WHERE project = '{project}' AND state = 'success' ORDER BY generation"
+        );
+        let epochs: Vec<u64> = cluster
+            .psql("waypost", &sql)
+            .unwrap()
+            .lines()
+            .map(|epoch| epoch.parse().unwrap())
+            .collect();
+        let different: BTreeSet<_> = epochs.iter().collect();
+        assert_eq!(different.len(), epochs.len(), "{epochs:?}");
+        assert!(epochs.is_sorted(), "{epochs:?}");
+    }
+}
