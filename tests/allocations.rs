@@ -203,6 +203,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
             &metrics,
         )),
         open: Arc::default(),
+        top: Arc::default(),
         pressure: Arc::default(),
         trusted: TrustedPeers::default(),
         fast_path: true,

@@ -149,7 +149,14 @@ pub(super) fn stages(
         service: config.service.clone(),
         git: config.git.clone(),
         specifications: config.specifications.clone(),
-        launcher: launcher(config, Some(config.log.clone()))?,
+        launcher: launcher(
+            config,
+            // A build writes to standard error, which its worker logs.
+            Some(logging::Config {
+                file: None,
+                ..config.log.clone()
+            }),
+        )?,
         generate: config.generate.clone(),
         writers: Slots::new(Shares {
             count: config.generate.runs_max,

@@ -13,6 +13,7 @@ mod documentation;
 pub mod domain;
 pub mod key;
 pub mod man;
+mod operator;
 pub mod preview;
 pub mod publish;
 pub mod queue;
@@ -25,9 +26,11 @@ pub mod serve;
 pub mod settings;
 pub mod site;
 pub mod skill;
+pub mod status;
 pub mod store;
 #[cfg(test)]
 mod testing;
+pub mod top;
 pub mod update;
 pub mod upgrade;
 mod sandboxed;
@@ -88,6 +91,8 @@ enum Command {
     Domain(domain::Args),
     Reload(reload::Args),
     Upgrade(upgrade::Args),
+    Status(status::Args),
+    Top(top::Args),
     Schema(schema::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -130,6 +135,8 @@ impl Cli {
             Command::Domain(args) => domain::run(args),
             Command::Reload(args) => reload::run(args),
             Command::Upgrade(args) => upgrade::run(args),
+            Command::Status(args) => status::run(args),
+            Command::Top(args) => top::run(args),
             Command::Schema(args) => schema::run(args),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
@@ -167,6 +174,8 @@ impl Command {
             | Self::Queue(_)
             | Self::Reload(_)
             | Self::Upgrade(_)
+            | Self::Status(_)
+            | Self::Top(_)
             | Self::Schema(_)
             | Self::Completions(_)
             | Self::Man(_) => false,

@@ -400,7 +400,9 @@ fn read_upstream(
         requests_max,
         queue_max,
         queue,
+        create_trace_context,
     } = upstream;
+    section.set("create_trace_context", create_trace_context, boolean);
     let wait = || seconds(1..=DAY_SECONDS);
     section.set("connect_seconds", connect, wait());
     section.set("read_seconds", read, wait());
@@ -451,6 +453,7 @@ fn read_log(section: Section<'_, '_, '_>, log: &mut logging::Config) {
     let logging::Config {
         format,
         filter,
+        file,
         repeats: logging::Limit { lines, interval },
     } = log;
     let formats = [
@@ -459,6 +462,7 @@ fn read_log(section: Section<'_, '_, '_>, log: &mut logging::Config) {
     ];
     section.set("format", format, one_of(&formats));
     section.set("filter", filter, log_filter);
+    section.set("file", file, |value| path(value).map(Some));
     section.set("repeats_max", lines, number(0..=1_000_000));
     section.set("repeats_seconds", interval, seconds(1..=DAY_SECONDS));
 }

@@ -11,11 +11,9 @@
 //! The line of a response of the fast path is made when the response is ready: `ended` is
 //! `complete` before the client has it. If the client does not take it, the metric counts that.
 
-use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::net::IpAddr;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
@@ -24,6 +22,7 @@ use prometheus::IntCounter;
 
 use super::ending::{End, Waits};
 use crate::response::RequestHeaders;
+use crate::telemetry::log_file::LogFile;
 use crate::telemetry::{Route, logging, panics};
 
 /// How many bytes of lines may wait.
@@ -41,8 +40,7 @@ pub enum Target {
     /// Standard output.
     #[default]
     Stdout,
-    /// A file, appended to. If the path leads to another file or to none, the file at the path is
-    /// opened or created. So logrotate may move the file away, with or without its option `create`.
+    /// A file, appended to, which other programs may rotate ([`LogFile`]).
     File(PathBuf),
 }
 
@@ -110,6 +108,8 @@ struct Shared {
 struct State {
     lines: Vec<u8>,
     closed: bool,
+    /// Whether the file is to be opened again, also without a line.
+    reopens: bool,
 }
 
 // === impl Access ===
@@ -130,10 +130,7 @@ impl Access {
                 });
             }
             Target::Stdout => Out::Stdout(io::stdout()),
-            Target::File(path) => Out::File {
-                file: open(path)?,
-                path: path.clone(),
-            },
+            Target::File(path) => Out::File(LogFile::open(path)?),
         };
         let shared = Arc::new(Shared {
             state: Mutex::default(),
@@ -173,6 +170,16 @@ impl Access {
         }
     }
 
+    /// Opens the file at the path again, if another one is there: the signal of programs that rotate
+    /// files. Without it, that happens with the next lines.
+    pub fn reopen(&self) {
+        let Some(shared) = &self.shared else { return };
+        let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.reopens = true;
+        drop(state);
+        shared.wake.notify_one();
+    }
+
     /// Writes the rest of the lines and ends the log.
     pub fn close(&self) {
         let Some(shared) = &self.shared else { return };
@@ -199,12 +206,18 @@ impl Shared {
         let mut lines = Vec::new();
         loop {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            let idle = |state: &mut State| state.lines.len() < FLUSH_BYTES && !state.closed;
+            let idle = |state: &mut State| {
+                state.lines.len() < FLUSH_BYTES && !state.closed && !state.reopens
+            };
             let waited = self.wake.wait_timeout_while(state, FLUSH_INTERVAL, idle);
             let (mut state, _elapsed) = waited.unwrap_or_else(PoisonError::into_inner);
             std::mem::swap(&mut lines, &mut state.lines);
             let closed = state.closed;
+            let reopens = std::mem::take(&mut state.reopens);
             drop(state);
+            if reopens {
+                out.reopen();
+            }
             if let Err(error) = out.write(&lines) {
                 lost.inc_by(memchr::memchr_iter(b'\n', &lines).count() as u64);
                 log::warn!("write the access log: {error}");
@@ -221,7 +234,7 @@ impl Shared {
 #[derive(Debug)]
 enum Out {
     Stdout(io::Stdout),
-    File { file: File, path: PathBuf },
+    File(LogFile),
 }
 
 // === impl Out ===
@@ -237,28 +250,25 @@ impl Out {
                 stdout.write_all(lines)?;
                 stdout.flush()
             }
-            Self::File { file, path } => {
-                if !is_at(file, path)? {
-                    *file = open(path)?;
-                }
-                file.write_all(lines)
+            Self::File(file) => {
+                reopen(file);
+                file.write(lines)
             }
+        }
+    }
+
+    fn reopen(&mut self) {
+        if let Self::File(file) = self {
+            reopen(file);
         }
     }
 }
 
-/// Returns whether a path still leads to an open file: the same device and inode.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let identity = |metadata: &Metadata| (metadata.dev(), metadata.ino());
-    match std::fs::metadata(path) {
-        Ok(there) => Ok(identity(&there) == identity(&file.metadata()?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
+fn reopen(file: &mut LogFile) {
+    if let Err(error) = file.reopen() {
+        let path = file.path().display();
+        log::error!("open the access log {path} again: {error}; lines go to the file before");
     }
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
 }
 
 // === impl Line ===
@@ -323,6 +333,15 @@ impl Line<'_> {
         if let Some(age) = copy_age {
             out.extend_from_slice(b",\"copy_age_s\":");
             write_number(out, age);
+        }
+        if let Some(trace) = request.trace {
+            out.extend_from_slice(b",\"trace\":\"");
+            trace.write_trace(out);
+            out.push(b'"');
+        }
+        if !request.request_id.is_empty() {
+            out.extend_from_slice(b",\"request_id\":");
+            write_string(out, request.request_id);
         }
         out.extend_from_slice(b",\"ended\":\"");
         out.extend_from_slice(end.as_str().as_bytes());
@@ -464,27 +483,5 @@ mod tests {
                 serde_json::to_string(text).unwrap()
             );
         }
-    }
-
-    #[test]
-    fn a_rotated_file_is_reopened() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("access.log");
-        let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
-        let mut out = Out::File {
-            file: open(&path).unwrap(),
-            path: path.clone(),
-        };
-        out.write(b"one\n").unwrap();
-        // logrotate without `create`: there is no file at the path.
-        std::fs::rename(&path, directory.path().join("access.log.2")).unwrap();
-        out.write(b"two\n").unwrap();
-        // logrotate with `create`: there is an empty file at the path.
-        std::fs::rename(&path, directory.path().join("access.log.1")).unwrap();
-        File::create(&path).unwrap();
-        out.write(b"three\n").unwrap();
-        assert_eq!(read("access.log.2"), "one\n");
-        assert_eq!(read("access.log.1"), "two\n");
-        assert_eq!(read("access.log"), "three\n");
     }
 }

@@ -24,6 +24,7 @@ use super::http2_stream::Http2Stream;
 use super::pace::Pace;
 use super::reads::{Reads, Sending};
 use super::{Gateway, http2};
+use crate::response::trace::TraceContext;
 use crate::response::{Body, Connection, MaybeCached, Problem, RequestHeaders, Response, Stored};
 use crate::telemetry::Route;
 
@@ -58,6 +59,8 @@ pub(super) struct Logged {
     path: Box<str>,
     query: Option<Box<str>>,
     user_agent: Box<str>,
+    request_id: Box<str>,
+    trace: Option<TraceContext>,
 }
 
 /// The opened content of a response: the file, or the reason why it cannot be read.
@@ -82,6 +85,8 @@ impl Logged {
             path: request.path.into(),
             query: request.query.map(Into::into),
             user_agent: request.user_agent.into(),
+            request_id: request.request_id.into(),
+            trace: request.trace,
         }
     }
 
@@ -92,6 +97,8 @@ impl Logged {
             path: &self.path,
             query: self.query.as_deref(),
             user_agent: &self.user_agent,
+            request_id: &self.request_id,
+            trace: self.trace,
             ..RequestHeaders::default()
         }
     }

@@ -87,6 +87,8 @@ pub struct UpstreamLimits {
     pub queue_max: usize,
     /// How long they may wait.
     pub queue: Duration,
+    /// Whether requests without `traceparent` or `X-Request-Id` get them.
+    pub create_trace_context: bool,
 }
 
 // === impl Limits ===
@@ -135,6 +137,7 @@ impl Default for UpstreamLimits {
             requests_max: 1000,
             queue_max: 100,
             queue: Duration::from_secs(5),
+            create_trace_context: false,
         }
     }
 }

@@ -94,6 +94,7 @@ pub mod server;
 mod timers;
 pub mod tls;
 pub mod token;
+pub mod top;
 mod upstream;
 mod connection;
 
@@ -121,6 +122,7 @@ use ending::{End, Waits};
 use forward::TrustedPeers;
 use memory::Pressure;
 use open::OpenConnections;
+use top::Top;
 
 /// The state that all parts of the gateway share.
 #[derive(Debug)]
@@ -131,6 +133,8 @@ pub struct Gateway {
     pub metrics: Arc<Metrics>,
     /// The access log.
     pub access: Access,
+    /// The hosts, addresses and reasons with the most requests and bytes.
+    pub top: Arc<Top>,
     /// Limits on clients.
     pub limits: Arc<Limits>,
     /// Limits on each client address.
@@ -171,6 +175,7 @@ impl Gateway {
     /// there is an access log.
     fn log(&self, client: Client, request: &RequestHeaders<'_>, outcome: Outcome) {
         self.clients.response(client.counted, &outcome);
+        self.top.count(request.host, client.counted, &outcome);
         if outcome.end != End::Complete {
             self.metrics.ended(outcome.end.as_str());
         }

@@ -7,6 +7,7 @@
 //!   fails does not change the status: the sites are served without it.
 //! * `GET /metrics`: the Prometheus text format 0.0.4.
 //! * `GET /upstreams`: the servers of the sites that have their own, with their state, as JSON.
+//! * `GET /top?by=host&of=bytes&limit=20`: the heaviest hosts, addresses or reasons ([`top`]).
 //! * `POST /reload`: compares what is served with the disk; with `?accept-removals` also if that
 //!   removes many sites at once. The response is 202, the comparison happens after it. A worker
 //!   serves nothing and has no such call.
@@ -19,7 +20,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -41,6 +42,7 @@ use super::handler::ACCEPT_PAUSE;
 use super::open::Guards;
 use super::pace::Pace;
 use super::token::Token;
+use super::top::{self, By, Of, Top};
 use crate::telemetry::{Health, Metrics};
 
 /// How many connections the listener has open at once; more wait in the queue of the kernel.
@@ -65,6 +67,7 @@ pub struct Operator {
     /// The name of this gateway in `Via`.
     pseudonym: Arc<str>,
     is_loaded: Arc<AtomicBool>,
+    began: Instant,
 }
 
 /// The requests that change the state of the process, and who may send them.
@@ -76,6 +79,8 @@ pub struct Changes {
     pub token: Option<Token>,
     /// The servers of each site that has its own.
     pub upstreams: Arc<Balancer>,
+    /// The hosts, addresses and reasons with the most requests and bytes.
+    pub top: Arc<Top>,
     /// Names in `Host` that are accepted beside loopback names and the listener's address.
     pub hosts: Vec<String>,
 }
@@ -102,6 +107,7 @@ impl Operator {
             drain,
             pseudonym: pseudonym.into(),
             is_loaded: Arc::default(),
+            began: Instant::now(),
         }
     }
 
@@ -166,13 +172,20 @@ impl Operator {
                 )
             }
             _ => match (path, &self.changes) {
+                ("/top", Some(changes)) => match top(&changes.top, query.unwrap_or_default()) {
+                    Some(body) => (StatusCode::OK, "application/json", body),
+                    None => text(
+                        StatusCode::BAD_REQUEST,
+                        "by=host|address|reason, of=requests|bytes, limit=1 to 128\n",
+                    ),
+                },
                 ("/upstreams", Some(changes)) => {
                     let body = format!("{:#}\n", changes.upstreams.to_json());
                     (StatusCode::OK, "application/json", body.into())
                 }
                 _ => text(
                     StatusCode::NOT_FOUND,
-                    "/healthz, /readyz, /metrics, /upstreams or /reload\n",
+                    "/healthz, /readyz, /metrics, /upstreams, /top or /reload\n",
                 ),
             },
         }
@@ -195,7 +208,13 @@ impl Operator {
             "ready" if !self.health.is_whole() => "degraded",
             word => word,
         };
-        let body = json!({ "status": status, "parts": self.health.to_json() });
+        let body = json!({
+            "status": status,
+            "version": env!("CARGO_PKG_VERSION"),
+            "process": std::process::id(),
+            "uptime_seconds": self.began.elapsed().as_secs(),
+            "parts": self.health.to_json(),
+        });
         format!("{body:#}\n").into()
     }
 
@@ -250,6 +269,22 @@ impl Changes {
             }
         }
     }
+}
+
+/// Returns the body of `/top` for a query; `None` if the query has a mistake.
+fn top(top: &Top, query: &str) -> Option<Bytes> {
+    let (mut by, mut of, mut limit) = (By::Host, Of::Requests, 20);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=')?;
+        match key {
+            "by" => by = By::NAMES.iter().find(|(name, _)| *name == value)?.1,
+            "of" => of = Of::NAMES.iter().find(|(name, _)| *name == value)?.1,
+            "limit" => limit = value.parse().ok()?,
+            _ => return None,
+        }
+    }
+    let is_possible = (1..=top::ENTRIES_MAX).contains(&limit);
+    is_possible.then(|| format!("{:#}\n", top.to_json(by, of, limit)).into())
 }
 
 fn text(status: StatusCode, text: &'static str) -> Answer {
@@ -308,6 +343,7 @@ mod tests {
             reload: Arc::new(Never),
             token: None,
             upstreams: Arc::new(Balancer::new(UpstreamLimits::default(), Arc::default())),
+            top: Arc::default(),
             hosts: vec!["edge-1.internal".to_owned()],
         };
         let own = Some(IpAddr::from([192, 0, 2, 9]));

@@ -55,6 +55,7 @@ use super::{Gateway, admin, mcp, upstream};
 use crate::acme::HTTP_PATH;
 use crate::index::Served;
 use crate::origin::{self, UnresolvedUpstream};
+use crate::response::trace::{Outgoing, TraceContext};
 use crate::response::{Body, Problem, Response};
 use crate::site::{self, HostHeader};
 use crate::telemetry::{Route, panics};
@@ -102,6 +103,8 @@ pub(super) struct RequestCtx {
     replaced: Option<u16>,
     /// The age of the copy that was sent.
     copy_age: Option<u64>,
+    /// The trace that was made for the request.
+    trace: Option<TraceContext>,
 }
 
 /// The server has responded with a status that a copy replaces.
@@ -486,6 +489,22 @@ impl Proxy {
             },
         };
         forward::forward(request, &client, &self.gateway.trusted, self.pseudonym());
+        if self.gateway.upstream.create_trace_context {
+            let mut sent = logged(session.req_header());
+            // Another attempt is of the same trace.
+            let outgoing = match ctx.trace {
+                Some(made) => {
+                    sent.trace = Some(made);
+                    Outgoing {
+                        is_new: true,
+                        ..sent.outgoing_trace()
+                    }
+                }
+                None => sent.outgoing_trace(),
+            };
+            ctx.trace = outgoing.is_new.then_some(outgoing.context);
+            set_trace(request, &outgoing)?;
+        }
         let upstream = ctx.held.as_ref().map(Held::upstream);
         let host = match upstream {
             Some(upstream) if upstream.host_header == HostHeader::Upstream => {
@@ -586,6 +605,7 @@ impl ProxyHttp for Proxy {
             found: None,
             replaced: None,
             copy_age: None,
+            trace: None,
         }
     }
 
@@ -845,7 +865,9 @@ impl ProxyHttp for Proxy {
             copy_age: ctx.copy_age,
         };
         let client = self.client_of(session);
-        gateway.log(client, &logged(session.req_header()), outcome);
+        let mut request = logged(session.req_header());
+        request.trace = request.trace.or(ctx.trace);
+        gateway.log(client, &request, outcome);
     }
 }
 
@@ -853,6 +875,22 @@ impl ProxyHttp for Proxy {
 fn fields_of(headers: &http::HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
     let fields = headers.iter();
     fields.map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()))
+}
+
+/// Writes the fields of a trace.
+fn set_trace(request: &mut RequestHeader, trace: &Outgoing) -> Result<()> {
+    let mut value = Vec::with_capacity(64);
+    if trace.is_new {
+        request.remove_header("tracestate");
+        trace.context.write(&mut value);
+        request.insert_header("traceparent", &*value)?;
+        value.clear();
+    }
+    if trace.sets_request_id {
+        trace.context.write_trace(&mut value);
+        request.insert_header("x-request-id", &*value)?;
+    }
+    Ok(())
 }
 
 /// Returns the error of a request without a place at a server.

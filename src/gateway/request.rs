@@ -9,7 +9,8 @@ use http::{Version, header};
 use pingora::http::RequestHeader;
 
 use super::head::log_text;
-use crate::response::{Conditions, McpFields, RequestHeaders};
+use crate::response::trace::TraceContext;
+use crate::response::{Conditions, McpFields, RequestHeaders, request_id};
 
 /// Calls `act` with the header of a request.
 pub(super) fn with_headers<T>(
@@ -59,8 +60,22 @@ pub(super) fn logged(request: &RequestHeader) -> RequestHeaders<'_> {
         path: request.uri.path(),
         query: request.uri.query(),
         user_agent: agent.map_or("", |agent| log_text(agent.as_bytes())),
+        trace: trace_of(request),
+        request_id: request
+            .headers
+            .get("x-request-id")
+            .map_or("", |id| request_id(id.as_bytes())),
         ..RequestHeaders::default()
     }
+}
+
+/// Returns the trace of a request that names one.
+fn trace_of(request: &RequestHeader) -> Option<TraceContext> {
+    let mut fields = request.headers.get_all("traceparent").iter();
+    let (Some(field), None) = (fields.next(), fields.next()) else {
+        return None;
+    };
+    TraceContext::parse(field.as_bytes())
 }
 
 /// Returns whether it came over HTTP/2.

@@ -29,6 +29,7 @@ fn gateway() -> Arc<Gateway> {
         clients: Arc::new(clients),
         open: Arc::default(),
         pressure: Arc::default(),
+        top: Arc::default(),
         upstream: UpstreamLimits::default(),
         trusted: TrustedPeers::default(),
         fast_path: true,

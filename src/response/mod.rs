@@ -21,13 +21,14 @@ mod problem;
 mod range;
 mod request;
 pub mod segments;
+pub mod trace;
 
 pub use body::{Body, Content as StoredContent, PIECE_BYTES, Pieces, Stored};
 pub use cached::{CachedResponse, MaybeCached};
 pub use conditional::{Conditions, ETag, Outcome, has_tag, read_date};
 pub use encoding::Encoding;
 pub use problem::Problem;
-pub use request::{McpFields, Method, RequestHeaders};
+pub use request::{McpFields, Method, RequestHeaders, request_id};
 
 use std::io::Write as _;
 

@@ -7,6 +7,7 @@
 //! (`Accept`, `Accept-Encoding`), §13 (conditions), §14.2 (`Range`).
 
 use super::encoding::Accepted;
+use super::trace::{Outgoing, TraceContext};
 use super::{Conditions, Content};
 
 /// The header of one request. A field that was not sent is empty or `None`; a list that was
@@ -39,6 +40,21 @@ pub struct RequestHeaders<'r> {
     pub content_type: Option<&'r [u8]>,
     /// The fields of a message of the Model Context Protocol.
     pub mcp: McpFields<'r>,
+    /// `traceparent`, if it was sent once and is valid.
+    pub trace: Option<TraceContext>,
+    /// `X-Request-Id`, if it has at most 128 visible ASCII characters.
+    pub request_id: &'r str,
+}
+
+/// The longest `X-Request-Id` that an access line holds.
+const REQUEST_ID_BYTES_MAX: usize = 128;
+
+/// Reads the value of `X-Request-Id`; empty if an access line cannot hold it.
+#[must_use]
+pub fn request_id(value: &[u8]) -> &str {
+    let is_plain = value.len() <= REQUEST_ID_BYTES_MAX && value.iter().all(u8::is_ascii_graphic);
+    let text = is_plain.then(|| str::from_utf8(value).ok()).flatten();
+    text.unwrap_or_default()
 }
 
 /// The fields that repeat parts of a message (Model Context Protocol 2026-07-28,
@@ -91,7 +107,19 @@ impl<'r> RequestHeaders<'r> {
             method: None,
             name: None,
         },
+        trace: None,
+        request_id: "",
     };
+
+    /// Returns the trace of this request for a server that gets it: a new one if it has none.
+    #[must_use]
+    pub fn outgoing_trace(&self) -> Outgoing {
+        Outgoing {
+            context: self.trace.unwrap_or_else(TraceContext::random),
+            is_new: self.trace.is_none(),
+            sets_request_id: self.request_id.is_empty(),
+        }
+    }
 
     /// Returns the kind of method.
     #[must_use]

@@ -5,13 +5,15 @@
 //! an error that repeats is logged a limited number of times ([`Limit`]).
 
 use std::cell::Cell;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use log::kv::{self, VisitSource, VisitValue};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::log_file::LogFile;
 use super::repeats::Limited;
 use crate::clock::Clock;
 
@@ -26,6 +28,9 @@ pub struct Config {
     pub filter: String,
     /// How often the same warning or error is logged.
     pub repeats: Limit,
+    /// The file of the log; `None`: standard error.
+    #[serde(default)]
+    pub file: Option<PathBuf>,
 }
 
 /// The format of a line.
@@ -46,6 +51,7 @@ impl Default for Config {
             format: Format::Text,
             filter: "info,pingora_core=warn,pingora_proxy=off".to_owned(),
             repeats: Limit::default(),
+            file: None,
         }
     }
 }
@@ -54,9 +60,17 @@ impl Default for Config {
 ///
 /// # Errors
 ///
-/// When something in this process is logging already.
-pub fn start(config: &Config) -> Result<(), log::SetLoggerError> {
+/// When something in this process is logging already, or the file cannot be opened.
+pub fn start(config: &Config) -> io::Result<()> {
     let mut builder = env_logger::Builder::new();
+    if let Some(path) = &config.file {
+        let named = |error: io::Error| {
+            let path = path.display();
+            io::Error::new(error.kind(), format!("open the log {path}: {error}"))
+        };
+        let file = LogFile::open(path).map_err(named)?;
+        builder.target(env_logger::Target::Pipe(Box::new(ToFile(file))));
+    }
     builder.parse_filters(&config.filter);
     let clock = Clock::System;
     match config.format {
@@ -65,9 +79,31 @@ pub fn start(config: &Config) -> Result<(), log::SetLoggerError> {
     };
     let logger = builder.build();
     let level = logger.filter();
-    log::set_boxed_logger(Box::new(Limited::new(logger, config.repeats)))?;
+    let logger = Box::new(Limited::new(logger, config.repeats));
+    log::set_boxed_logger(logger).map_err(io::Error::other)?;
     log::set_max_level(level);
     Ok(())
+}
+
+/// Writes lines to a file, and to standard error if that is not possible.
+struct ToFile(LogFile);
+
+impl io::Write for ToFile {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        if let Err(error) = self.0.reopen() {
+            let path = self.0.path().display();
+            let line = format!("open the log {path} again: {error}; lines go to the file before\n");
+            io::stderr().write_all(line.as_bytes())?;
+        }
+        if self.0.write(lines).is_err() {
+            io::stderr().write_all(lines)?;
+        }
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn write_text(

@@ -1,6 +1,7 @@
 //! The process log, the metrics, the health of the parts of a process, and its panics.
 
 mod health;
+pub mod log_file;
 pub mod logging;
 mod metrics;
 pub mod panics;

@@ -41,6 +41,7 @@
 //! | `reference` | the reference pages of the documentation agree with the program |
 //! | `references` | the targets of references in comments and pages are in the repository |
 //! | `reload` | under load, every response is complete and of one release |
+//! | `seeing` | an operator sees the state of a gateway, its heaviest clients, its logs and traces |
 //! | `sites_api` | sites and domains that the API and the command line write are served, and no change is lost |
 //! | `sites` | site records and releases change while the gateway runs; broken ones change nothing |
 //! | `copies` | copies of responses, for the time in which a site's own server fails |
@@ -118,6 +119,7 @@ mod recipe;
 mod reference;
 mod references;
 mod reload;
+mod seeing;
 mod rendering;
 mod search;
 mod sites;

@@ -28,7 +28,7 @@
 //! again. A panic in a request ends only that request.
 //!
 //! `SIGTERM` and `SIGINT` drain; a second one ends the process at once. `SIGHUP` makes the
-//! gateway read site records and releases again.
+//! gateway read site records and releases again, and open its log files again.
 //!
 //! This file connects the parts. Each part beside it starts and stops its own threads:
 //! [`reload`] the index, [`updates`] queue and worker, [`runtimes`] the listeners. [`stop`]
@@ -182,6 +182,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         open: Arc::default(),
         pressure: Arc::default(),
         trusted,
+        top: Arc::default(),
         proxy_protocol: config.connections.proxy_protocol.clone(),
         fast_path: config.connections.fast_path,
         tls: tls::Policy::new(&config.tls, &config.service, &resolver),
@@ -199,6 +200,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         reload: Arc::new(reload.request()),
         token: operator_token(&config, &health),
         upstreams: balancer,
+        top: Arc::clone(&gateway.top),
         hosts: config.listen.operator_hosts.clone(),
     };
     let pseudonym = config.service.domain.as_str();
@@ -240,6 +242,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         drain,
         limits: Arc::clone(&gateway.limits),
         reload: reload.request(),
+        gateway: Arc::clone(&gateway),
         worker,
         sockets,
         handed_over,

@@ -11,14 +11,16 @@ use tokio_util::sync::CancellationToken;
 use super::reload::Request;
 use super::upgrade::ListeningSockets;
 use crate::deploy::worker;
-use crate::gateway::Limits;
 use crate::gateway::drain::{Drain, Phase};
+use crate::gateway::{Gateway, Limits};
 
 /// Drains after a signal; the process ends when the drain has finished.
 pub(super) struct Stop {
     pub(super) drain: Drain,
     pub(super) limits: Arc<Limits>,
     pub(super) reload: Request,
+    /// Its access log is opened again.
+    pub(super) gateway: Arc<Gateway>,
     pub(super) worker: watch::Sender<worker::Stop>,
     /// The copies of listening sockets that must be closed with the listeners.
     pub(super) sockets: ListeningSockets,
@@ -35,7 +37,8 @@ impl ShutdownSignalWatch for Stop {
         loop {
             tokio::select! {
                 _ = hangup.recv() => {
-                    log::info!(target: "serve", "SIGHUP: reading site records and releases again");
+                    log::info!(target: "serve", "SIGHUP: reading site records and releases, and opening log files, again");
+                    self.gateway.access.reopen();
                     self.reload.rescan(false);
                 }
                 _ = next_signal(&mut term, &mut int) => break,

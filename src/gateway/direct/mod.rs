@@ -51,6 +51,7 @@ use super::head::{Framing, Head};
 use super::route::{self, Target};
 use crate::acme::HTTP_PATH;
 use crate::index::Served;
+use crate::response::trace::TraceContext;
 use crate::response::{Connection, Content, RequestHeaders};
 use crate::site::{HostHeader, Scheme, Site, Upstream, UpstreamHttp};
 
@@ -105,6 +106,8 @@ struct Logged {
     host: Span,
     path: Span,
     user_agent: Span,
+    request_id: Span,
+    trace: Option<TraceContext>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -217,6 +220,8 @@ impl Plan {
             return None;
         }
         out.clear();
+        let trace = gateway.upstream.create_trace_context;
+        let trace = trace.then(|| head.headers.outgoing_trace());
         let forwarded = request::Forwarded {
             upstream: Target::upstream(&served)?,
             host,
@@ -224,6 +229,7 @@ impl Plan {
             tls: client.tls,
             is_trusted: gateway.trusted.contains(client.peer),
             service: gateway.index.service(),
+            trace,
         };
         if !forwarded.write(&bytes[..length], &head.headers, out) {
             return None;
@@ -252,7 +258,10 @@ impl Plan {
             after,
             copy,
             content: length..length + content,
-            logged: Logged::of(&head.headers, bytes),
+            logged: Logged {
+                trace: trace.map(|trace| trace.context).or(head.headers.trace),
+                ..Logged::of(&head.headers, bytes)
+            },
             served,
         })
     }
@@ -326,6 +335,8 @@ impl Logged {
             host: Span::of(headers.host, bytes),
             path: Span::of(headers.path, bytes),
             user_agent: Span::of(headers.user_agent, bytes),
+            request_id: Span::of(headers.request_id, bytes),
+            trace: headers.trace,
         }
     }
 
@@ -335,6 +346,8 @@ impl Logged {
             host: self.host.text(bytes),
             path: self.path.text(bytes),
             user_agent: self.user_agent.text(bytes),
+            request_id: self.request_id.text(bytes),
+            trace: self.trace,
             ..RequestHeaders::default()
         }
     }

@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use crate::gateway::access::{write_address, write_number};
 use crate::gateway::forward;
 use crate::response::RequestHeaders;
+use crate::response::trace::Outgoing;
 use crate::site::{HostHeader, Service, Upstream};
 
 /// Fields that are for one connection only (RFC 9110 §7.6.1, RFC 9112 §6.1, RFC 7540 §3.2.1), and
@@ -41,6 +42,8 @@ pub(super) struct Forwarded<'r> {
     /// Whether the forwarding fields of the client are believed.
     pub(super) is_trusted: bool,
     pub(super) service: &'r Service,
+    /// The trace that the upstream gets; `None`: the fields of the client.
+    pub(super) trace: Option<Outgoing>,
 }
 
 /// Which fields a trusted peer has sent already, or that are continued.
@@ -113,6 +116,7 @@ impl Forwarded<'_> {
                 true
             }
             _ if is_dropped(name) => false,
+            _ if self.replaces(name) => false,
             _ if !forward::is_claim(name) => true,
             _ if !self.is_trusted => false,
             15 if is("x-forwarded-for") => {
@@ -138,6 +142,17 @@ impl Forwarded<'_> {
             _ => true,
         };
         Some(is_kept)
+    }
+
+    /// Returns whether a field is written anew, because the request has no trace or no id.
+    fn replaces(&self, name: &[u8]) -> bool {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        self.trace.is_some_and(|trace| match name.len() {
+            10 => trace.is_new && is("tracestate"),
+            11 => trace.is_new && is("traceparent"),
+            12 => trace.sets_request_id && is("x-request-id"),
+            _ => false,
+        })
     }
 
     /// Writes our own fields; those that are lists continue what is there.
@@ -186,6 +201,17 @@ impl Forwarded<'_> {
         if !sent.real_ip {
             out.extend_from_slice(b"X-Real-IP: ");
             write_address(out, peer);
+            out.extend_from_slice(b"\r\n");
+        }
+        let Some(trace) = &self.trace else { return };
+        if trace.is_new {
+            out.extend_from_slice(b"traceparent: ");
+            trace.context.write(out);
+            out.extend_from_slice(b"\r\n");
+        }
+        if trace.sets_request_id {
+            out.extend_from_slice(b"X-Request-Id: ");
+            trace.context.write_trace(out);
             out.extend_from_slice(b"\r\n");
         }
     }
@@ -266,6 +292,7 @@ mod tests {
             tls: true,
             is_trusted,
             service: &service,
+            trace: None,
         };
         let head = format!("GET /a?b=%20 HTTP/1.1\r\nHost: docs.acme.test\r\n{fields}\r\n");
         let parsed = Head::parse(head.as_bytes(), &Limits::default()).unwrap();

@@ -17,7 +17,8 @@ use bytes::{Buf as _, BytesMut};
 use httparse::Status;
 
 use super::limits::Limits;
-use crate::response::{Problem, RequestHeaders, Response};
+use crate::response::trace::TraceContext;
+use crate::response::{Problem, RequestHeaders, Response, request_id};
 use crate::site::Scheme;
 
 pub use rules::check_http2;
@@ -92,6 +93,7 @@ struct Fields<'b> {
     close: bool,
     keep_alive: bool,
     headers: RequestHeaders<'b>,
+    has_trace: bool,
     needs_proxy_path: bool,
 }
 
@@ -409,6 +411,14 @@ impl<'b> Fields<'b> {
             10 if name.eq_ignore_ascii_case("connection") => self.connection(value)?,
             10 if name.eq_ignore_ascii_case("user-agent") => {
                 self.headers.user_agent = log_text(value);
+            }
+            11 if name.eq_ignore_ascii_case("traceparent") => {
+                // Two of them name no trace (W3C Trace Context §3.2).
+                let is_first = !std::mem::replace(&mut self.has_trace, true);
+                self.headers.trace = TraceContext::parse(value).filter(|_| is_first);
+            }
+            12 if name.eq_ignore_ascii_case("x-request-id") => {
+                self.headers.request_id = request_id(value);
             }
             13 if name.eq_ignore_ascii_case("if-none-match") => {
                 self.put(value, |h| &mut h.conditions.if_none_match);
