@@ -15,7 +15,7 @@ use crate::deploy::sites::{CertificateTrouble, Rules};
 use crate::store::documents::{Documents, Kind, key_of};
 use crate::store::sites::{Changes, Proof, Removals, Sites};
 use crate::store::ticket_keys::TicketKeys;
-use crate::store::{Local, Store};
+use crate::store::{Local, Store, local};
 
 /// The file that is read if none is named. It need not exist.
 const DEFAULT_FILE: &str = "conf/waypost.yaml";
@@ -98,7 +98,8 @@ pub(super) const VERIFICATION_KEY: &str = "verification-key";
 
 /// Returns the keys of TLS session tickets.
 pub(super) fn ticket_keys(config: &Config) -> TicketKeys {
-    TicketKeys::new(store_path(config).join(TICKET_KEYS))
+    let store = store_path(config);
+    TicketKeys::new(store.join(TICKET_KEYS), store.join(local::TEMP))
 }
 
 /// Returns the directory of certificates by ACME.

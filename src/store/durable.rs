@@ -10,6 +10,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -76,7 +77,9 @@ impl Temp {
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = directory.join(format!("{process}-{count}"));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
+            // Only the owner may read it, whatever the process creates otherwise.
+            let mut options = OpenOptions::new();
+            match options.write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(file) => {
                     return Ok(Self {
                         file: Some(file),

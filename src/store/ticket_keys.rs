@@ -6,10 +6,9 @@
 //!
 //! Source: RFC 8446 §4.6.1 (a ticket lives at most seven days), §C.4 and RFC 5077 §5.5 (rotation).
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::fs::OpenOptions;
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -62,6 +61,8 @@ struct WrittenKey {
 #[derive(Clone, Debug)]
 pub struct TicketKeys {
     file: PathBuf,
+    /// Where it is written before it gets its name.
+    temp: PathBuf,
 }
 
 // === impl TicketKey ===
@@ -96,10 +97,11 @@ impl TicketKey {
 // === impl TicketKeys ===
 
 impl TicketKeys {
-    /// Names the file; it is made when it is needed.
+    /// Names the file, which is made when it is needed, and a directory for temporary files on the
+    /// same file system.
     #[must_use]
-    pub fn new(file: PathBuf) -> Self {
-        Self { file }
+    pub fn new(file: PathBuf, temp: PathBuf) -> Self {
+        Self { file, temp }
     }
 
     /// Returns the keys, the newest first, after making those that are missing and removing those
@@ -173,26 +175,8 @@ impl TicketKeys {
             keys: keys.collect(),
         };
         let bytes = serde_json::to_vec(&written).expect("numbers and texts are JSON");
-        // No other process writes it, because this one has the lock. The mode applies only to a new
-        // file.
-        let new = self.file.with_extension("new");
-        let write = || {
-            match fs::remove_file(&new) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut options = OpenOptions::new();
-            let mut file = options
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&new)?;
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            fs::rename(&new, &self.file)
-        };
-        write().map_err(FileError::on("write", &self.file))?;
-        durable::flush_directory(self.file.parent().unwrap_or(Path::new(".")))
+        // No other process writes it, because this one has the lock.
+        durable::replace(&self.temp, &self.file, &bytes)
     }
 }
 
@@ -215,18 +199,23 @@ fn is_due(keys: &[TicketKey], now: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
 
     use super::*;
 
     const BEGIN: u64 = 1_700_000_000;
     const HOUR: u64 = 3600;
 
+    fn ticket_keys(root: &Path) -> TicketKeys {
+        TicketKeys::new(root.join("ticket-keys"), root.to_owned())
+    }
+
     #[test]
     fn keys_are_shared_and_replaced_before_they_are_over() {
         let root = tempfile::tempdir().unwrap();
-        let file = root.path().join("ticket-keys");
-        let (one, two) = (TicketKeys::new(file.clone()), TicketKeys::new(file));
+        let (one, two) = (ticket_keys(root.path()), ticket_keys(root.path()));
         let first = one.current(BEGIN).unwrap();
         assert_eq!((first.len(), &first), (1, &two.current(BEGIN).unwrap()));
         // The next key exists before it encrypts.
@@ -252,7 +241,7 @@ mod tests {
     fn a_damaged_file_is_replaced_and_a_newer_one_is_not() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("ticket-keys");
-        let keys = TicketKeys::new(file.clone());
+        let keys = ticket_keys(root.path());
         fs::write(&file, "{").unwrap();
         assert_eq!(keys.current(BEGIN).unwrap().len(), 1);
         let newer = "{\"version\":2,\"keys\":[]}";
@@ -265,7 +254,7 @@ mod tests {
     fn the_file_can_be_read_by_its_owner_only() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("ticket-keys");
-        TicketKeys::new(file.clone()).current(BEGIN).unwrap();
+        ticket_keys(root.path()).current(BEGIN).unwrap();
         let mode = fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{mode:o}");
     }

@@ -165,6 +165,10 @@ mod tests {
     use super::*;
     use crate::telemetry::Health;
 
+    fn ticket_keys(root: &std::path::Path, name: &str) -> TicketKeys {
+        TicketKeys::new(root.join(name), root.to_owned())
+    }
+
     fn tickets(source: &TicketKeys) -> Arc<Tickets> {
         let part = Health::new(Clock::System).part("session-tickets");
         Tickets::new(source.clone(), part, Clock::System).unwrap().0
@@ -173,7 +177,7 @@ mod tests {
     #[test]
     fn a_ticket_is_read_by_another_process_and_not_when_it_was_changed() {
         let root = tempfile::tempdir().unwrap();
-        let source = TicketKeys::new(root.path().join("ticket-keys"));
+        let source = ticket_keys(root.path(), "ticket-keys");
         let (one, two) = (tickets(&source), tickets(&source));
         let ticket = one.encrypt(b"session").unwrap();
         assert_eq!(two.decrypt(&ticket).as_deref(), Some(&b"session"[..]));
@@ -183,14 +187,14 @@ mod tests {
             assert_eq!(two.decrypt(&changed), None, "{at}");
             assert_eq!(two.decrypt(&ticket[..at]), None, "{at}");
         }
-        let other = TicketKeys::new(root.path().join("other"));
+        let other = ticket_keys(root.path(), "other");
         assert_eq!(tickets(&other).decrypt(&ticket), None);
     }
 
     #[test]
     fn without_a_file_a_process_uses_a_key_of_its_own() {
         let root = tempfile::tempdir().unwrap();
-        let source = TicketKeys::new(root.path().join("nowhere/ticket-keys"));
+        let source = ticket_keys(root.path(), "nowhere/ticket-keys");
         let (one, two) = (tickets(&source), tickets(&source));
         let ticket = one.encrypt(b"session").unwrap();
         assert!(one.decrypt(&ticket).is_some() && two.decrypt(&ticket).is_none());

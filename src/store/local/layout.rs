@@ -21,7 +21,8 @@ const INCOMPLETE: &str = "FORMAT.incomplete";
 /// `mkfs` creates it in the root of every ext file system.
 const LOST: &str = "lost+found";
 const LOCK: &str = "lock";
-const TEMP: &str = "temp";
+/// The directory of files that are being written, below that of the store.
+pub const TEMP: &str = "temp";
 const CONTENT: &str = "content";
 const INVENTORIES: &str = "inventories";
 const POINTERS: &str = "pointers";

@@ -71,7 +71,7 @@ use crate::release::{Inventory, Item, Release, ReleaseId};
 use crate::site::ProjectId;
 use layout::{Access, Layout, Lock};
 
-pub use layout::{FORMAT_VERSION, OpenError};
+pub use layout::{FORMAT_VERSION, OpenError, TEMP};
 pub use site_records::SitesFileLock;
 pub use verification::VerificationLead;
 
