@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use super::{Backup, Config, Connections, Listen, Sites, Store, UpgradeSocket, deploying};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::clients::{ClientLimits, LimitKind};
-use crate::gateway::{Limits, UpstreamLimits, access, copies, memory, server, tls};
+use crate::gateway::tls::{self, MinVersion};
+use crate::gateway::{Limits, UpstreamLimits, access, copies, memory, server};
 use crate::site::{FrameHost, Frames, Host, Network, PrivateHost, PrivateHosts, Scheme, Service};
 use crate::store::{Retention, local};
 use crate::syntax::strict::{
@@ -241,13 +242,29 @@ fn read_tls(
         default,
         redirect,
         hsts,
-    } = tls;
+        min_version,
+        cipher_suites,
+        groups,
+    } = &mut *tls;
     section.set("directory", directory, |value| path(value).map(Some));
     section.set("default", default, |value| {
         parsed(Host::parse)(value).map(Some)
     });
     section.set("redirect", redirect, boolean);
     section.set("hsts_seconds", hsts, seconds(0..=2 * 365 * DAY_SECONDS));
+    section.set("min_version", min_version, one_of(&MinVersion::NAMES));
+    if let Some(list) = section.list("cipher_suites", |value| {
+        tls::Config::cipher_suite(&strict::text(value)?)
+    }) {
+        *cipher_suites = list;
+    }
+    if let Some(list) = section.list("groups", |value| tls::Config::group(&strict::text(value)?)) {
+        *groups = list;
+    }
+    let (redirect, hsts) = (&tls.redirect, &tls.hsts);
+    if let Some(why) = tls.contradiction() {
+        report.error(section.value(), why);
+    }
     if (*redirect || !hsts.is_zero()) && listen.https.is_empty() {
         let why = "`tls.redirect` and `tls.hsts_seconds` need an address in `listen.https`";
         report.error(section.value(), why);

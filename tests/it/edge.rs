@@ -200,6 +200,18 @@ impl Setup {
             .unwrap()
     }
 
+    /// Runs a subcommand with this configuration and another value of one key.
+    pub fn run_with(&self, key: &str, value: &str, arguments: &[&str]) -> Output {
+        let mut conf = self.conf.clone();
+        conf.insert(key.to_owned(), value.to_owned());
+        let lines = conf.iter().map(|(key, value)| format!("{key}: {value}\n"));
+        let path = self.path("other.yaml");
+        fs::write(&path, lines.collect::<String>()).unwrap();
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).arg("--conf").arg(path);
+        command.output().unwrap()
+    }
+
     /// The directory for temporary files of the gateway.
     pub fn temporary(&self) -> PathBuf {
         let directory = self.path("temporary");

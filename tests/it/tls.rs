@@ -281,6 +281,44 @@ fn tls_1_2_and_1_3_are_spoken_and_sessions_resume() {
 }
 
 #[test]
+fn versions_cipher_suites_and_groups_can_be_chosen() {
+    use rustls::version::{TLS12, TLS13};
+    let authority = Authority::new();
+    let setup = encrypted(&authority, Setup::new());
+    let directory = setup.path("certificates").display().to_string();
+    let tls = |more: &str| format!("{{ directory: \"{directory}\", {more} }}");
+    let of_13 = "TLS_CHACHA20_POLY1305_SHA256";
+    let options = format!("min_version: \"1.3\", cipher_suites: [{of_13}], groups: [secp384r1]");
+    let setup = setup.conf("tls", &tls(&options));
+    let edge = setup.acme("").with_skill().start();
+    let config = authority.client_of(&["http/1.1"], &[&TLS12]);
+    assert!(connect(edge.https.unwrap(), DOMAIN, &config).is_err());
+    let config = authority.client_of(&["http/1.1"], &[&TLS13]);
+    let stream = connect(edge.https.unwrap(), DOMAIN, &config).unwrap();
+    let suite = stream.conn.negotiated_cipher_suite().unwrap().suite();
+    assert_eq!(suite, rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
+    let group = stream.conn.negotiated_key_exchange_group().unwrap().name();
+    assert_eq!(group, rustls::NamedGroup::secp384r1);
+    // Mistakes are found at the start.
+    edge.signal("TERM");
+    let setup = edge.ended();
+    for (options, why) in [
+        ("min_version: \"1.1\"", "`tls.min_version`"),
+        ("cipher_suites: [RC4]", "TLS_AES_128_GCM_SHA256"),
+        ("groups: [p256]", "secp256r1"),
+        (
+            &*format!("cipher_suites: [{of_13}]"),
+            "has no suite of TLS 1.2",
+        ),
+    ] {
+        let output = setup.run_with("tls", &tls(options), &["serve"]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn a_session_is_resumed_after_a_restart_of_the_program() {
     let gateway = Encrypted::start("{}");
     let Encrypted {

@@ -69,7 +69,7 @@ pub(super) fn tls(
     // Never joined: it can be stopped at any point.
     panics::essential_thread("session-tickets", move || rotation.run())
         .context("start a thread")?;
-    server_config(resolver, tickets).context("set up TLS")
+    server_config(&config.tls, resolver, tickets).context("set up TLS")
 }
 
 // === impl Acme ===
