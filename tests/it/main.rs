@@ -9,6 +9,7 @@
 //! | `acme` | certificates are ordered, renewed and replaced, whatever authorities and disks do |
 //! | `browser` | the bundled example, in a browser |
 //! | `building` | a release is the same with one thread and with many |
+//! | `checked` | what would fail at the start or at the first request is found before |
 //! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
 //! | `deploy` | an update, from a push to what agents fetch |
 //! | `description` | every response of the admin API matches its OpenAPI description |
@@ -83,6 +84,7 @@ mod balance;
 mod acme;
 mod browser;
 mod building;
+mod checked;
 mod clients;
 mod copies;
 mod deploy;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use super::start;
 use crate::cli::{deploying, secrets, settings};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
@@ -14,19 +15,20 @@ use crate::site::Site;
 use crate::source::git::Address;
 
 /// The rule for site records that cannot be listed at all.
-const RULE: &str = "conf";
+pub(super) const RULE: &str = "conf";
 
 /// Returns an error about a configuration.
 pub(super) fn error(file: &Path, message: &str) -> Diagnostic {
     Diagnostic::error(RULE, &file.to_string_lossy(), message.to_owned())
 }
 
-/// Checks a configuration and, if it has no errors, its site records.
+/// Checks a configuration and, if it has no errors, its site records and what it names on this
+/// machine.
 ///
 /// # Errors
 ///
 /// When the file cannot be read.
-pub(super) fn check(file: &Path) -> anyhow::Result<Vec<Diagnostic>> {
+pub(super) fn check(file: &Path, is_offline: bool) -> anyhow::Result<Vec<Diagnostic>> {
     let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
     let name = file.to_string_lossy();
     let config = match Config::parse(&name, &text) {
@@ -42,7 +44,10 @@ pub(super) fn check(file: &Path) -> anyhow::Result<Vec<Diagnostic>> {
         }
     });
     let mut diagnostics: Vec<_> = secrets.collect();
-    match settings::read_sites(&config) {
+    let sites = settings::read_sites(&config);
+    let known = sites.as_ref().ok().map(|(sites, _)| sites);
+    diagnostics.extend(start::check((&name, &text), &config, known, is_offline));
+    match sites {
         Ok((sites, changes)) => {
             diagnostics.extend(changes.diagnostics);
             let mut rejected: Vec<_> = sites
@@ -91,14 +96,14 @@ mod tests {
         let sites = directory.path().join("sites");
         fs::create_dir(&sites).unwrap();
         fs::write(&file, format!("sites: {}\n", sites.display())).unwrap();
-        assert_eq!(check(&file).unwrap(), []);
+        assert_eq!(check(&file, true).unwrap(), []);
 
         fs::write(
             sites.join("a.yaml"),
             "project: a\nsubdomain: a\ndomain: x\n",
         )
         .unwrap();
-        let found = check(&file).unwrap();
+        let found = check(&file, true).unwrap();
         assert_eq!(found.len(), 1);
         assert!(found[0].message.contains("domain"), "{}", found[0]);
 
@@ -114,13 +119,13 @@ mod tests {
             sites.display()
         );
         fs::write(&file, text).unwrap();
-        let found = check(&file).unwrap();
+        let found = check(&file, true).unwrap();
         assert_eq!(found.len(), 2);
         assert!(found[0].message.contains("has mode 0644"), "{}", found[0]);
 
         fs::write(&file, "listne: {}\nserver: 7\n").unwrap();
-        assert_eq!(check(&file).unwrap().len(), 2);
+        assert_eq!(check(&file, true).unwrap().len(), 2);
         fs::write(&file, "sites: /nowhere\n").unwrap();
-        assert_eq!(check(&file).unwrap().len(), 1);
+        assert_eq!(check(&file, true).unwrap().len(), 1);
     }
 }

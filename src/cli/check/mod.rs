@@ -3,6 +3,7 @@
 mod child;
 mod conf;
 mod fix;
+mod start;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -54,6 +55,9 @@ pub struct Args {
     /// Check this configuration and its site records, not documentation
     #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
+    /// With --conf: do not connect to the servers of sites
+    #[arg(long, requires = "conf")]
+    pub offline: bool,
     /// The URL of the published reference of the rules, for the links of a SARIF log
     #[arg(long, value_name = "URL")]
     pub rules_url: Option<String>,
@@ -85,7 +89,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return explain(id);
     }
     if let Some(file) = &args.conf {
-        let mut diagnostics = conf::check(file)?;
+        let mut diagnostics = conf::check(file, args.offline)?;
         let has_errors = diagnostics.iter().any(Diagnostic::is_error);
         let isolation = match has_errors {
             true => None,

@@ -85,6 +85,15 @@ impl Sqlite {
         })
     }
 
+    /// Looks whether a file is a queue that this program can use, without changing it.
+    ///
+    /// # Errors
+    ///
+    /// [`QueueError::Newer`], or an error of SQLite.
+    pub fn look_at(path: &Path) -> Result<(), QueueError> {
+        open::look_at(path)
+    }
+
     /// Writes a copy of a file of a queue that may be in use, with everything that was committed
     /// before.
     ///

@@ -113,6 +113,16 @@ fn connect(path: &Path) -> Result<Connection, QueueError> {
     open().map_err(QueueError::unavailable)
 }
 
+/// Looks at the version of a file.
+pub(super) fn look_at(path: &Path) -> Result<(), QueueError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let version = Connection::open_with_flags(path, flags).and_then(|connection| {
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))
+    });
+    schema::check(version.map_err(QueueError::unavailable)?)
+}
+
 /// Copies a file of any version. `VACUUM INTO` reads in one transaction and does not stop writers.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), QueueError> {
     let copy = || -> rusqlite::Result<()> {

@@ -11,6 +11,15 @@ use super::super::QueueError;
 /// One script per version.
 const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("spending.sql")];
 
+/// Rejects the version of a newer program.
+pub(super) fn check(found: u32) -> Result<(), QueueError> {
+    let known = u32::try_from(MIGRATIONS.len()).expect("a handful");
+    match found > known {
+        true => Err(QueueError::Newer { found, known }),
+        false => Ok(()),
+    }
+}
+
 /// Brings the tables up to date.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), QueueError> {
     let known = u32::try_from(MIGRATIONS.len()).expect("a handful");
@@ -26,9 +35,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), QueueError> {
     let found: u32 = transaction
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .map_err(QueueError::unavailable)?;
-    if found > known {
-        return Err(QueueError::Newer { found, known });
-    }
+    check(found)?;
     for (version, script) in (1u32..)
         .zip(MIGRATIONS)
         .skip_while(|(version, _)| *version <= found)
