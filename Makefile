@@ -30,7 +30,7 @@ test:
 soak:
 	@.ci/install test
 	cargo build --release --locked
-	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: both_paths:: rendering:: hostile:: acme::
+	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: both_paths:: rendering:: hostile:: acme:: upgrade::
 
 check:
 	@.ci/install check

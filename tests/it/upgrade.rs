@@ -1,6 +1,7 @@
 //! `waypost upgrade`: another process takes the place of a running gateway, and clients see
 //! nothing of it.
 
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixDatagram;
 use std::process::Output;
 use std::sync::Mutex;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::drain::wait_until_closed;
-use crate::edge::{Edge, Setup};
+use crate::edge::Setup;
 use crate::http::{Connection, TIMEOUT};
 use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
@@ -72,6 +73,20 @@ impl Load {
         !self.is_over.load(Ordering::Relaxed)
     }
 
+    /// Waits until there are more responses than this, or an error.
+    #[track_caller]
+    fn wait_for(&self, least: usize) {
+        let mut last = (self.responses.load(Ordering::Relaxed), Instant::now());
+        while last.0 <= least && self.errors.lock().unwrap().is_empty() {
+            let now = self.responses.load(Ordering::Relaxed);
+            if now > last.0 {
+                last = (now, Instant::now());
+            }
+            assert!(last.1.elapsed() < TIMEOUT, "there are no more responses");
+            std::thread::yield_now();
+        }
+    }
+
     /// Counts a response, or the reason why a client got none.
     fn count(&self, status: Result<u16, String>) {
         match status {
@@ -84,9 +99,9 @@ impl Load {
     }
 
     /// Sends requests on connections that stay open as long as the gateway wants.
-    fn keep_alive(&self, gateway: &Edge, path: &str) {
+    fn keep_alive(&self, gateway: SocketAddr, path: &str) {
         while self.goes_on() {
-            let mut connection = Connection::open(gateway.http);
+            let mut connection = Connection::open(gateway);
             while self.goes_on() {
                 let sent = connection.try_send(&request(path));
                 let response = sent.ok().and_then(|()| connection.receive("GET"));
@@ -103,9 +118,9 @@ impl Load {
     }
 
     /// Opens a connection for each request.
-    fn connect(&self, gateway: &Edge) {
+    fn connect(&self, gateway: SocketAddr) {
         while self.goes_on() {
-            let mut connection = Connection::open(gateway.http);
+            let mut connection = Connection::open(gateway);
             let sent = connection.try_send(&request("/skill.md"));
             let response = sent.ok().and_then(|()| connection.receive("GET"));
             let status = response.map(|response| response.status);
@@ -138,9 +153,10 @@ impl Load {
 
 #[test]
 fn upgrades_under_load_refuse_and_reset_nothing() {
-    let upgrades = match std::env::var_os("WAYPOST_LONG_TESTS") {
-        Some(_) => 50,
-        None => 3,
+    // A long run has more than a million responses.
+    let (upgrades, each) = match std::env::var_os("WAYPOST_LONG_TESTS") {
+        Some(_) => (50, 20_500),
+        None => (3, 200),
     };
     let origin = Origin::start();
     let authority = crate::certificates::Authority::new();
@@ -150,11 +166,12 @@ fn upgrades_under_load_refuse_and_reset_nothing() {
     );
     let edge = setup.acme_before(&origin).start();
     let gateway = Encrypted { authority, edge };
+    let http = gateway.edge.http;
     let load = Load::default();
     let _newest = std::thread::scope(|scope| {
-        scope.spawn(|| load.keep_alive(&gateway.edge, "/skill.md"));
-        scope.spawn(|| load.keep_alive(&gateway.edge, "/guide"));
-        scope.spawn(|| load.connect(&gateway.edge));
+        scope.spawn(|| load.keep_alive(http, "/skill.md"));
+        scope.spawn(|| load.keep_alive(http, "/guide"));
+        scope.spawn(|| load.connect(http));
         scope.spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread();
             let runtime = { runtime }.enable_all().build().unwrap();
@@ -168,7 +185,7 @@ fn upgrades_under_load_refuse_and_reset_nothing() {
             if let Some(ended) = newest.replace(next) {
                 std::mem::forget(ended);
             }
-            wait_until(|| load.responses.load(Ordering::Relaxed) > before + 200);
+            load.wait_for(before + each);
         }
         load.is_over.store(true, Ordering::Relaxed);
         newest
@@ -183,7 +200,134 @@ fn upgrades_under_load_refuse_and_reset_nothing() {
         errors.is_empty(),
         "{errors:?}, beside {responses} responses"
     );
-    assert!(responses > 200 * upgrades, "{responses}");
+    assert!(responses > each * upgrades, "{responses}");
+}
+
+/// Two units with the same socket (`Sockets=` of systemd): one starts before the other stops.
+#[test]
+fn two_units_that_share_a_socket_replace_each_other_and_refuse_nothing() {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let http = socket.local_addr().unwrap();
+    let listen =
+        format!("{{ http: [\"{http}\"], operator: \"127.0.0.1:0\", upgrade_socket: false }}");
+    let origin = Origin::start();
+    let setup = Setup::new()
+        .conf("listen", &listen)
+        .conf("connections", "{ drain_idle_seconds: 2 }")
+        .acme_before(&origin)
+        .inheriting(socket.try_clone().unwrap());
+    let green = setup.beside().inheriting(socket.try_clone().unwrap());
+    let again = setup.beside().inheriting(socket);
+    let mut running = setup.start();
+    let load = Load::default();
+    let mut ended = Vec::new();
+    let _last = std::thread::scope(|scope| {
+        scope.spawn(|| load.keep_alive(http, "/skill.md"));
+        scope.spawn(|| load.keep_alive(http, "/guide"));
+        scope.spawn(|| load.connect(http));
+        scope.spawn(|| load.connect(http));
+        for next in [green, again] {
+            load.wait_for(load.responses.load(Ordering::Relaxed) + 100);
+            let next = next.start();
+            load.wait_for(load.responses.load(Ordering::Relaxed) + 100);
+            running.signal("TERM");
+            // The directory of its setup has the store.
+            ended.push(std::mem::replace(&mut running, next).ended());
+        }
+        load.wait_for(load.responses.load(Ordering::Relaxed) + 100);
+        load.is_over.store(true, Ordering::Relaxed);
+        running
+    });
+    let errors = load.errors.into_inner().unwrap();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+/// The new process is killed while it loads: the old one goes on, and no request fails.
+#[test]
+fn a_new_process_that_is_killed_under_load_leaves_the_running_gateway_alone() {
+    let edge = Setup::new().acme("").with_skill().start();
+    let (program, named) = (edge.setup.path("program"), edge.setup.path("process"));
+    let script = format!(
+        "#!/bin/sh\necho $$ > {named}.new && mv {named}.new {named}\nexec {} \"$@\"\n",
+        env!("CARGO_BIN_EXE_waypost"),
+        named = named.display(),
+    );
+    std::fs::write(&program, script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    // It waits for this lock when it opens the store.
+    let lock = std::fs::File::options()
+        .write(true)
+        .open(edge.setup.path("store/lock"))
+        .unwrap();
+    lock.lock().unwrap();
+    let load = Load::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| load.keep_alive(edge.http, "/skill.md"));
+        scope.spawn(|| load.connect(edge.http));
+        let upgrade = scope.spawn(|| {
+            let program = program.to_str().unwrap();
+            edge.setup.run(&["upgrade", "--program", program])
+        });
+        wait_until(|| named.exists());
+        load.wait_for(load.responses.load(Ordering::Relaxed) + 100);
+        signal(std::fs::read_to_string(&named).unwrap().trim(), "KILL");
+        let output = upgrade.join().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("the new process ended"), "{stderr}");
+        load.wait_for(load.responses.load(Ordering::Relaxed) + 100);
+        load.is_over.store(true, Ordering::Relaxed);
+    });
+    drop(lock);
+    let errors = load.errors.into_inner().unwrap();
+    assert!(errors.is_empty(), "{errors:?}");
+    // The next upgrade works.
+    let _new = upgrade(&edge.setup);
+    assert_eq!(edge.get(DOMAIN, "/skill.md").status, 200);
+}
+
+/// The old process is killed while it drains: what was open there is lost, and nothing else.
+#[test]
+fn an_old_process_that_is_killed_after_the_change_loses_only_its_connections() {
+    let setup = setup().conf(
+        "connections",
+        "{ drain_idle_seconds: 60, drain_seconds: 60 }",
+    );
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let edge = setup.acme(&docs.record()).with_skill().start();
+    let mut idle = Connection::open(edge.http);
+    idle.send(&request("/skill.md"));
+    assert_eq!(idle.receive("GET").unwrap().status, 200);
+    let _new = upgrade(&edge.setup);
+    let http = edge.http;
+    wait_until(|| {
+        // The old process has closed its listener when only the new one accepts.
+        edge.count_log(|line| {
+            line["message"]
+                .as_str()
+                .is_some_and(|m| m.starts_with("draining"))
+        }) > 0
+    });
+    let load = Load::default();
+    let setup = std::thread::scope(|scope| {
+        scope.spawn(|| load.keep_alive(http, "/skill.md"));
+        scope.spawn(|| load.connect(http));
+        load.wait_for(100);
+        edge.signal("KILL");
+        let setup = edge.ended();
+        load.wait_for(load.responses.load(Ordering::Relaxed) + 200);
+        load.is_over.store(true, Ordering::Relaxed);
+        setup
+    });
+    // At most the request that a client had sent to the old process.
+    let errors = load.errors.into_inner().unwrap();
+    assert!(errors.len() <= 1, "{errors:?}");
+    assert!(idle.try_send(&request("/skill.md")).is_err() || idle.receive("GET").is_none());
+    // The new one builds.
+    let id = queue(&setup, "acme");
+    assert_eq!(follow(&setup, &id)["status"], "success");
 }
 
 #[test]
