@@ -316,6 +316,7 @@ mod tests {
             took: Duration::ZERO,
             end: End::Complete,
             waits: Waits::default(),
+            copy_age: None,
         }
     }
 
