@@ -266,6 +266,7 @@ mod tests {
             fix: false,
             rules_url: None,
             conf: None,
+            offline: false,
             explain: None,
         }
     }
