@@ -55,6 +55,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let key = key(key_file, &directory)?;
     let keep = args.keep.unwrap_or(config.backup.keep);
     let created = backup::create(&directory, &places, &store, &key, keep, &Clock::System)?;
+    if config.queue.postgres.url.is_some() {
+        let note = "the queue in PostgreSQL is not in the backup: copy it with pg_dump before";
+        writeln!(io::stderr(), "{note}").context("print the outcome")?;
+    }
     print(&created).context("print the outcome")?;
     if config.queue.postgres.url.is_some() {
         let note = "the queue is in PostgreSQL: back it up with the tools of the database";

@@ -144,12 +144,11 @@ impl Findings<'_> {
 
     fn paths(&self, config: &Config) {
         let config::Store::Local(store) = &config.store;
-        let config::Queue::Sqlite { path: queue } = &config.queue;
         let certificates = settings::certificates_path(config);
-        let mut directories = vec![
-            (&["store", "local", "path"][..], store.path.clone()),
-            (&["queue", "sqlite", "path"], above(queue)),
-        ];
+        let mut directories = vec![(&["store", "local", "path"][..], store.path.clone())];
+        if config.queue.postgres.url.is_none() {
+            directories.push((&["queue", "sqlite", "path"], above(&config.queue.sqlite)));
+        }
         if config.worker.embedded {
             directories.push((&["git", "mirrors"], config.git.mirrors.clone()));
             directories.push((&["worker", "directory"], config.isolation.directory.clone()));
@@ -206,8 +205,8 @@ impl Findings<'_> {
     }
 
     fn queue(&self, config: &Config) {
-        let config::Queue::Sqlite { path } = &config.queue;
-        if !path.exists() {
+        let path = &config.queue.sqlite;
+        if config.queue.postgres.url.is_some() || !path.exists() {
             return;
         }
         if let Err(error) = Sqlite::look_at(path) {
