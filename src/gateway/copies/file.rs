@@ -372,7 +372,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
         for length in [0, 1, FIELDS_BYTES_MAX + DESCRIPTION_BYTES_MAX, 300_000] {
-            let content: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let content: Vec<u8> = (0_u8..251).cycle().take(length).collect();
             let description = written(&path, &content);
             let opened = open(&path).unwrap();
             assert_eq!(opened.description, description);
