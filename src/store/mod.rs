@@ -48,6 +48,7 @@ pub mod ticket_keys;
 pub mod watch;
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -512,6 +513,56 @@ impl Store {
     pub fn verification_key(&self) -> Result<Vec<u8>, FileError> {
         match self {
             Self::Local(store) => store.verification_key(),
+        }
+    }
+
+    /// Replaces and removes site records of a cache: what this node follows has checked them, so
+    /// there are no claims and no audit log.
+    ///
+    /// # Errors
+    ///
+    /// [`SiteError`] when one could not be written. Then some are written.
+    pub fn replace_site_records(
+        &self,
+        records: &[(ProjectId, Option<SiteRecord>)],
+    ) -> Result<(), SiteError> {
+        match self {
+            Self::Local(store) => store.replace_site_records(records),
+        }
+    }
+
+    /// Makes a release of a cache the current one of a project, whatever its fence is: the node
+    /// that is followed decides. S1, S2 and S4 hold.
+    ///
+    /// # Errors
+    ///
+    /// [`PromoteError::UnknownRelease`] when the store does not have the whole release.
+    pub fn follow(&self, project: &ProjectId, current: Promotion) -> Result<(), PromoteError> {
+        match self {
+            Self::Local(store) => store.follow(project, current),
+        }
+    }
+
+    /// Opens a file or an inventory by its digest, and returns its length; `None` if the store has
+    /// none. The digest is not checked.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened.
+    pub fn object(&self, digest: &Digest) -> Result<Option<(File, u64)>, FileError> {
+        match self {
+            Self::Local(store) => store.object(digest),
+        }
+    }
+
+    /// Returns how many bytes the files of all releases have.
+    ///
+    /// # Errors
+    ///
+    /// When a directory cannot be listed.
+    pub fn content_bytes(&self) -> Result<u64, ReadError> {
+        match self {
+            Self::Local(store) => store.content_bytes(),
         }
     }
 

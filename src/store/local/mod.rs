@@ -43,6 +43,7 @@
 //! again repairs its damaged files. A damaged pointer is read from its copy (`pointers`), and
 //! `waypost store check` finds and repairs the rest (`check`).
 
+mod cache;
 mod check;
 mod layout;
 mod output;

@@ -71,6 +71,8 @@ pub struct Sites {
     service: Service,
     private_hosts: PrivateHosts,
     path: PathBuf,
+    /// Whether there are records in files.
+    has_files: bool,
     /// The store with more records.
     store: Option<Arc<Store>>,
     proof: Proof,
@@ -144,6 +146,7 @@ impl Sites {
             service,
             private_hosts,
             path,
+            has_files: true,
             store: None,
             proof: Proof::NotRequired,
             clock,
@@ -166,6 +169,15 @@ impl Sites {
     #[must_use]
     pub fn with_proof(self, proof: Proof) -> Self {
         Self { proof, ..self }
+    }
+
+    /// Reads only the records of the store, and no files.
+    #[must_use]
+    pub fn without_files(self) -> Self {
+        Self {
+            has_files: false,
+            ..self
+        }
     }
 
     /// Returns where the records are.
@@ -249,6 +261,9 @@ impl Sites {
 
     /// Finds the files that were changed or deleted.
     fn changed_files(&self, removals: Removals) -> Result<(Vec<Read>, Vec<Arc<str>>), ScanError> {
+        if !self.has_files {
+            return Ok((Vec::new(), Vec::new()));
+        }
         let known = self.files.keys().filter(|name| !is_stored(name));
         let mut vanished: HashSet<Arc<str>> = known.cloned().collect();
         let place = match Place::of(&self.path) {
