@@ -115,6 +115,9 @@ pub mod dns;
 // Deploying: keys, queue, worker.
 pub mod deploy;
 
+// Following: what a node tells its edges, and the cache of an edge.
+pub mod follow;
+
 // Certificates: orders, renewals, challenges.
 pub mod acme;
 

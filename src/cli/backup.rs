@@ -10,7 +10,7 @@ use super::secrets;
 use super::settings::{self, Settings};
 use crate::backup::{self, Created, Directory, Places};
 use crate::clock::Clock;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::store::documents::SealKey;
 
 /// Make a backup of this node while it runs
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Returns where everything is that a backup holds.
 pub(super) fn places(config: &Config, configuration: Option<PathBuf>) -> Places {
-    let config::Store::Local(store) = &config.store;
+    let store = config.store.local();
     Places {
         configuration,
         store: store.clone(),

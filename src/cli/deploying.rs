@@ -137,7 +137,7 @@ pub(super) fn stages(
     projects_of: ProjectsOf,
     announce: Option<Announce>,
 ) -> anyhow::Result<Stages> {
-    let config::Store::Local(local) = &config.store;
+    let local = config.store.local();
     Ok(Stages {
         quota: Arc::new(Quota::new(local.owner_bytes_max, projects_of)),
         queue: Arc::clone(queue),

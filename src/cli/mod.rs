@@ -11,6 +11,7 @@ pub mod completions;
 mod deploying;
 mod documentation;
 pub mod domain;
+pub mod edge;
 pub mod key;
 pub mod man;
 mod operator;
@@ -66,6 +67,7 @@ enum Command {
     Worker(worker::Args),
     Key(key::Args),
     Cert(cert::Args),
+    Edge(edge::Args),
     Update(update::Args),
     Queue(queue::Args),
     Skill(skill::Args),
@@ -116,6 +118,7 @@ impl Cli {
             Command::Worker(args) => worker::run(args),
             Command::Key(args) => key::run(args),
             Command::Cert(args) => cert::run(args),
+            Command::Edge(args) => edge::run(args),
             Command::Update(args) => update::run(args),
             Command::Queue(args) => queue::run(args),
             Command::Skill(args) => skill::run(args),
@@ -155,6 +158,7 @@ impl Command {
             | Self::Worker(_)
             | Self::Key(_)
             | Self::Cert(_)
+            | Self::Edge(_)
             | Self::Update(_)
             | Self::Skill(_)
             | Self::BuildChild

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::settings::{self, Settings};
 use super::{Documentation, deploying, project, sandboxed};
 use crate::build::NAVIGATION_PATH;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::deploy::run::{Build, Quota, Session};
 use crate::diagnostic::count;
 use crate::release::ReleaseId;
@@ -112,7 +112,7 @@ fn build(
 /// only adds links to the source of each page, so a release can be published without it; then the
 /// releases of the project alone count.
 fn site(config: &Config, project: &ProjectId) -> (Option<Arc<Site>>, Quota) {
-    let config::Store::Local(local) = &config.store;
+    let local = config.store.local();
     let sites = settings::read_sites(config).ok();
     let sites = sites.map(|(sites, _changes)| sites);
     let site = sites.as_ref().and_then(|sites| sites.get(project));

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::deploying::KEYS;
 use super::settings;
-use crate::config::Config;
+use crate::config::{self, Config};
 
 /// The permissions of all other users.
 const OTHERS: u32 = 0o007;
@@ -72,6 +72,11 @@ pub(super) fn named(config: &Config) -> Vec<(Box<str>, PathBuf)> {
         "listen.operator_token".to_owned(),
         &config.listen.operator_token,
     );
+    add("edges.key".to_owned(), &config.edges.key);
+    if let config::Store::Follow { follow, .. } = &config.store {
+        let token = Some(follow.token_file.clone());
+        add("store.follow.token_file".to_owned(), &token);
+    }
     named
 }
 
@@ -90,6 +95,7 @@ pub(super) fn exposed(config: &Config) -> Vec<Exposed> {
     secrets.push(settings::operator_token(config));
     secrets.push(store.join(settings::TICKET_KEYS));
     secrets.push(store.join(settings::VERIFICATION_KEY));
+    secrets.push(store.join(settings::EDGE_KEY));
     secrets.sort();
     secrets.dedup();
     secrets

@@ -12,6 +12,7 @@ use crate::acme::{OrderState, Vault};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::deploy::sites::{CertificateTrouble, Rules};
+use crate::follow::{SigningKey, Tokens};
 use crate::store::documents::{Documents, Kind, key_of};
 use crate::store::sites::{Changes, Proof, Removals, Sites};
 use crate::store::ticket_keys::TicketKeys;
@@ -66,8 +67,7 @@ const OPERATOR_TOKEN: &str = "operator-token";
 
 /// Returns the directory of the store.
 pub(super) fn store_path(config: &Config) -> PathBuf {
-    let config::Store::Local(local) = &config.store;
-    local.path.clone()
+    config.store.local().path.clone()
 }
 
 /// Returns the file with the token of the operator's listener.
@@ -117,7 +117,7 @@ pub(super) fn open_vault(config: &Config) -> anyhow::Result<Vault> {
     let key_file = config.acme.key_file.as_deref();
     let key_file = key_file.context("`acme.key_file` is not configured")?;
     // A store that does not exist is not made around them.
-    open_store(config)?;
+    open_local(config)?;
     Ok(Vault::open(
         &certificates_path(config),
         key_file,
@@ -131,14 +131,29 @@ pub(super) fn open_vault(config: &Config) -> anyhow::Result<Vault> {
 ///
 /// When it cannot be used, for example because a newer version of this program wrote it.
 pub fn open_store(config: &Config) -> anyhow::Result<Store> {
-    let config::Store::Local(local) = &config.store;
-    let store = Local::open(local, Clock::System)?;
+    if config.store.is_edge() {
+        anyhow::bail!(
+            "this is the configuration of an edge (`store.follow.url`), which changes nothing \
+             itself; use the node that it follows"
+        );
+    }
+    open_local(config)
+}
+
+/// Opens the store of a configuration, or the cache of an edge.
+///
+/// # Errors
+///
+/// As [`open_store`].
+pub(super) fn open_local(config: &Config) -> anyhow::Result<Store> {
+    let store = Local::open(config.store.local(), Clock::System)?;
     Ok(Store::Local(store))
 }
 
 /// Returns whether domains of records in the store are served only with a proof of ownership.
 pub(super) fn proof(config: &Config) -> Proof {
-    match config.verification.is_required {
+    // An edge gets only the domains that the node which it follows serves.
+    match config.verification.is_required && !config.store.is_edge() {
         true => Proof::Required,
         false => Proof::NotRequired,
     }
@@ -166,6 +181,27 @@ pub(super) fn certificate_trouble(documents: Arc<dyn Documents>) -> CertificateT
     })
 }
 
+/// The tokens of edges, below the directory of the store.
+const EDGES: &str = "edges";
+/// The key that signs what edges get, below the directory of the store.
+pub(super) const EDGE_KEY: &str = "edges-key";
+
+/// Returns the tokens of edges.
+pub(super) fn edge_tokens(config: &Config) -> Tokens {
+    Tokens::new(store_path(config).join(EDGES), &config.service.name)
+}
+
+/// Reads or makes the key that signs what edges get.
+///
+/// # Errors
+///
+/// When its file cannot be used.
+pub(super) fn edge_key(config: &Config) -> anyhow::Result<SigningKey> {
+    Ok(SigningKey::read_or_create(
+        &store_path(config).join(EDGE_KEY),
+    )?)
+}
+
 /// Reads the site records of a configuration, in files and in the store. Broken records are
 /// reported in the changes. A store that does not exist yet is not created.
 ///
@@ -181,8 +217,11 @@ pub fn read_sites(config: &Config) -> anyhow::Result<(Sites, Changes)> {
         Clock::System,
     )
     .with_proof(proof(config));
+    if config.store.is_edge() {
+        sites = sites.without_files();
+    }
     if Local::exists(&store_path(config)) {
-        sites = sites.with_store(Arc::new(open_store(config)?));
+        sites = sites.with_store(Arc::new(open_local(config)?));
     }
     let changes = sites.scan(Removals::Guarded)?;
     Ok((sites, changes))

@@ -11,6 +11,7 @@
 
 mod acme;
 mod deploying;
+mod follow;
 mod read;
 mod verification;
 
@@ -40,6 +41,8 @@ pub struct Config {
     pub listen: Listen,
     /// Where releases are stored.
     pub store: Store,
+    /// Where edges follow this node.
+    pub edges: Edges,
     /// Where the queue of updates is stored.
     pub queue: Queue,
     /// The time limits and the number of attempts of updates, and how long they are stored.
@@ -124,6 +127,26 @@ pub enum UpgradeSocket {
 pub enum Store {
     /// A directory of this machine.
     Local(local::Config),
+    /// The releases and site records of another node: this node is an edge.
+    Follow {
+        /// How it follows.
+        follow: Box<crate::follow::Config>,
+        /// The cache, which is a store in a directory of this machine.
+        cache: local::Config,
+    },
+}
+
+/// The listener for edges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edges {
+    /// Its address; `None` if no edge follows this node.
+    pub listen: Option<SocketAddr>,
+    /// The file of its certificate, with the certificates of the authority.
+    pub certificate: Option<PathBuf>,
+    /// The file of the private key.
+    pub key: Option<PathBuf>,
+    /// Whether it has no TLS.
+    pub allow_http: bool,
 }
 
 /// Where the queue of updates is.
@@ -197,6 +220,22 @@ impl Default for Listen {
             operator_hosts: Vec::new(),
             upgrade_socket: UpgradeSocket::InStore,
         }
+    }
+}
+
+impl Store {
+    /// Returns the settings of the directory on this machine: the store, or the cache of an edge.
+    #[must_use]
+    pub fn local(&self) -> &local::Config {
+        match self {
+            Self::Local(local) | Self::Follow { cache: local, .. } => local,
+        }
+    }
+
+    /// Returns whether this node is an edge.
+    #[must_use]
+    pub fn is_edge(&self) -> bool {
+        matches!(self, Self::Follow { .. })
     }
 }
 

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{Backup, Config, Connections, Listen, Sites, Store, UpgradeSocket, deploying};
+use super::{Backup, Config, Connections, Listen, Sites, UpgradeSocket, deploying, follow};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::clients::{ClientLimits, LimitKind};
 use crate::gateway::tls::{self, MinVersion};
 use crate::gateway::{Limits, UpstreamLimits, access, copies, memory, server};
 use crate::site::{FrameHost, Frames, Host, Network, PrivateHost, PrivateHosts, Scheme, Service};
-use crate::store::{Retention, local};
 use crate::syntax::strict::{
     self, Expected, Mapping, Report, boolean, number, one_of, parsed, seconds,
 };
@@ -53,6 +52,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         service,
         listen,
         store,
+        edges,
         queue,
         updates,
         git,
@@ -79,7 +79,16 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     } = config;
     within(top, "service", |section| read_service(section, service));
     within(top, "listen", |section| read_listen(section, listen));
-    within(top, "store", |section| read_store(section, store));
+    within(top, "store", |section| {
+        follow::read_store(section, store, report);
+    });
+    within(top, "edges", |section| {
+        follow::read_edges(section, edges, report);
+    });
+    if store.is_edge() && edges.listen.is_some() {
+        let why = "`edges.listen` and `store.follow.url` exclude each other: an edge has no edges";
+        report.add(Diagnostic::error(RULE, report.file(), why));
+    }
     within(top, "queue", |section| {
         deploying::read_queue(section, queue, updates, report);
     });
@@ -190,31 +199,8 @@ pub(super) fn address_or_off(value: &Yaml) -> Result<Option<SocketAddr>, Expecte
     parsed(str::parse)(value).map(Some)
 }
 
-fn read_store(section: Section<'_, '_, '_>, store: &mut Store) {
-    let Store::Local(local::Config {
-        path: place,
-        retention,
-        free_bytes_min,
-        owner_bytes_max,
-        audit_bytes_max,
-    }) = store;
-    let Retention {
-        releases,
-        unnamed_seconds,
-    } = retention;
-    within(section, "local", |local| {
-        local.set("path", place, path);
-        local.set("keep_releases", releases, number(0..=10_000));
-        let year = 365 * DAY_SECONDS;
-        local.set("keep_unnamed_seconds", unnamed_seconds, number(60..=year));
-        local.set("free_bytes_min", free_bytes_min, number(0..=1 << 50));
-        local.set("owner_bytes_max", owner_bytes_max, number(0..=1 << 50));
-        local.set("audit_bytes_max", audit_bytes_max, audit_bytes);
-    });
-}
-
 /// Reads the size of the audit log. A smaller one would not have room for one change.
-fn audit_bytes(value: &Yaml) -> Result<u64, Expected> {
+pub(super) fn audit_bytes(value: &Yaml) -> Result<u64, Expected> {
     match number(0..=1_u64 << 50)(value)? {
         1..0x10_0000 => Err("0, or at least 1048576".into()),
         bytes => Ok(bytes),

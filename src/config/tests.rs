@@ -33,12 +33,14 @@ fn known_keys(section: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_shipped_file_lists_every_key() {
-    let sections: [&[&str]; 22] = [
+    let sections: [&[&str]; 24] = [
         &[],
         &["service"],
         &["listen"],
         &["store"],
         &["store", "local"],
+        &["store", "follow"],
+        &["edges"],
         &["queue"],
         &["queue", "sqlite"],
         &["queue", "postgres"],
@@ -97,7 +99,7 @@ fn every_mistake_is_found_with_its_place() {
         "waypost.yaml:11:16: error[conf]: `log.filter` is \"loud\", expected a level",
         "waypost.yaml:12:9: error[conf]: `server.thread` is not a setting of pingora (did you",
         "waypost.yaml:12:9: error[conf]: `server.user` cannot be set: the process does not change",
-        "waypost.yaml:13:10: error[conf]: `store.nats` is not a known key (known keys: local)",
+        "waypost.yaml:13:10: error[conf]: `store.nats` is not a known key (known keys: local, follow",
     ];
     let found = findings_of(text);
     assert_eq!(found.len(), expected.len(), "{found:#?}");
@@ -128,8 +130,7 @@ fn unset_keys_have_their_defaults() {
     assert_eq!(config.access_log, file);
     assert_eq!(config.log.format, logging::Format::Json);
     assert_eq!(config.server["threads"], 4);
-    let Store::Local(store) = config.store;
-    assert_eq!(store.retention.releases, 0);
+    assert_eq!(config.store.local().retention.releases, 0);
     assert_eq!(config.sites.path, PathBuf::from("s.yaml"));
 }
 
@@ -196,4 +197,63 @@ fn a_second_document_is_an_error() {
         found,
         ["waypost.yaml:3:1: error[conf]: a configuration is one document"]
     );
+}
+
+#[test]
+fn an_edge_is_a_node_that_follows_another_one() {
+    let key = format!("ed25519:{}=", "A".repeat(43));
+    let text = format!(
+        "store: {{ follow: {{ url: \"https://node.internal:9443\", token_file: t, public_keys: [\"{key}\"], \
+         cache: c, cache_bytes_max: 1048576 }} }}\n"
+    );
+    let config = Config::parse("waypost.yaml", &text).unwrap();
+    let Store::Follow { follow, cache } = &config.store else {
+        panic!("{:?}", config.store);
+    };
+    assert_eq!(
+        (&*follow.url, follow.cache_bytes_max),
+        ("https://node.internal:9443", 1 << 20)
+    );
+    assert_eq!(cache.path, PathBuf::from("c"));
+
+    let plain = text.replace("https", "http");
+    let cases = [
+        (
+            "store: { follow: { url: \"https://a\" } }",
+            "`store.follow` needs `token_file`",
+        ),
+        (
+            "store: { follow: { url: \"ftp://a\" } }",
+            "`store.follow.url` is \"ftp://a\"",
+        ),
+        (
+            &*plain,
+            "`store.follow.url` begins with http://, which needs `allow_http: true`",
+        ),
+        (
+            "store: { follow: { public_keys: [x] } }",
+            "`store.follow.public_keys` is \"x\"",
+        ),
+        (
+            "edges: { listen: \"127.0.0.1:0\" }",
+            "`edges.listen` needs `edges.certificate` and",
+        ),
+        (
+            "edges: { listen: \"127.0.0.1:0\", certificate: c }",
+            "`edges.listen` needs `edges.cert",
+        ),
+        (
+            "edges: { listen: \"0.0.0.0:9443\", allow_http: true }",
+            "`edges.allow_http` is for addresses of a private network",
+        ),
+    ];
+    for (text, expected) in cases {
+        let found = findings_of(text);
+        assert!(
+            found.iter().any(|line| line.contains(expected)),
+            "{found:?}\n{expected}"
+        );
+    }
+    let both = format!("{text}edges: {{ listen: \"127.0.0.1:1\", allow_http: true }}\n");
+    assert!(findings_of(&both)[0].contains("an edge has no edges"));
 }

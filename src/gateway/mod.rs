@@ -69,6 +69,7 @@ pub mod drain;
 pub mod ending;
 mod fast_path;
 mod file_response;
+pub mod followers;
 pub mod forward;
 mod handler;
 pub mod head;

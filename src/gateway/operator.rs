@@ -4,8 +4,10 @@
 //! * `GET /readyz`: 200 once the index is loaded; 503 when the process is stopping (RFC 9110
 //!   §15.6.4), so that load balancers stop sending before the listeners close. `?full` gives the
 //!   same status with a JSON body that says which parts of the process fail, and why. A part that
-//!   fails does not change the status: the sites are served without it.
+//!   fails does not change the status: the sites are served without it. An edge is not ready before
+//!   its cache was filled once, and its body says how old its state is.
 //! * `GET /metrics`: the Prometheus text format 0.0.4.
+//! * `GET /edges`: the edges that follow this node, with the revision of each, as JSON.
 //! * `GET /upstreams`: the servers of the sites that have their own, with their state, as JSON.
 //! * `GET /top?by=host&of=bytes&limit=20`: the heaviest hosts, addresses or reasons ([`top`]).
 //! * `POST /reload`: compares what is served with the disk; with `?accept-removals` also if that
@@ -43,6 +45,7 @@ use super::open::Guards;
 use super::pace::Pace;
 use super::token::Token;
 use super::top::{self, By, Of, Top};
+use crate::follow::{Source, Status};
 use crate::telemetry::{Health, Metrics};
 
 /// How many connections the listener has open at once; more wait in the queue of the kernel.
@@ -68,6 +71,8 @@ pub struct Operator {
     pseudonym: Arc<str>,
     is_loaded: Arc<AtomicBool>,
     began: Instant,
+    edges: Option<Arc<Source>>,
+    following: Option<Arc<Status>>,
 }
 
 /// The requests that change the state of the process, and who may send them.
@@ -108,6 +113,19 @@ impl Operator {
             pseudonym: pseudonym.into(),
             is_loaded: Arc::default(),
             began: Instant::now(),
+            edges: None,
+            following: None,
+        }
+    }
+
+    /// Shows the edges that follow this node, and how this node follows another one. An edge is
+    /// ready when its cache has been filled once.
+    #[must_use]
+    pub fn with_follow(self, edges: Option<Arc<Source>>, following: Option<Arc<Status>>) -> Self {
+        Self {
+            edges,
+            following,
+            ..self
         }
     }
 
@@ -183,16 +201,24 @@ impl Operator {
                     let body = format!("{:#}\n", changes.upstreams.to_json());
                     (StatusCode::OK, "application/json", body.into())
                 }
+                ("/edges", _) => match &self.edges {
+                    Some(edges) => {
+                        let body = format!("{:#}\n", edges.to_json());
+                        (StatusCode::OK, "application/json", body.into())
+                    }
+                    None => text(StatusCode::NOT_FOUND, "no edge can follow this node\n"),
+                },
                 _ => text(
                     StatusCode::NOT_FOUND,
-                    "/healthz, /readyz, /metrics, /upstreams, /top or /reload\n",
+                    "/healthz, /readyz, /metrics, /upstreams, /edges, /top or /reload\n",
                 ),
             },
         }
     }
 
     fn readiness(&self) -> (StatusCode, &'static str) {
-        if !self.is_loaded.load(Ordering::Acquire) {
+        let is_filled = self.following.as_ref().is_none_or(|edge| edge.is_filled());
+        if !self.is_loaded.load(Ordering::Acquire) || !is_filled {
             (StatusCode::SERVICE_UNAVAILABLE, "loading\n")
         } else if self.drain.phase() > Phase::Serving {
             (StatusCode::SERVICE_UNAVAILABLE, "leaving\n")
@@ -208,13 +234,16 @@ impl Operator {
             "ready" if !self.health.is_whole() => "degraded",
             word => word,
         };
-        let body = json!({
+        let mut body = json!({
             "status": status,
             "version": env!("CARGO_PKG_VERSION"),
             "process": std::process::id(),
             "uptime_seconds": self.began.elapsed().as_secs(),
             "parts": self.health.to_json(),
         });
+        if let Some(following) = &self.following {
+            body["follow"] = following.to_json();
+        }
         format!("{body:#}\n").into()
     }
 

@@ -203,7 +203,11 @@ impl Proxy {
                     Some(api) => admin::response(session, api, &self.gateway.trusted)
                         .await
                         .map_err(Error::into_down)?,
-                    None => Problem::new(404, "this node has no admin API").response(),
+                    None => Problem::new(
+                        503,
+                        "this node is an edge; ask the admin API of the node that it follows",
+                    )
+                    .response(),
                 }
             }
             Target::Mcp(served) => {

@@ -30,7 +30,7 @@ use crate::release::Inventory;
 use crate::response::Encoding;
 use crate::site::{Origin, ProjectId, Site, Visibility};
 use crate::store::sites::{Changes, Removals, ScanError, Sites};
-use crate::store::{Fence, Pointer, ReadError, Store};
+use crate::store::{Fence, Pointer, Promotion, ReadError, Store};
 use crate::telemetry::{Metrics, Part, panics};
 
 /// How many sites a thread compiles before it puts them into the index together.
@@ -47,6 +47,17 @@ pub struct Reloader {
     loaded: Mutex<HashMap<ProjectId, Loaded>>,
     cache: Arc<Cache>,
     failing: Mutex<Failing>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+/// Somebody who is told what the index has loaded, in the order in which it was loaded.
+pub trait Observer: std::fmt::Debug + Send + Sync {
+    /// A site has this record and this current release; `None` if it has no release, or its pointer
+    /// cannot be read.
+    fn loaded(&self, site: &Arc<Site>, current: Option<Promotion>);
+
+    /// These projects have no site any more.
+    fn removed(&self, projects: &[ProjectId]);
 }
 
 /// The projects whose current release cannot be served.
@@ -142,7 +153,14 @@ impl Reloader {
             loaded: Mutex::default(),
             cache: Arc::default(),
             failing: Mutex::default(),
+            observer: None,
         }
+    }
+
+    /// Tells an observer what is loaded.
+    #[must_use]
+    pub fn observed_by(self, observer: Option<Arc<dyn Observer>>) -> Self {
+        Self { observer, ..self }
     }
 
     /// Reports to this part whether every site serves its current release.
@@ -270,6 +288,9 @@ impl Reloader {
             Some(state.unwrap_or(State::Unreleased))
         });
         self.index.remove_sites(&changes.removed);
+        if let Some(observer) = &self.observer {
+            observer.removed(&changes.removed);
+        }
         let mut known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         for project in &changes.removed {
             known.remove(project);
@@ -318,14 +339,16 @@ impl Reloader {
     /// Loads the current release of a site.
     ///
     /// If it cannot be served, the error is logged once, and `None` is returned.
-    fn load(&self, site: &Site) -> Option<State> {
+    fn load(&self, site: &Arc<Site>) -> Option<State> {
         let mut earlier = None;
+        let mut promotion = None;
         let (fence, loaded) = match self.store.current(&site.project) {
             // This is checked first, so a site that was made private is hidden even if the store
             // cannot be read.
             _ if site.visibility == Visibility::Private => (None, Ok(State::Private)),
             Ok(None) => (None, Ok(State::Unreleased)),
             Ok(Some(pointer)) => {
+                promotion = Some(pointer.current);
                 let fence = Some(pointer.current.fence());
                 let loaded = self.compile_or_panic(site, &pointer);
                 if loaded.is_err() && !self.serves(site) {
@@ -335,6 +358,10 @@ impl Reloader {
             }
             Err(error) => (None, Err(error.into())),
         };
+        if let Some(observer) = &self.observer {
+            // Also if the release cannot be loaded here: another node may have it undamaged.
+            observer.loaded(site, promotion);
+        }
         let error = loaded.as_ref().err().map(|error| chain(error));
         let mut known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known

@@ -18,6 +18,7 @@
 //! | `drain` | a gateway that stops finishes every request that it has begun |
 //! | `durability` | an acknowledged update survives a kill at any moment |
 //! | `endings` | each access line says how its request ended and how long it waited |
+//! | `follow` | edges serve what the node that they follow serves, also while it is away |
 //! | `full` | an acknowledged update survives a full disk |
 //! | `generated` | the generated skill of a site whose authors wrote none |
 //! | `git` | repositories over every transport, and rejected repositories |
@@ -94,6 +95,7 @@ mod discovery;
 mod drain;
 mod durability;
 mod endings;
+mod follow;
 mod full;
 mod generated;
 mod git;

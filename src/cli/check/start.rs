@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use super::conf::RULE;
 use crate::cli::{secrets, serve, settings};
 use crate::clock::Clock;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::deploy::queue::Sqlite;
 use crate::diagnostic::Diagnostic;
 use crate::error::chain;
@@ -143,9 +143,13 @@ impl Findings<'_> {
     }
 
     fn paths(&self, config: &Config) {
-        let config::Store::Local(store) = &config.store;
+        let store = config.store.local();
         let certificates = settings::certificates_path(config);
-        let mut directories = vec![(&["store", "local", "path"][..], store.path.clone())];
+        let key: &[&str] = match config.store.is_edge() {
+            true => &["store", "follow", "cache"],
+            false => &["store", "local", "path"],
+        };
+        let mut directories = vec![(key, store.path.clone())];
         if config.queue.postgres.url.is_none() {
             directories.push((&["queue", "sqlite", "path"], above(&config.queue.sqlite)));
         }

@@ -17,6 +17,8 @@
 //! | `acme` | orders of certificates → TLS |
 //! | `verification` | DNS → ownership of domains |
 //! | `session-tickets` | keys of session tickets → TLS |
+//! | `edges` | answers edges that follow this node |
+//! | `follow` | on an edge: the node that it follows → cache |
 //! | `sweep` | removes what the store no longer needs |
 //! | `memory` | reads how much memory is used, if it is bounded |
 //! | `freed-memory` | gives freed memory back to the system |
@@ -36,6 +38,7 @@
 
 mod certificates;
 mod descriptors;
+mod follow;
 mod freed;
 mod handover;
 mod inherited;
@@ -77,16 +80,18 @@ use crate::gateway::tls;
 use crate::gateway::token::Token;
 use crate::gateway::{ConnectionHandler, Gateway, Listeners, memory, server};
 use crate::index::Index;
+use crate::index::reload::Observer;
 use crate::origin::Resolver;
 use crate::telemetry::{Health, Metrics, Part, logging, panics};
 use certificates::Acme;
+use follow::{Edges, Following};
 use handover::Passed;
 use inherited::Inherited;
 use reload::Reload;
 use runtimes::{Begin, ConnectionService, OperatorService};
 use stop::Stop;
 use successor::Predecessor;
-use updates::Updates;
+use updates::{ServedLog, Updates};
 use upgrade::{ListeningSockets, Upgrades};
 use verification::Verification;
 
@@ -131,7 +136,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let sockets = ListeningSockets::default();
     let mut take_or_bind = |address| take_or_bind(address, &mut inherited, &sockets);
     let listeners = bind(&config, &mut take_or_bind)?;
-    let operator_socket = config.listen.operator.map(take_or_bind).transpose()?;
+    let operator_socket = config.listen.operator.map(&mut take_or_bind).transpose()?;
+    let edges_socket = config.edges.listen.map(take_or_bind).transpose()?;
     // A successor may have a configuration with fewer addresses.
     if predecessor.is_none() {
         inherited.check()?;
@@ -144,7 +150,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let drain = Drain::new();
     let directory = certificates::of_directory(&config, &metrics)?;
     let index = Arc::new(Index::new(config.service.clone()));
-    let reload = Reload::load(&config, &index, &metrics, &health)?;
+    let log = follow::change_log(&config)?;
+    let observer = log.clone().map(|log| log as Arc<dyn Observer>);
+    let reload = Reload::load(&config, &index, &metrics, &health, observer)?;
+    let following = Following::open(&config, &reload.store, &metrics, &health)?;
     // They are kept in the store, which exists now.
     let acme = Acme::open(&config)?;
     let resolver = Arc::new(tls::Resolver {
@@ -159,7 +168,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .transpose()?;
     let served = Arc::clone(&index);
     let documents = acme.as_ref().map(Acme::documents);
-    let updates = Updates::open(&config, &index, &reload, documents, &metrics, &health)?;
+    // An edge has no queue, no worker and no admin API.
+    let updates = (!config.store.is_edge())
+        .then(|| Updates::open(&config, &index, &reload, documents, &metrics, &health))
+        .transpose()?;
 
     let access = Access::start(&config.access_log, metrics.access_lines_dropped.clone())
         .with_context(|| match &config.access_log {
@@ -191,13 +203,16 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         resolver: Resolver::new(config.private_hosts.clone()),
         balancer: Arc::clone(&balancer),
         copies,
-        admin: Some(Arc::clone(&updates.api)),
+        admin: updates.as_ref().map(|updates| Arc::clone(&updates.api)),
         clock: Clock::System,
     });
     watch_memory(&config, &gateway)?;
     freed::start().context("start a thread")?;
     let changes = Changes {
-        reload: Arc::new(reload.request()),
+        reload: match &following {
+            Some(following) => following.reload(reload.request()),
+            None => Arc::new(reload.request()),
+        },
         token: operator_token(&config, &health),
         upstreams: balancer,
         top: Arc::clone(&gateway.top),
@@ -211,11 +226,26 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         pseudonym,
         Some(changes),
     );
+    let handed_over = CancellationToken::new();
+    let edges = match (log, edges_socket) {
+        (Some(log), Some(socket)) => Some(Edges::open(
+            &config,
+            log,
+            &reload.store,
+            socket,
+            &metrics,
+            handed_over.clone(),
+        )?),
+        _ => None,
+    };
+    let operator = operator.with_follow(
+        edges.as_ref().map(|edges| Arc::clone(&edges.source)),
+        following.as_ref().map(|edge| Arc::clone(&edge.status)),
+    );
 
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
     let handler = ConnectionHandler::new(Arc::clone(&gateway), &server.configuration, tls_config);
-    let handed_over = CancellationToken::new();
     let (worker_thread, worker_ended) = mpsc::channel();
     let upgrades = Upgrades {
         sockets: sockets.clone(),
@@ -250,26 +280,40 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let ordering =
         acme.map(|acme| acme.start(&config, served, directory.clone(), &metrics, &health));
     let ordering = ordering.transpose()?;
-    let looking = Verification::start(
-        &config,
-        &updates.site_admin,
-        &reload.store,
-        &updates.domain_changes,
-        &metrics,
-        &health,
-    )?;
-    let served_log = updates.served_log();
-    let threads = reload.start(
-        directory,
-        metrics,
-        served_log,
-        updates.domain_changes.clone(),
-    )?;
-    let working = updates.start(stopped, predecessor, worker_thread)?;
+    let looking = updates.as_ref().map(|updates| {
+        Verification::start(
+            &config,
+            &updates.site_admin,
+            &reload.store,
+            &updates.domain_changes,
+            &metrics,
+            &health,
+        )
+    });
+    let looking = looking.transpose()?.flatten();
+    let served_log = updates
+        .as_ref()
+        .map_or_else(ServedLog::none, Updates::served_log);
+    let domain_changes = updates
+        .as_ref()
+        .map(|updates| updates.domain_changes.clone())
+        .unwrap_or_default();
+    let threads = reload.start(directory, metrics, served_log, domain_changes)?;
+    let working = updates
+        .map(|updates| updates.start(stopped, predecessor, worker_thread))
+        .transpose()?;
+    if let Some(edges) = edges {
+        edges.start()?;
+    }
+    if let Some(following) = following {
+        following.start()?;
+    }
     server.run(RunArgs {
         shutdown_signal: Box::new(stop),
     });
-    working.end();
+    if let Some(working) = working {
+        working.end();
+    }
     if let Some(ordering) = ordering {
         ordering.end();
     }

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::deploy::sites::verification::Changes as DomainChanges;
 use crate::gateway::operator;
 use crate::gateway::tls::{self, Certificates};
-use crate::index::reload::Reloader;
+use crate::index::reload::{Observer, Reloader};
 use crate::index::{Cache, Index};
 use crate::store::Store;
 use crate::store::sites::{Removals, Sites};
@@ -52,26 +52,33 @@ impl Reload {
         index: &Arc<Index>,
         metrics: &Arc<Metrics>,
         health: &Health,
+        observer: Option<Arc<dyn Observer>>,
     ) -> anyhow::Result<Self> {
-        let store = Arc::new(settings::open_store(config)?);
-        let sites = Sites::new(
+        let store = Arc::new(settings::open_local(config)?);
+        let is_edge = config.store.is_edge();
+        // An edge has no site records in files, and its own cache is always there.
+        let records = match is_edge {
+            true => settings::store_path(config).join("no-site-records"),
+            false => config.sites.path.clone(),
+        };
+        let mut sites = Sites::new(
             config.service.clone(),
             config.private_hosts.clone(),
-            config.sites.path.clone(),
+            records.clone(),
             Clock::System,
         )
         .with_store(Arc::clone(&store))
         .with_proof(settings::proof(config));
+        if is_edge {
+            sites = sites.without_files();
+        }
         // Watch before loading, so that a change in between is not missed.
-        let watch = Arc::new(Watch::start(
-            &store,
-            &config.sites.path,
-            config.sites.rescan,
-        ));
+        let watch = Arc::new(Watch::start(&store, &records, config.sites.rescan));
         let (index, metrics) = (Arc::clone(index), Arc::clone(metrics));
         let mut reloader = Reloader::new(index, Arc::clone(&store), sites, metrics, Clock::System)
             .with_cache(Cache::new(config.connections.page_cache_bytes))
-            .reporting_to(health.part("releases"));
+            .reporting_to(health.part("releases"))
+            .observed_by(observer);
         reloader
             .rescan(Removals::Guarded)
             .context("read the site records")?;

@@ -42,7 +42,8 @@ pub(super) struct Updates {
 
 /// Records in the queue which releases are served.
 pub(super) struct ServedLog {
-    queue: Arc<Queue>,
+    /// `None` on an edge, which has no updates.
+    queue: Option<Arc<Queue>>,
 }
 
 /// The started worker.
@@ -181,15 +182,21 @@ impl Updates {
 impl ServedLog {
     fn new(queue: &Arc<Queue>) -> Self {
         Self {
-            queue: Arc::clone(queue),
+            queue: Some(Arc::clone(queue)),
         }
+    }
+
+    /// Records nothing: an edge has no queue.
+    pub(super) fn none() -> Self {
+        Self { queue: None }
     }
 
     /// Cancels the waiting updates of sites that were removed.
     pub(super) fn removed(&self, projects: &[ProjectId]) {
+        let Some(queue) = &self.queue else { return };
         let now = Timestamp::of(Clock::System.now());
         for project in projects {
-            match self.queue.cancel(project, SITE_REMOVED, now) {
+            match queue.cancel(project, SITE_REMOVED, now) {
                 Ok(true) => {
                     log::info!(target: "deploy", project:%; "the update of {project} is cancelled: its site was removed");
                 }
@@ -208,8 +215,9 @@ impl ServedLog {
 
     /// Records that a release of a project is served from now on.
     pub(super) fn served(&self, project: &ProjectId, fence: Fence) {
+        let Some(queue) = &self.queue else { return };
         let now = Timestamp::of(Clock::System.now());
-        if let Err(error) = self.queue.record_served(project, fence, now)
+        if let Err(error) = queue.record_served(project, fence, now)
             && !error.is_outage()
         {
             // The next comparison tries again.
@@ -220,7 +228,8 @@ impl ServedLog {
     /// Records the served releases of all projects with a successful update that is not
     /// recorded as visible yet.
     pub(super) fn compare(&self, reloader: &Mutex<Reloader>) {
-        match self.queue.not_yet_visible() {
+        let Some(queue) = &self.queue else { return };
+        match queue.not_yet_visible() {
             Ok(projects) => {
                 for project in projects {
                     let fence = lock_reloader(reloader).served(&project);

@@ -1,0 +1,181 @@
+//! Following: the listener for edges on a node, and the thread that follows on an edge.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context as _;
+use tokio::net::TcpSocket;
+use tokio_util::sync::CancellationToken;
+
+use super::reload::Request;
+use crate::cli::settings;
+use crate::clock::Clock;
+use crate::config::{self, Config};
+use crate::follow::{ChangeLog, Follower, FollowerParts, Source, Status};
+use crate::gateway::followers::{self, Identity};
+use crate::gateway::operator;
+use crate::store::Store;
+use crate::telemetry::{Health, Metrics, panics};
+
+/// The number of the life of a source, below the directory of the store.
+const LIFE: &str = "edges-life";
+
+/// The listener for edges, before it accepts connections.
+pub(super) struct Edges {
+    pub(super) source: Arc<Source>,
+    socket: TcpSocket,
+    identity: Option<Arc<Identity>>,
+}
+
+/// What an edge follows, before its thread starts.
+pub(super) struct Following {
+    pub(super) status: Arc<Status>,
+    follower: Follower,
+    accepts_removals: Arc<AtomicBool>,
+}
+
+/// A request to compare with the disk, which on an edge also accepts removals by its source.
+#[derive(Debug)]
+struct EdgeRequest {
+    request: Request,
+    accepts_removals: Arc<AtomicBool>,
+}
+
+/// Begins the log of changes, if edges follow this node. It is filled by the first load.
+pub(super) fn change_log(config: &Config) -> anyhow::Result<Option<Arc<ChangeLog>>> {
+    if config.edges.listen.is_none() {
+        return Ok(None);
+    }
+    // The file is in the directory of the store, which must exist.
+    settings::open_store(config)?;
+    let life = settings::store_path(config).join(LIFE);
+    let service = config.service.domain.as_str();
+    let log = ChangeLog::begin(&life, service, Clock::System.unix_seconds());
+    let log = log.with_context(|| format!("write {}", life.display()))?;
+    Ok(Some(Arc::new(log)))
+}
+
+impl Edges {
+    pub(super) fn open(
+        config: &Config,
+        log: Arc<ChangeLog>,
+        store: &Arc<Store>,
+        socket: TcpSocket,
+        metrics: &Metrics,
+        handed_over: CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let edges = &config.edges;
+        let identity = match (&edges.certificate, &edges.key) {
+            (Some(certificate), Some(key)) => {
+                let identity = Identity::read(certificate, key);
+                let identity = identity
+                    .with_context(|| format!("use the certificate {}", certificate.display()))?;
+                Some(Arc::new(identity))
+            }
+            _ => None,
+        };
+        let source = Source::new(
+            log,
+            Arc::clone(store),
+            settings::edge_key(config)?,
+            settings::edge_tokens(config),
+            metrics,
+            handed_over,
+        );
+        Ok(Self {
+            source: Arc::new(source),
+            socket,
+            identity,
+        })
+    }
+
+    /// Starts to accept connections. The thread is never joined: it can be stopped at any point.
+    pub(super) fn start(self) -> anyhow::Result<()> {
+        let Self {
+            source,
+            socket,
+            identity,
+        } = self;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("edges")
+            .enable_all()
+            .build()
+            .context("start the listener for edges")?;
+        let work = move || {
+            runtime.block_on(async {
+                let listener = match socket.listen(1024) {
+                    Ok(listener) => listener,
+                    Err(error) => {
+                        log::error!(target: "serve", "listen for edges: {error}");
+                        std::process::exit(2);
+                    }
+                };
+                if let Ok(address) = listener.local_addr() {
+                    let scheme = if identity.is_some() { "https" } else { "http" };
+                    log::info!(target: "serve", edges:% = address; "edges can follow {scheme}://{address}");
+                }
+                followers::listen(listener, source, identity).await;
+            });
+            // Connections of edges are cut: they ask again.
+            runtime.shutdown_background();
+        };
+        panics::essential_thread("edges", work).context("start a thread")?;
+        Ok(())
+    }
+}
+
+impl Following {
+    /// Opens the cache of an edge; `None` on other nodes.
+    pub(super) fn open(
+        config: &Config,
+        store: &Arc<Store>,
+        metrics: &Metrics,
+        health: &Health,
+    ) -> anyhow::Result<Option<Self>> {
+        let config::Store::Follow { follow, cache } = &config.store else {
+            return Ok(None);
+        };
+        let status = Status::new(&follow.url, metrics, health.part("follow"));
+        let status = Arc::new(status);
+        let accepts_removals: Arc<AtomicBool> = Arc::default();
+        let parts = FollowerParts {
+            config: (**follow).clone(),
+            service: config.service.domain.to_string(),
+            store: Arc::clone(store),
+            directory: cache.path.clone(),
+            status: Arc::clone(&status),
+            accepts_removals: Arc::clone(&accepts_removals),
+        };
+        let follower = Follower::open(parts).context("follow another node")?;
+        Ok(Some(Self {
+            status,
+            follower,
+            accepts_removals,
+        }))
+    }
+
+    /// Returns what the operator's listener calls.
+    pub(super) fn reload(&self, request: Request) -> Arc<dyn operator::Reload> {
+        Arc::new(EdgeRequest {
+            request,
+            accepts_removals: Arc::clone(&self.accepts_removals),
+        })
+    }
+
+    /// Starts to follow. The thread is never joined: it can be stopped at any point.
+    pub(super) fn start(self) -> anyhow::Result<()> {
+        let follower = self.follower;
+        panics::essential_thread("follow", move || follower.run()).context("start a thread")?;
+        Ok(())
+    }
+}
+
+impl operator::Reload for EdgeRequest {
+    fn reload(&self, accept_removals: bool) {
+        use std::sync::atomic::Ordering;
+        self.accepts_removals
+            .fetch_or(accept_removals, Ordering::AcqRel);
+        self.request.rescan(accept_removals);
+    }
+}

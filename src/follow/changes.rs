@@ -1,0 +1,387 @@
+//! The changes of a source, numbered in the order in which they became visible.
+//!
+//! There is one entry for each project, with the revision of its last change. So a project that
+//! changed a hundred times is sent once, and the log needs no more memory than the sites. Removed
+//! projects are remembered up to a number; an edge that is older than the oldest of them takes a
+//! snapshot.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::message::{Entry, Head, Identity, Kind, VERSION, push_line};
+use crate::deploy::sites::Representation;
+use crate::index::reload::Observer;
+use crate::site::{ProjectId, Site};
+use crate::store::Promotion;
+
+/// How many removed projects are remembered.
+const REMOVED_MAX: usize = 10_000;
+/// How many bytes of entries one message of changes has, about.
+const CHANGES_BYTES: usize = 8 << 20;
+
+/// The log of changes of a source.
+#[derive(Debug)]
+pub struct ChangeLog {
+    identity: Identity,
+    service: String,
+    state: Mutex<State>,
+    latest: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    revision: u64,
+    /// An edge with a smaller revision may have missed a removal.
+    oldest: u64,
+    projects: HashMap<ProjectId, Known>,
+    /// The project of each revision.
+    order: BTreeMap<u64, ProjectId>,
+    /// The revisions of removed projects.
+    removed: BTreeMap<u64, ProjectId>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    revision: u64,
+    /// `None` if it was removed.
+    site: Option<Arc<Site>>,
+    current: Option<Promotion>,
+}
+
+/// The result of asking for changes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// There are none yet.
+    Nothing,
+    /// The edge must compare everything.
+    Gone,
+    /// A message.
+    Message(Vec<u8>),
+}
+
+// === impl ChangeLog ===
+
+impl ChangeLog {
+    /// Begins a life of the source. Its number is kept in a file, and is greater than the one of
+    /// every earlier life.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or written, or the system has no random bytes.
+    pub fn begin(file: &Path, service: &str, now: u64) -> io::Result<Self> {
+        let before = match fs::read_to_string(file) {
+            Ok(text) => text.trim().parse().unwrap_or(0_u64),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        let life = before.saturating_add(1).max(now);
+        let directory = file.parent().unwrap_or(Path::new("."));
+        let mut partial = tempfile::NamedTempFile::new_in(directory)?;
+        writeln!(partial, "{life}")?;
+        partial.as_file().sync_all()?;
+        partial.persist(file)?;
+        File::open(directory)?.sync_all()?;
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        Ok(Self::new(
+            Identity {
+                life,
+                id: hex::encode(random),
+            },
+            service,
+        ))
+    }
+
+    fn new(identity: Identity, service: &str) -> Self {
+        Self {
+            identity,
+            service: service.to_owned(),
+            state: Mutex::default(),
+            latest: watch::Sender::new(0),
+        }
+    }
+
+    /// Returns the text that names this life.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        &self.identity.id
+    }
+
+    /// Returns the newest revision.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        *self.latest.borrow()
+    }
+
+    /// Returns how many projects have a site.
+    #[must_use]
+    pub fn sites(&self) -> usize {
+        let state = self.state();
+        state.projects.len() - state.removed.len()
+    }
+
+    pub(super) fn latest(&self) -> watch::Receiver<u64> {
+        self.latest.subscribe()
+    }
+
+    /// Returns the changes after a revision of an identity.
+    pub(super) fn after(&self, identity: &str, after: u64) -> After {
+        let state = self.state();
+        if identity != self.identity.id || after > state.revision || after < state.oldest {
+            return After::Gone;
+        }
+        if after == state.revision {
+            return After::Nothing;
+        }
+        let latest = state.revision;
+        let mut found: Vec<(ProjectId, Known)> = Vec::new();
+        // An estimate: the lines are made without the lock.
+        let mut bytes = 0;
+        for (_, project) in state.order.range(after + 1..) {
+            let known = &state.projects[project];
+            let domains = known.site.as_ref().map_or(0, |site| site.domains.len());
+            bytes += 1024 + 64 * domains;
+            found.push((project.clone(), known.clone()));
+            if bytes > CHANGES_BYTES {
+                break;
+            }
+        }
+        drop(state);
+        let revision = found.last().map_or(latest, |(_, known)| known.revision);
+        After::Message(self.message(Kind::Changes, after, revision, latest, found))
+    }
+
+    /// Returns a message with everything, and its revision.
+    pub(super) fn snapshot(&self) -> (u64, Vec<u8>) {
+        let state = self.state();
+        let revision = state.revision;
+        let all = state.projects.iter();
+        let found: Vec<_> = all
+            .filter(|(_, known)| known.site.is_some())
+            .map(|(project, known)| (project.clone(), known.clone()))
+            .collect();
+        drop(state);
+        let message = self.message(Kind::Snapshot, 0, revision, revision, found);
+        (revision, message)
+    }
+
+    fn message(
+        &self,
+        kind: Kind,
+        after: u64,
+        revision: u64,
+        latest: u64,
+        found: Vec<(ProjectId, Known)>,
+    ) -> Vec<u8> {
+        let head = Head {
+            version: VERSION,
+            kind,
+            service: self.service.clone(),
+            identity: self.identity.clone(),
+            after,
+            revision,
+            latest,
+            entries: found.len() as u64,
+        };
+        let mut message = Vec::with_capacity(1024 + 512 * found.len());
+        push_line(&mut message, &head);
+        for (project, known) in found {
+            let record = known.site.map(|site| {
+                let mut members = Representation::of_site(&site).members;
+                // An edge keeps the record in its own store.
+                for key in ["project", "kept_in", "file"] {
+                    members.shift_remove(key);
+                }
+                members
+            });
+            let entry = Entry {
+                revision: known.revision,
+                project: project.to_string(),
+                record,
+                current: known.current,
+            };
+            push_line(&mut message, &entry);
+        }
+        message
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic cannot leave the value in an inconsistent state.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends the new revision to those who wait. The lock is held, so revisions only grow.
+    fn publish(&self, state: &State) {
+        self.latest.send_replace(state.revision);
+    }
+}
+
+impl Observer for ChangeLog {
+    fn loaded(&self, site: &Arc<Site>, current: Option<Promotion>) {
+        let mut state = self.state();
+        let known = state.projects.get(&site.project);
+        // A pointer that cannot be read now is the one of before.
+        let current = current.or(known.and_then(|known| known.current));
+        let is_known = known.is_some_and(|known| {
+            known.current == current && known.site.as_deref() == Some(&**site)
+        });
+        if !is_known {
+            state.put(&site.project, Some(Arc::clone(site)), current);
+            self.publish(&state);
+        }
+    }
+
+    fn removed(&self, projects: &[ProjectId]) {
+        let mut state = self.state();
+        for project in projects {
+            let known = state.projects.get(project);
+            if known.is_some_and(|known| known.site.is_some()) {
+                state.put(project, None, None);
+            }
+        }
+        self.publish(&state);
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn put(&mut self, project: &ProjectId, site: Option<Arc<Site>>, current: Option<Promotion>) {
+        self.revision += 1;
+        let revision = self.revision;
+        if site.is_none() {
+            self.removed.insert(revision, project.clone());
+        }
+        let known = Known {
+            revision,
+            site,
+            current,
+        };
+        if let Some(before) = self.projects.insert(project.clone(), known) {
+            self.order.remove(&before.revision);
+            self.removed.remove(&before.revision);
+        }
+        self.order.insert(revision, project.clone());
+        while self.removed.len() > REMOVED_MAX {
+            let Some((oldest, project)) = self.removed.pop_first() else {
+                break;
+            };
+            self.order.remove(&oldest);
+            self.projects.remove(&project);
+            self.oldest = oldest;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::Message;
+    use super::*;
+    use crate::clock::Clock;
+    use crate::digest::Digest;
+    use crate::release::ReleaseId;
+    use crate::site::{PrivateHosts, Service};
+    use crate::store::SiteRecord;
+    use crate::store::sites::read_record;
+
+    fn log() -> ChangeLog {
+        let identity = Identity {
+            life: 1,
+            id: "a".to_owned(),
+        };
+        ChangeLog::new(identity, "waypost.localhost")
+    }
+
+    fn site(project: &str, owner: &str) -> Arc<Site> {
+        let record = serde_json::json!({ "subdomain": project, "owner": owner });
+        let stored = SiteRecord {
+            project: ProjectId::parse(project).unwrap(),
+            changed_at: 0,
+            ownership: BTreeMap::new(),
+            record: record.as_object().unwrap().clone(),
+        };
+        read_record(&stored, &Service::default(), &PrivateHosts::default()).unwrap()
+    }
+
+    fn promotion(generation: u64) -> Option<Promotion> {
+        Some(Promotion {
+            release: ReleaseId::of(Digest::of(&generation.to_be_bytes())),
+            generation,
+            epoch: 0,
+            promoted_at: 7,
+        })
+    }
+
+    fn projects(after: After) -> (u64, Vec<(String, bool)>) {
+        let After::Message(bytes) = after else {
+            panic!("{after:?}");
+        };
+        let message = Message::parse(&bytes).unwrap();
+        let entries = message.entries.iter();
+        let entries = entries.map(|(project, entry)| (project.to_string(), entry.record.is_some()));
+        (message.head.revision, entries.collect())
+    }
+
+    #[test]
+    fn each_project_is_sent_once_in_the_order_of_its_last_change() {
+        let log = log();
+        log.loaded(&site("one", "a"), promotion(1));
+        log.loaded(&site("two", "a"), None);
+        log.loaded(&site("one", "a"), promotion(2));
+        // Nothing has changed, or the pointer cannot be read.
+        log.loaded(&site("one", "a"), promotion(2));
+        log.loaded(&site("one", "a"), None);
+        assert_eq!(log.revision(), 3);
+        let expected = vec![("two".to_owned(), true), ("one".to_owned(), true)];
+        assert_eq!(projects(log.after("a", 0)), (3, expected));
+        assert_eq!(log.after("a", 3), After::Nothing);
+        log.removed(&[ProjectId::parse("two").unwrap()]);
+        assert_eq!(
+            projects(log.after("a", 3)),
+            (4, vec![("two".into(), false)])
+        );
+        assert_eq!(log.sites(), 1);
+        let (revision, snapshot) = log.snapshot();
+        assert_eq!(projects(After::Message(snapshot)).1, [("one".into(), true)]);
+        assert_eq!(revision, 4);
+    }
+
+    #[test]
+    fn another_life_and_other_revisions_need_a_comparison() {
+        let log = log();
+        log.loaded(&site("one", "a"), None);
+        assert_eq!(log.after("b", 1), After::Gone);
+        assert_eq!(log.after("a", 2), After::Gone);
+    }
+
+    #[test]
+    fn a_forgotten_removal_needs_a_comparison() {
+        let log = log();
+        for number in 0..=REMOVED_MAX {
+            let site = site(&format!("p{number}"), "a");
+            log.loaded(&site, None);
+            log.removed(std::slice::from_ref(&site.project));
+        }
+        assert_eq!(log.after("a", 1), After::Gone);
+        assert!(matches!(log.after("a", 2), After::Message(_)));
+        assert_eq!(log.sites(), 0);
+    }
+
+    #[test]
+    fn each_life_has_a_greater_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("life");
+        let now = Clock::System.unix_seconds();
+        let lives: Vec<_> = [now, now, 5]
+            .into_iter()
+            .map(|now| ChangeLog::begin(&file, "x", now).unwrap().identity)
+            .collect();
+        assert!(lives[0].life < lives[1].life && lives[1].life < lives[2].life);
+        assert_ne!(lives[0].id, lives[1].id);
+    }
+}

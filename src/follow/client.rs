@@ -1,0 +1,374 @@
+//! Requests of an edge to its source, with limits: a source may be slow, may send anything, and at
+//! any length.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::StatusCode;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::{Agent, Body};
+
+use super::message::{InvalidMessage, Kind, Message};
+use super::signature::PublicKey;
+use super::{Config, PATH, SIGNATURE};
+use crate::digest::Digest;
+use crate::release::ReleaseId;
+use crate::source::remote::client_settings;
+use crate::store::{PromoteError, PutError, ReadError, SiteError};
+
+/// How many connections are kept for further requests: as many as are used at once.
+const CONNECTIONS_IDLE_MAX: usize = 32;
+/// How long a connection may take.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// How long a source may take to begin an answer, beside the wait that it was asked for.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+/// How long a snapshot or a message of changes may take.
+const MESSAGE_TIME: Duration = Duration::from_secs(300);
+/// The slowest transfer of a file: a slower source is left, in bytes a second.
+const RATE_MIN: u64 = 64 << 10;
+/// The longest message of changes that is read, in bytes.
+const CHANGES_BYTES_MAX: u64 = 64 << 20;
+
+/// Sends the requests of an edge.
+#[derive(Debug)]
+pub(super) struct Client {
+    agent: Agent,
+    url: String,
+    token_file: PathBuf,
+    keys: Vec<PublicKey>,
+    service: String,
+    snapshot_bytes_max: u64,
+}
+
+/// Why an edge does not follow, or why it does not have a release.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FollowError {
+    /// The source does not answer.
+    #[error("ask {url}")]
+    Connect {
+        /// The address.
+        url: String,
+        /// The error.
+        #[source]
+        source: Box<ureq::Error>,
+    },
+    /// The file with the token cannot be read.
+    #[error("read the token in {}", path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        #[source]
+        source: io::Error,
+    },
+    /// The source refuses the token.
+    #[error(
+        "the source refuses the token of this edge (401): it was removed, or is of another source"
+    )]
+    Token,
+    /// The source answers with another status.
+    #[error("the source answers {status} for {path}")]
+    Status {
+        /// The status.
+        status: u16,
+        /// What was asked for.
+        path: String,
+    },
+    /// The answer ended early or was too slow.
+    #[error("read the answer of the source")]
+    Read(#[source] io::Error),
+    /// The answer is longer than it may be.
+    #[error("the answer of the source has more than {0} bytes")]
+    TooLarge(u64),
+    /// No trusted key has signed the message.
+    #[error(
+        "no key of `store.follow.public_keys` has signed the message of the source; \
+         `waypost edge key` prints the key there"
+    )]
+    Signature,
+    /// The message cannot be read.
+    #[error("the message of the source is not valid: {0}")]
+    Message(String),
+    /// The message is not what was asked for.
+    #[error("the message of the source is not the answer to this request")]
+    Answer,
+    /// The source serves another domain.
+    #[error("the source is of the service {found}; this edge is of {expected}")]
+    Service {
+        /// The domain of the source.
+        found: String,
+        /// The domain of this edge.
+        expected: String,
+    },
+    /// The message is older than what the cache has.
+    #[error("the message is of an earlier state of the source than the cache (F4)")]
+    Older,
+    /// The file has other bytes.
+    #[error("the source sends other bytes for {0}")]
+    Digest(Digest),
+    /// The release is not one that can be kept.
+    #[error("release {release} cannot be fetched: {why}")]
+    Release {
+        /// The release.
+        release: ReleaseId,
+        /// The reason.
+        why: String,
+    },
+    /// The cache has no space.
+    #[error(
+        "the cache is full: {needed} bytes more are needed, and `store.follow.cache_bytes_max` \
+         is {bytes_max}"
+    )]
+    CacheFull {
+        /// How many bytes the release needs.
+        needed: u64,
+        /// How many bytes the cache may have.
+        bytes_max: u64,
+    },
+    /// Too many sites would be removed.
+    #[error(
+        "the snapshot of the source would remove {removed} of {sites} sites; accept it with \
+         `waypost reload --accept-removals`"
+    )]
+    Removals {
+        /// How many would be removed.
+        removed: usize,
+        /// How many there are.
+        sites: usize,
+    },
+    /// The cache cannot be written.
+    #[error("write the cache")]
+    Put(#[from] PutError),
+    /// The cache cannot be read.
+    #[error("read the cache")]
+    Cache(#[from] ReadError),
+    /// A pointer of the cache cannot be written.
+    #[error("write the cache")]
+    Promote(#[from] PromoteError),
+    /// A record of the cache cannot be written.
+    #[error("write the cache")]
+    Record(#[from] SiteError),
+    /// A file of the cache cannot be written.
+    #[error("write the cache")]
+    File(#[source] io::Error),
+}
+
+/// The answer to a request for changes.
+#[derive(Debug)]
+pub(super) enum Changes {
+    /// There were none.
+    None,
+    /// The edge must compare everything.
+    Gone,
+    /// These.
+    Some(Message),
+}
+
+// === impl FollowError ===
+
+impl FollowError {
+    /// Returns the reason, for metrics.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Connect { .. } => "connect",
+            Self::TokenFile { .. } | Self::Token => "token",
+            Self::Status { .. } => "status",
+            Self::Read(_) => "read",
+            Self::TooLarge(_) => "too_large",
+            Self::Signature => "signature",
+            Self::Message(_) | Self::Answer => "message",
+            Self::Service { .. } => "service",
+            Self::Older => "older",
+            Self::Digest(_) => "digest",
+            Self::Release { .. } => "release",
+            Self::CacheFull { .. } => "cache_full",
+            Self::Removals { .. } => "removals",
+            Self::Put(PutError::Full { .. }) => "disk_full",
+            Self::Put(_) | Self::Cache(_) | Self::Promote(_) | Self::Record(_) | Self::File(_) => {
+                "cache"
+            }
+        }
+    }
+
+    fn message(error: &InvalidMessage) -> Self {
+        Self::Message(error.to_string())
+    }
+}
+
+// === impl Client ===
+
+impl Client {
+    /// Makes a client.
+    ///
+    /// # Errors
+    ///
+    /// When the file of authorities holds none.
+    pub(super) fn new(config: &Config, service: &str) -> io::Result<Self> {
+        let mut settings = client_settings("follow")
+            .https_only(!config.allow_http)
+            .proxy(None)
+            .timeout_connect(Some(CONNECT_TIME))
+            .max_idle_connections(CONNECTIONS_IDLE_MAX)
+            .max_idle_connections_per_host(CONNECTIONS_IDLE_MAX);
+        if let Some(file) = &config.ca_file {
+            let text = fs::read(file)?;
+            let mut roots = Vec::new();
+            for certificate in CertificateDer::pem_slice_iter(&text) {
+                let certificate = certificate.map_err(io::Error::other)?;
+                roots.push(Certificate::from_der(&certificate).to_owned());
+            }
+            if roots.is_empty() {
+                return Err(io::Error::other("it holds no certificate"));
+            }
+            let tls = TlsConfig::builder()
+                .provider(TlsProvider::Rustls)
+                .root_certs(RootCerts::new_with_certs(&roots))
+                .unversioned_rustls_crypto_provider(std::sync::Arc::new(
+                    aws_lc_rs::default_provider(),
+                ))
+                .build();
+            settings = settings.tls_config(tls);
+        }
+        Ok(Self {
+            agent: settings.build().into(),
+            url: config.url.trim_end_matches('/').to_owned(),
+            token_file: config.token_file.clone(),
+            keys: config.public_keys.clone(),
+            service: service.to_owned(),
+            snapshot_bytes_max: config.snapshot_bytes_max,
+        })
+    }
+
+    /// Asks for the changes after a revision, and waits for them.
+    pub(super) fn changes(
+        &self,
+        identity: &str,
+        after: u64,
+        wait: Duration,
+    ) -> Result<Changes, FollowError> {
+        let seconds = wait.as_secs();
+        let path = format!("changes?identity={identity}&after={after}&wait={seconds}");
+        let mut response = self.get(&path, wait + ANSWER_TIME, MESSAGE_TIME)?;
+        let signature = signature(&response);
+        match response.status() {
+            StatusCode::NO_CONTENT => return Ok(Changes::None),
+            StatusCode::GONE => return Ok(Changes::Gone),
+            StatusCode::OK => {}
+            status => return Err(refused(status, "changes")),
+        }
+        let bytes = read(response.body_mut().as_reader(), CHANGES_BYTES_MAX)?;
+        let message = self.checked(&bytes, &signature, Kind::Changes)?;
+        let head = &message.head;
+        if head.identity.id != identity || head.after != after || head.revision <= after {
+            return Err(FollowError::Answer);
+        }
+        Ok(Changes::Some(message))
+    }
+
+    /// Asks for everything. Also returns how many bytes were read.
+    pub(super) fn snapshot(&self) -> Result<(Message, u64), FollowError> {
+        let mut response = self.get("snapshot", MESSAGE_TIME, MESSAGE_TIME)?;
+        let signature = signature(&response);
+        if response.status() != StatusCode::OK {
+            return Err(refused(response.status(), "snapshot"));
+        }
+        let compressed = response.body_mut().as_reader();
+        let reader = zstd::stream::read::Decoder::new(compressed).map_err(FollowError::Read)?;
+        let bytes = read(reader, self.snapshot_bytes_max)?;
+        let message = self.checked(&bytes, &signature, Kind::Snapshot)?;
+        Ok((message, bytes.len() as u64))
+    }
+
+    /// Fetches an object of at most this length, and checks its digest.
+    pub(super) fn object(&self, digest: &Digest, length_max: u64) -> Result<Vec<u8>, FollowError> {
+        let time = ANSWER_TIME + Duration::from_secs(length_max / RATE_MIN);
+        let path = format!("objects/{digest}");
+        let mut response = self.get(&path, ANSWER_TIME, time)?;
+        if response.status() != StatusCode::OK {
+            return Err(refused(response.status(), &path));
+        }
+        let bytes = read(response.body_mut().as_reader(), length_max)?;
+        match Digest::of(&bytes) == *digest {
+            true => Ok(bytes),
+            false => Err(FollowError::Digest(*digest)),
+        }
+    }
+
+    fn get(
+        &self,
+        path: &str,
+        answer: Duration,
+        body: Duration,
+    ) -> Result<http::Response<Body>, FollowError> {
+        // Read each time, so that a new token is used at once.
+        let token = fs::read_to_string(&self.token_file).map_err(|source| {
+            let path = self.token_file.clone();
+            FollowError::TokenFile { path, source }
+        })?;
+        let url = format!("{}{PATH}{path}", self.url);
+        let request = self
+            .agent
+            .get(&url)
+            .header("authorization", format!("Bearer {}", token.trim()))
+            .config()
+            .timeout_recv_response(Some(answer))
+            .timeout_recv_body(Some(body))
+            .build();
+        request.call().map_err(|source| FollowError::Connect {
+            url: self.url.clone(),
+            source: Box::new(source),
+        })
+    }
+
+    /// Checks the signature of a message, and reads it.
+    fn checked(&self, bytes: &[u8], signature: &[u8], kind: Kind) -> Result<Message, FollowError> {
+        if !self.keys.iter().any(|key| key.has_signed(bytes, signature)) {
+            return Err(FollowError::Signature);
+        }
+        let message = Message::parse(bytes).map_err(|error| FollowError::message(&error))?;
+        if message.head.kind != kind {
+            return Err(FollowError::Answer);
+        }
+        match message.head.service == self.service {
+            true => Ok(message),
+            false => Err(FollowError::Service {
+                found: message.head.service,
+                expected: self.service.clone(),
+            }),
+        }
+    }
+}
+
+fn signature(response: &http::Response<Body>) -> Vec<u8> {
+    let field = response.headers().get(SIGNATURE);
+    field.map_or_else(Vec::new, |field| field.as_bytes().to_vec())
+}
+
+fn refused(status: StatusCode, path: &str) -> FollowError {
+    match status {
+        StatusCode::UNAUTHORIZED => FollowError::Token,
+        status => FollowError::Status {
+            status: status.as_u16(),
+            path: path.to_owned(),
+        },
+    }
+}
+
+/// Reads everything, but not more than a limit.
+fn read(from: impl io::Read, bytes_max: u64) -> Result<Vec<u8>, FollowError> {
+    let mut bytes = Vec::new();
+    from.take(bytes_max.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(FollowError::Read)?;
+    match bytes.len() as u64 > bytes_max {
+        true => Err(FollowError::TooLarge(bytes_max)),
+        false => Ok(bytes),
+    }
+}

@@ -1,0 +1,433 @@
+//! The follower: a thread of an edge that keeps the cache equal to its source.
+//!
+//! It asks for changes after its position, applies them, and moves the position. A project whose
+//! release cannot be fetched keeps its release of before, is tried again after a while, and holds
+//! back the position that is kept on disk, but not the other projects.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{File, OpenOptions};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Config;
+use super::cached::Space;
+use super::client::{Changes, Client, FollowError};
+use super::fetch::Fetcher;
+use super::message::{Entry, Identity, Message};
+use super::position::Position;
+use super::status::Status;
+use crate::error::chain;
+use crate::site::ProjectId;
+use crate::store::{SiteRecord, Store};
+
+/// The file of the position, in the directory of the cache.
+const POSITION: &str = "follow-position";
+/// The file that the process which follows has locked.
+const LOCK: &str = "follow-lock";
+/// How long one request waits for changes.
+const WAIT: Duration = Duration::from_secs(30);
+/// The wait after the first failure, and the longest one.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// An edge with a filled cache begins at a random time of this length, so that many edges that
+/// start together do not ask together.
+const START: Duration = Duration::from_secs(2);
+/// How many releases are fetched at once.
+const RELEASES: usize = 4;
+/// How often the position is written if only the time of contact has changed, in seconds.
+const CONTACT_SECONDS: u64 = 60;
+/// How often the files of the cache are counted again.
+const COUNT_INTERVAL: Duration = Duration::from_secs(3600);
+/// F5: removing at most one of this many sites needs no operator.
+const REMOVALS_SHARE: usize = 10;
+/// F5: removing fewer sites than this needs no operator.
+const REMOVALS_FREE: usize = 10;
+
+/// What a follower needs.
+#[derive(Debug)]
+pub struct FollowerParts {
+    /// Its settings.
+    pub config: Config,
+    /// The domain of the service.
+    pub service: String,
+    /// The cache.
+    pub store: Arc<Store>,
+    /// The directory of the cache.
+    pub directory: PathBuf,
+    /// What it tells.
+    pub status: Arc<Status>,
+    /// Set by an operator who accepts that the next comparison removes many sites.
+    pub accepts_removals: Arc<AtomicBool>,
+}
+
+/// Follows a source.
+#[derive(Debug)]
+pub struct Follower {
+    parts: FollowerParts,
+    client: Client,
+    space: Space,
+    position: Option<Position>,
+    /// The newest revision that the source has told.
+    latest: u64,
+    /// The contact that is written in the file of the position.
+    written: Option<Position>,
+    /// Whether the last request failed, or there was none: then the next one does not wait, so that
+    /// the edge soon tells that it follows.
+    is_cut_off: bool,
+    /// Projects whose release could not be fetched, with the reason.
+    waiting: BTreeMap<ProjectId, (Entry, String)>,
+    /// When these are tried again, and how long was waited.
+    again: Option<(Instant, Duration)>,
+}
+
+// === impl Follower ===
+
+impl Follower {
+    /// Makes a follower. The cache tells whether it has ever followed.
+    ///
+    /// # Errors
+    ///
+    /// When the files of the cache cannot be counted, or the file of authorities cannot be used.
+    pub fn open(parts: FollowerParts) -> Result<Self, FollowError> {
+        let client = Client::new(&parts.config, &parts.service).map_err(FollowError::File)?;
+        let space = Space::new(&parts.store, parts.config.cache_bytes_max)?;
+        let position = Position::read(&parts.directory.join(POSITION));
+        if let Some(position) = &position {
+            parts.status.filled();
+            parts.status.contacted(position.contact);
+            let revision = position.revision;
+            parts.status.at(&position.identity.id, revision, revision);
+        }
+        parts.status.cache_has(space.used());
+        Ok(Self {
+            parts,
+            client,
+            space,
+            latest: 0,
+            is_cut_off: true,
+            written: position.clone(),
+            position,
+            waiting: BTreeMap::new(),
+            again: None,
+        })
+    }
+
+    /// Follows until the process ends. It can be stopped at any point.
+    pub fn run(mut self) {
+        let _lock = self.lock();
+        // Another process may have followed until now.
+        self.position = Position::read(&self.parts.directory.join(POSITION));
+        self.written.clone_from(&self.position);
+        if self.position.is_some() {
+            std::thread::sleep(START.mul_f64(random()));
+        }
+        let mut pause = PAUSE;
+        let mut counted = Instant::now();
+        loop {
+            match self.round() {
+                Ok(()) => {
+                    pause = PAUSE;
+                    self.is_cut_off = false;
+                    self.report(None);
+                }
+                Err(error) => {
+                    let cause = self.parts.status.count(&error);
+                    self.is_cut_off = true;
+                    self.report(Some(cause));
+                    std::thread::sleep(pause.mul_f64(0.5 + random() / 2.0));
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+            }
+            if counted.elapsed() > COUNT_INTERVAL {
+                counted = Instant::now();
+                if let Err(error) = self.space.count(&self.parts.store) {
+                    log::warn!(target: "follow", "count the files of the cache: {}", chain(&error));
+                }
+            }
+        }
+    }
+
+    /// Waits until no other process follows with this cache.
+    fn lock(&self) -> Option<File> {
+        let path = self.parts.directory.join(LOCK);
+        let mut options = OpenOptions::new();
+        let open = options.create(true).truncate(false).write(true).open(&path);
+        let locked = open.and_then(|file| match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(_other) => {
+                log::info!(target: "follow", "another process follows with this cache; this one waits");
+                file.lock().map(|()| file)
+            }
+        });
+        // A cache that cannot be written is reported at its first change.
+        locked
+            .inspect_err(|error| log::warn!(target: "follow", "lock {}: {error}", path.display()))
+            .ok()
+    }
+
+    fn report(&self, cause: Option<String>) {
+        let status = &self.parts.status;
+        status.cache_has(self.space.used());
+        let waiting = self.waiting.iter().next().map(|(project, (_, why))| {
+            let others = self.waiting.len() - 1;
+            format!("the release of {project} and of {others} others is not here yet: {why}")
+        });
+        status.report(self.waiting.len(), cause.or(waiting));
+        if let Some(position) = &self.position {
+            let (revision, latest) = (self.complete(position), self.latest);
+            status.at(&position.identity.id, revision, latest);
+        }
+    }
+
+    /// Asks once, and applies the answer.
+    fn round(&mut self) -> Result<(), FollowError> {
+        self.try_waiting();
+        let Some(position) = self.position.clone() else {
+            return self.compare();
+        };
+        let until = self
+            .again
+            .map(|(at, _)| at.saturating_duration_since(Instant::now()));
+        let wait = match until {
+            _ if self.is_cut_off => Duration::ZERO,
+            Some(until) => until.clamp(Duration::from_secs(1), WAIT),
+            None => WAIT,
+        };
+        let identity = &position.identity;
+        match self.client.changes(&identity.id, position.revision, wait)? {
+            Changes::None => {
+                self.contacted();
+                self.keep(identity.clone(), position.revision)
+            }
+            Changes::Gone => self.compare(),
+            Changes::Some(message) if message.head.identity != *identity => Err(FollowError::Older),
+            Changes::Some(message) => {
+                let Message { head, entries } = message;
+                self.latest = head.latest;
+                self.apply(entries)?;
+                self.contacted();
+                self.keep(head.identity, head.revision)
+            }
+        }
+    }
+
+    /// Compares everything with a snapshot.
+    fn compare(&mut self) -> Result<(), FollowError> {
+        let (message, bytes) = self.client.snapshot()?;
+        let status = Arc::clone(&self.parts.status);
+        status.fetched_bytes.inc_by(bytes);
+        let Message { head, mut entries } = message;
+        if self.position.as_ref().is_some_and(|position| {
+            let known = &position.identity;
+            head.identity.life < known.life
+                || (head.identity == *known && head.revision < position.revision)
+        }) {
+            return Err(FollowError::Older);
+        }
+        let named: HashSet<&ProjectId> = entries.iter().map(|(project, _)| project).collect();
+        let known = self.parts.store.site_records()?;
+        let sites = known.len();
+        let mut removed = known;
+        removed.retain(|project| !named.contains(project));
+        let count = removed.len();
+        if count >= REMOVALS_FREE
+            && count * REMOVALS_SHARE > sites
+            && !self.parts.accepts_removals.swap(false, Ordering::AcqRel)
+        {
+            return Err(FollowError::Removals {
+                removed: count,
+                sites,
+            });
+        }
+        entries.extend(removed.into_iter().map(|project| {
+            let entry = Entry {
+                revision: head.revision,
+                project: project.to_string(),
+                record: None,
+                current: None,
+            };
+            (project, entry)
+        }));
+        status.comparisons.inc();
+        // What waited is in the snapshot, or was removed.
+        self.waiting.clear();
+        self.latest = head.latest;
+        self.apply(entries)?;
+        let (revision, identity) = (head.revision, &head.identity.id);
+        log::info!(target: "follow", revision, identity:%, sites, removed = count; "compared everything with the source");
+        self.contacted();
+        self.keep(head.identity, head.revision)?;
+        status.filled();
+        Ok(())
+    }
+
+    /// Writes records, removes what was removed, and fetches releases. An error means that records
+    /// could not be written; releases that could not be fetched wait.
+    fn apply(&mut self, entries: Vec<(ProjectId, Entry)>) -> Result<(), FollowError> {
+        let store = Arc::clone(&self.parts.store);
+        let now = self.parts.status.now();
+        let mut records = Vec::new();
+        for (project, entry) in &entries {
+            let known = store.site_record(project).ok().flatten();
+            match &entry.record {
+                Some(record) if known.as_ref().is_some_and(|known| known.record == *record) => {}
+                Some(record) => records.push((
+                    project.clone(),
+                    Some(SiteRecord {
+                        project: project.clone(),
+                        changed_at: now,
+                        // The source sends only domains that it serves.
+                        ownership: BTreeMap::new(),
+                        record: record.clone(),
+                    }),
+                )),
+                None => records.push((project.clone(), None)),
+            }
+        }
+        store.replace_site_records(&records)?;
+        for (project, entry) in &entries {
+            self.waiting.remove(project);
+            if entry.record.is_none() {
+                store.forget(project)?;
+            }
+        }
+        let with_release = entries
+            .into_iter()
+            .filter(|(_, entry)| entry.record.is_some() && entry.current.is_some());
+        self.fetch(with_release.collect());
+        Ok(())
+    }
+
+    /// Fetches the releases of these projects, several at once.
+    fn fetch(&mut self, wanted: Vec<(ProjectId, Entry)>) {
+        let fetcher = Fetcher {
+            client: &self.client,
+            store: &self.parts.store,
+            space: &self.space,
+            status: &self.parts.status,
+            object_bytes_max: self.parts.config.object_bytes_max,
+        };
+        let next = AtomicUsize::new(0);
+        let failed: Mutex<HashMap<usize, String>> = Mutex::default();
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some((project, entry)) = wanted.get(at) else {
+                    break;
+                };
+                if let Err(error) = fetch_one(&fetcher, project, entry) {
+                    let why = self.parts.status.count(&error);
+                    log::warn!(target: "follow", project:%; "the release of {project} stays as it is: {why}");
+                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    failed.insert(at, why);
+                }
+            }
+        };
+        match wanted.len() {
+            0 | 1 => work(),
+            length => std::thread::scope(|scope| {
+                for _ in 0..RELEASES.min(length) {
+                    scope.spawn(work);
+                }
+            }),
+        }
+        let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for (at, (project, entry)) in wanted.into_iter().enumerate() {
+            if let Some(why) = failed.remove(&at) {
+                self.waiting.insert(project, (entry, why));
+            }
+        }
+        if self.waiting.is_empty() {
+            self.again = None;
+        } else if self.again.is_none() {
+            self.again = Some((Instant::now() + PAUSE, PAUSE));
+        }
+    }
+
+    /// Tries again to fetch the releases that are due.
+    fn try_waiting(&mut self) {
+        let Some((at, pause)) = self.again else {
+            return;
+        };
+        if Instant::now() < at {
+            return;
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        let wanted = waiting
+            .into_iter()
+            .map(|(project, (entry, _))| (project, entry));
+        self.fetch(wanted.collect());
+        if !self.waiting.is_empty() {
+            let pause = (pause * 2).min(PAUSE_MAX);
+            self.again = Some((Instant::now() + pause.mul_f64(0.5 + random() / 2.0), pause));
+        }
+        if let Some(position) = self.position.clone()
+            && let Err(error) = self.keep(position.identity, position.revision)
+        {
+            // The next round reports it.
+            self.parts.status.count(&error);
+        }
+        self.report(None);
+    }
+
+    fn contacted(&self) {
+        self.parts.status.contacted(self.parts.status.now());
+    }
+
+    /// Moves the position. On disk it is before the first change that waits.
+    fn keep(&mut self, identity: Identity, revision: u64) -> Result<(), FollowError> {
+        let contact = self.parts.status.now();
+        let position = Position::new(identity, revision, contact);
+        let complete = self.complete(&position);
+        let kept = Position::new(position.identity.clone(), complete, contact);
+        self.position = Some(position);
+        let is_written = self.written.as_ref().is_some_and(|written| {
+            written.identity == kept.identity
+                && written.revision == kept.revision
+                && contact < written.contact.saturating_add(CONTACT_SECONDS)
+        });
+        if !is_written {
+            let path = self.parts.directory.join(POSITION);
+            kept.write(&path).map_err(FollowError::File)?;
+            self.written = Some(kept);
+        }
+        Ok(())
+    }
+
+    /// Returns the revision up to which nothing waits.
+    fn complete(&self, position: &Position) -> u64 {
+        let waiting = self.waiting.values();
+        let first = waiting.map(|(entry, _)| entry.revision).min();
+        first.map_or(position.revision, |first| {
+            position.revision.min(first.saturating_sub(1))
+        })
+    }
+}
+
+/// Makes the current release of a project that of an entry.
+fn fetch_one(fetcher: &Fetcher<'_>, project: &ProjectId, entry: &Entry) -> Result<(), FollowError> {
+    let Some(promotion) = entry.current else {
+        return Ok(());
+    };
+    let current = fetcher.store.current(project).ok().flatten();
+    let has = current.is_some_and(|pointer| pointer.current == promotion)
+        && fetcher.store.inventory(promotion.release).is_ok();
+    if has {
+        return Ok(());
+    }
+    fetcher.release(promotion.release, &|| {
+        Ok(fetcher.store.follow(project, promotion)?)
+    })
+}
+
+/// Returns a number from 0 to 1.
+fn random() -> f64 {
+    let mut bytes = [0; 4];
+    // Without random bytes nothing is spread.
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX),
+        Err(_) => 0.5,
+    }
+}

@@ -1,0 +1,93 @@
+//! Edges that follow a node: they serve what it serves, and need neither its database nor its disk.
+//!
+//! ```text
+//! source: index ─▶ ChangeLog ─▶ Source ── HTTP ──▶ Client ─▶ Follower ─▶ cache ─▶ index :edge
+//!                                store ──┘ objects
+//! ```
+//!
+//! * A [`ChangeLog`] numbers the changes of a source in the order in which they became visible. It
+//!   has one entry for each project: its record, and its current promotion.
+//! * A [`Source`] answers edges: changes after a revision (a long poll), everything (a snapshot),
+//!   and files by digest. Changes and snapshots are signed.
+//! * A [`Follower`] writes what it gets into the [cache](crate::store::Store), which is a store in
+//!   a directory of the edge. The rest of the process reads that store as on any node. So an edge
+//!   starts from its cache, and serves from it as long as the source is away.
+//!
+//! Rules:
+//!
+//! * **F1** An edge continues after a revision only of the same identity. Each start of a source
+//!   makes a new identity. Another identity, or a revision that is too old, leads to a full
+//!   comparison: everything is compared, and what the source does not have is removed.
+//! * **F2** The pointer of a project changes only when the cache has the whole release.
+//! * **F3** An edge uses only messages that a key which it trusts has signed, and files with the
+//!   digest that such a message, or the inventory that it names, says.
+//! * **F4** A message of an earlier life of the source, or of an earlier revision of the same
+//!   life, is refused: nobody between can bring back an old state.
+//! * **F5** A full comparison that would remove more than a tenth of the sites, and at least ten,
+//!   is refused until an operator accepts it.
+//! * **F6** What cannot be fetched or stored is tried again, and the state before stays served.
+
+mod cached;
+mod changes;
+mod client;
+mod edge;
+mod fetch;
+mod message;
+mod position;
+mod signature;
+mod source;
+mod status;
+mod tokens;
+
+use std::path::PathBuf;
+
+pub use changes::ChangeLog;
+pub use client::FollowError;
+pub use edge::{Follower, FollowerParts};
+pub use signature::{InvalidPublicKey, KeyError, PublicKey, SigningKey};
+pub use source::{Answer, Request, Source};
+pub use status::Status;
+pub use tokens::{EdgeName, InvalidEdgeName, ListedEdge, TokenError, Tokens};
+
+/// The path below which a source answers.
+pub const PATH: &str = "/v1/follow/";
+/// The field of a response with the signature of its content.
+pub const SIGNATURE: &str = "waypost-signature";
+
+/// How an edge follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The address of the source: `https://` and a host, with a port.
+    pub url: String,
+    /// The file with the token of this edge.
+    pub token_file: PathBuf,
+    /// The public keys that may sign; several while one replaces another.
+    pub public_keys: Vec<PublicKey>,
+    /// Authorities that are trusted instead of those of the machine.
+    pub ca_file: Option<PathBuf>,
+    /// Whether the address may begin with `http://`.
+    pub allow_http: bool,
+    /// How many bytes of files the cache holds.
+    pub cache_bytes_max: u64,
+    /// The longest file that is fetched, in bytes.
+    pub object_bytes_max: u64,
+    /// The longest snapshot that is read, in bytes without compression.
+    pub snapshot_bytes_max: u64,
+}
+
+// === impl Config ===
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            token_file: PathBuf::new(),
+            public_keys: Vec::new(),
+            ca_file: None,
+            allow_http: false,
+            cache_bytes_max: 20 << 30,
+            object_bytes_max: 256 << 20,
+            snapshot_bytes_max: 1 << 30,
+        }
+    }
+}

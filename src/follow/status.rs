@@ -1,0 +1,169 @@
+//! What an edge tells about itself: metrics, and a part of the readiness body.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts};
+use serde_json::{Value, json};
+
+use super::client::FollowError;
+use crate::clock::Clock;
+use crate::error::chain;
+use crate::telemetry::{Metrics, Part};
+
+/// The state of an edge.
+#[derive(Debug)]
+pub struct Status {
+    url: String,
+    clock: Clock,
+    part: Part,
+    /// Whether the cache has what the source had at some time.
+    is_filled: AtomicBool,
+    facts: Mutex<Facts>,
+    revision: IntGauge,
+    lag: IntGauge,
+    contact: Gauge,
+    waiting: IntGauge,
+    cache_bytes: IntGauge,
+    pub(super) fetched_bytes: IntCounter,
+    pub(super) comparisons: IntCounter,
+    failures: IntCounterVec,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Facts {
+    identity: String,
+    revision: u64,
+    latest: u64,
+    contact: Option<u64>,
+    waiting: usize,
+    cause: Option<String>,
+}
+
+impl Status {
+    /// Makes it. `part` shows why the edge does not follow.
+    #[must_use]
+    pub fn new(url: &str, metrics: &Metrics, part: Part) -> Self {
+        let gauge = |name, help| metrics.register(IntGauge::new(name, help));
+        let counter = |name, help| metrics.register(IntCounter::new(name, help));
+        let failures = Opts::new(
+            "follow_failures_total",
+            "Failed attempts to follow the source or to fetch a release, by reason.",
+        );
+        Self {
+            url: url.to_owned(),
+            clock: Clock::System,
+            part,
+            is_filled: AtomicBool::new(false),
+            facts: Mutex::default(),
+            revision: gauge(
+                "follow_revision",
+                "The revision of the source up to which this edge has everything.",
+            ),
+            lag: gauge(
+                "follow_lag_revisions",
+                "How many revisions this edge is behind what the source has told.",
+            ),
+            contact: metrics.register(Gauge::new(
+                "follow_contact_timestamp_seconds",
+                "When the source has last answered with a valid message; 0 before the first time.",
+            )),
+            waiting: gauge(
+                "follow_waiting_releases",
+                "How many releases could not be fetched or stored, and are tried again.",
+            ),
+            cache_bytes: gauge(
+                "follow_cache_bytes",
+                "How many bytes of files the cache has.",
+            ),
+            fetched_bytes: counter(
+                "follow_fetched_bytes_total",
+                "Bytes of releases, changes and snapshots that were fetched from the source.",
+            ),
+            comparisons: counter(
+                "follow_comparisons_total",
+                "How often everything was compared with a snapshot of the source.",
+            ),
+            failures: metrics.register(IntCounterVec::new(failures, &["reason"])),
+        }
+    }
+
+    /// Returns whether the cache has what the source had at some time. Before that, an edge has
+    /// nothing to serve and is not ready.
+    #[must_use]
+    pub fn is_filled(&self) -> bool {
+        self.is_filled.load(Ordering::Acquire)
+    }
+
+    /// Returns the part of the readiness body.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let facts = self.facts().clone();
+        let now = self.clock.unix_seconds();
+        json!({
+            "source": self.url,
+            "identity": facts.identity,
+            "revision": facts.revision,
+            "lag": facts.latest.saturating_sub(facts.revision),
+            "age_seconds": facts.contact.map(|contact| now.saturating_sub(contact)),
+            "waiting_releases": facts.waiting,
+            "cause": facts.cause,
+        })
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.clock.unix_seconds()
+    }
+
+    pub(super) fn filled(&self) {
+        self.is_filled.store(true, Ordering::Release);
+    }
+
+    /// Records a contact at this time, in seconds after the Unix epoch.
+    pub(super) fn contacted(&self, at: u64) {
+        self.facts().contact = Some(at);
+        // Seconds since 1970 are exact in a float.
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        self.contact.set(at as f64);
+    }
+
+    pub(super) fn at(&self, identity: &str, revision: u64, latest: u64) {
+        let mut facts = self.facts();
+        if facts.identity != identity {
+            identity.clone_into(&mut facts.identity);
+        }
+        facts.revision = revision;
+        facts.latest = latest.max(revision);
+        let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        self.revision.set(gauge(revision));
+        self.lag.set(gauge(facts.latest - revision));
+    }
+
+    pub(super) fn cache_has(&self, bytes: u64) {
+        self.cache_bytes
+            .set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Counts a failure and returns its sentence.
+    pub(super) fn count(&self, error: &FollowError) -> String {
+        self.failures.with_label_values(&[error.reason()]).inc();
+        chain(error)
+    }
+
+    /// Reports why the edge does not follow, or that it does.
+    pub(super) fn report(&self, waiting: usize, cause: Option<String>) {
+        self.waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
+        match &cause {
+            Some(cause) => self.part.fail(cause),
+            None => self.part.recover(),
+        }
+        let mut facts = self.facts();
+        facts.waiting = waiting;
+        facts.cause = cause;
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        // Every change is an assignment, so the value is whole after a panic too.
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

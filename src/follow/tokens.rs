@@ -1,0 +1,261 @@
+//! The tokens of edges: one JSON file for each, named by the edge.
+//!
+//! A token is `{service}_edge_{name}_` and 64 hexadecimal digits, which are 32 random bytes. Only
+//! its SHA-256 is stored, as for admin keys. The file is read at each request, so a removed edge is
+//! refused at once.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq as _;
+
+use crate::digest::Digest;
+
+/// The version of the files.
+const VERSION: u32 = 1;
+/// Random bytes of a token.
+const RANDOM_BYTES: usize = 32;
+/// The longest name of an edge.
+const NAME_LENGTH_MAX: usize = 63;
+
+/// The name of an edge: lower-case letters, digits and hyphens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EdgeName(Box<str>);
+
+/// Why a text is not the name of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the name of an edge is 1 to {NAME_LENGTH_MAX} lower-case letters, digits and hyphens")]
+pub struct InvalidEdgeName;
+
+/// The tokens of a source.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    directory: PathBuf,
+    /// What every token begins with.
+    prefix: String,
+}
+
+/// An edge that has a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedEdge {
+    /// Its name.
+    pub name: EdgeName,
+    /// When it got its token, in seconds after the Unix epoch.
+    pub created_at: u64,
+}
+
+/// Why tokens could not be changed or listed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// The edge has a token already.
+    #[error("the edge {0} has a token; remove the edge first to give it another one")]
+    Exists(EdgeName),
+    /// An operation of the file system failed.
+    #[error("use the tokens of edges in {}", path.display())]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the system.
+        #[source]
+        source: io::Error,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    version: u32,
+    digest: Digest,
+    created_at: u64,
+}
+
+// === impl EdgeName ===
+
+impl EdgeName {
+    /// Reads a name.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidEdgeName`] for any other text, so that no name is a path to another file.
+    pub fn parse(text: &str) -> Result<Self, InvalidEdgeName> {
+        let is_valid = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        let length = 1..=NAME_LENGTH_MAX;
+        match length.contains(&text.len()) && text.bytes().all(is_valid) {
+            true => Ok(Self(text.into())),
+            false => Err(InvalidEdgeName),
+        }
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for EdgeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+// === impl Tokens ===
+
+impl Tokens {
+    /// Names the directory of the tokens. It need not exist.
+    #[must_use]
+    pub fn new(directory: PathBuf, service_name: &str) -> Self {
+        Self {
+            directory,
+            prefix: format!("{service_name}_edge_"),
+        }
+    }
+
+    /// Makes the token of an edge, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenError::Exists`] if the edge has one.
+    pub fn add(&self, name: &EdgeName, now: u64) -> Result<String, TokenError> {
+        let path = self.file(name);
+        let failed = |source| failed(&path, source);
+        let mut random = [0; RANDOM_BYTES];
+        getrandom::fill(&mut random).map_err(|error| failed(io::Error::other(error)))?;
+        let token = format!("{}{name}_{}", self.prefix, hex::encode(random));
+        let stored = Stored {
+            version: VERSION,
+            digest: Digest::of(token.as_bytes()),
+            created_at: now,
+        };
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(&self.directory)?;
+            let mut partial = tempfile::NamedTempFile::new_in(&self.directory)?;
+            partial.write_all(&serde_json::to_vec(&stored)?)?;
+            partial.as_file().sync_all()?;
+            partial.persist_noclobber(&path)?;
+            File::open(&self.directory)?.sync_all()
+        };
+        match write() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(TokenError::Exists(name.clone()))
+            }
+            written => written.map(|()| token).map_err(failed),
+        }
+    }
+
+    /// Removes the token of an edge. Returns whether it had one.
+    ///
+    /// # Errors
+    ///
+    /// When its file cannot be removed.
+    pub fn remove(&self, name: &EdgeName) -> Result<bool, TokenError> {
+        let path = self.file(name);
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(failed(&path, error)),
+        }
+    }
+
+    /// Lists the edges that have a token, by name.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be listed.
+    pub fn list(&self) -> Result<Vec<ListedEdge>, TokenError> {
+        let entries = match fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(&self.directory, error)),
+        };
+        let mut edges = Vec::new();
+        for entry in entries {
+            let name = entry
+                .map_err(|error| failed(&self.directory, error))?
+                .file_name();
+            let name = name.to_str().and_then(|name| name.strip_suffix(".json"));
+            let Some(name) = name.and_then(|name| EdgeName::parse(name).ok()) else {
+                continue;
+            };
+            if let Some(Stored { created_at, .. }) = self.stored(&name) {
+                edges.push(ListedEdge { name, created_at });
+            }
+        }
+        edges.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(edges)
+    }
+
+    /// Returns which edge has sent the value of an `Authorization` field; `None` if no edge has
+    /// this token.
+    #[must_use]
+    pub fn holder(&self, authorization: &[u8]) -> Option<EdgeName> {
+        let (scheme, token) = authorization.split_at_checked(7)?;
+        let token = std::str::from_utf8(token.trim_ascii()).ok()?;
+        let (name, _digits) = token.strip_prefix(&self.prefix)?.rsplit_once('_')?;
+        let name = EdgeName::parse(name).ok()?;
+        let stored = self.stored(&name)?;
+        let given = Digest::of(token.as_bytes());
+        let is_equal = bool::from(given.as_bytes().ct_eq(stored.digest.as_bytes()));
+        (scheme.eq_ignore_ascii_case(b"bearer ") && is_equal).then_some(name)
+    }
+
+    fn stored(&self, name: &EdgeName) -> Option<Stored> {
+        let bytes = fs::read(self.file(name)).ok()?;
+        let stored: Stored = serde_json::from_slice(&bytes).ok()?;
+        (stored.version == VERSION).then_some(stored)
+    }
+
+    fn file(&self, name: &EdgeName) -> PathBuf {
+        self.directory.join(format!("{name}.json"))
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> TokenError {
+    TokenError::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_names_its_edge_until_the_edge_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let tokens = Tokens::new(directory.path().join("edges"), "waypost");
+        assert_eq!(tokens.list().unwrap(), []);
+        let name = EdgeName::parse("paris-1").unwrap();
+        let token = tokens.add(&name, 7).unwrap();
+        let field = format!("Bearer {token}");
+        assert_eq!(tokens.holder(field.as_bytes()), Some(name.clone()));
+        assert!(matches!(tokens.add(&name, 8), Err(TokenError::Exists(_))));
+        assert_eq!(tokens.list().unwrap().len(), 1);
+        let stored = fs::read_to_string(tokens.file(&name)).unwrap();
+        assert!(!stored.contains(&token[token.len() - 64..]), "{stored}");
+        let mut wrong = field.clone();
+        wrong.replace_range(
+            field.len() - 1..,
+            if token.ends_with('0') { "1" } else { "0" },
+        );
+        for wrong in [&wrong, "", "Bearer ", &token, "Bearer waypost_edge_../x_00"] {
+            assert_eq!(tokens.holder(wrong.as_bytes()), None, "{wrong}");
+        }
+        assert!(tokens.remove(&name).unwrap());
+        assert!(!tokens.remove(&name).unwrap());
+        assert_eq!(tokens.holder(field.as_bytes()), None);
+    }
+
+    #[test]
+    fn a_name_is_never_a_path() {
+        let long = "a".repeat(64);
+        for wrong in ["", "..", "a/b", "A", "a_b", "a.b", &long] {
+            assert_eq!(EdgeName::parse(wrong), Err(InvalidEdgeName), "{wrong}");
+        }
+    }
+}

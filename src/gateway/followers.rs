@@ -1,0 +1,362 @@
+//! The listener for edges: HTTP/1.1 with TLS, or without on a private network.
+//!
+//! Its clients are edges with a token, so it needs little of what a public listener has: it reads
+//! heads without content, hands them to the [`Source`], and writes what that answers. A connection
+//! is closed when the source ends to answer, so that its edge asks the process that has taken over.
+//!
+//! The certificate is read again when its files change; a broken one leaves the one of before in
+//! use.
+//!
+//! Source: RFC 9112.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+
+use crate::follow::{Answer, Request, SIGNATURE, Source};
+
+/// How many connections are open at once; more wait in the queue of the kernel.
+const CONNECTIONS_MAX: usize = 4096;
+/// The longest head, in bytes.
+const HEAD_BYTES_MAX: usize = 8 << 10;
+/// The most fields of a head.
+const FIELDS_MAX: usize = 32;
+/// How long a TLS handshake may take.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// How long a connection may be idle.
+const IDLE_TIME: Duration = Duration::from_secs(120);
+/// How long an edge may take to read a piece.
+const WRITE_TIME: Duration = Duration::from_secs(60);
+/// How many bytes of a file are read at once.
+const PIECE_BYTES: usize = 256 << 10;
+/// The wait after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The certificate of the listener.
+#[derive(Debug)]
+pub struct Identity {
+    certificate: PathBuf,
+    key: PathBuf,
+    used: Mutex<Used>,
+}
+
+#[derive(Debug)]
+struct Used {
+    stamp: Stamp,
+    config: Arc<ServerConfig>,
+}
+
+/// Modification time and length of both files.
+type Stamp = [Option<(SystemTime, u64)>; 2];
+
+/// A request, and whether the connection ends with its response.
+struct Received {
+    request: Request,
+    is_get: bool,
+    is_last: bool,
+}
+
+// === impl Identity ===
+
+impl Identity {
+    /// Reads the certificate and its key.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read, or the two do not belong together.
+    pub fn read(certificate: &Path, key: &Path) -> io::Result<Self> {
+        let stamp = stamp(certificate, key);
+        let config = config(certificate, key)?;
+        Ok(Self {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            used: Mutex::new(Used { stamp, config }),
+        })
+    }
+
+    /// Returns the settings of the next handshake.
+    fn current(&self) -> Arc<ServerConfig> {
+        let stamp = stamp(&self.certificate, &self.key);
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if stamp != used.stamp {
+            used.stamp = stamp;
+            match config(&self.certificate, &self.key) {
+                Ok(config) => used.config = config,
+                Err(error) => {
+                    let path = self.certificate.display();
+                    log::error!(target: "follow", "the certificate {path} cannot be used, and the one before stays: {error}");
+                }
+            }
+        }
+        Arc::clone(&used.config)
+    }
+}
+
+fn stamp(certificate: &Path, key: &Path) -> Stamp {
+    [certificate, key].map(|path| {
+        let found = fs::metadata(path).ok()?;
+        Some((found.modified().ok()?, found.len()))
+    })
+}
+
+fn config(certificate: &Path, key: &Path) -> io::Result<Arc<ServerConfig>> {
+    let pem = fs::read(certificate)?;
+    let chain = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
+    let chain = chain.map_err(io::Error::other)?;
+    let key = PrivateKeyDer::from_pem_slice(&fs::read(key)?).map_err(io::Error::other)?;
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| {
+            let builder = builder.with_no_client_auth();
+            builder.with_single_cert(chain, key)
+        });
+    Ok(Arc::new(config.map_err(io::Error::other)?))
+}
+
+/// Answers edges until the source ends to.
+pub async fn listen(listener: TcpListener, source: Arc<Source>, identity: Option<Arc<Identity>>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = source.ended() => return,
+        };
+        let stream = match accepted {
+            Ok((stream, _peer)) => stream,
+            Err(error) => {
+                log::warn!(target: "follow", "accept: {error}");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let (source, identity) = (Arc::clone(&source), identity.clone());
+        tokio::spawn(async move {
+            // An error means that the edge is gone, and it asks again.
+            if let Err(error) = connection(stream, &source, identity.as_deref()).await {
+                log::debug!(target: "follow", "a connection of an edge ended: {error}");
+            }
+            drop(place);
+        });
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    source: &Arc<Source>,
+    identity: Option<&Identity>,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let Some(identity) = identity else {
+        return respond(stream, source).await;
+    };
+    let acceptor = TlsAcceptor::from(identity.current());
+    let stream = tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await??;
+    respond(stream, source).await
+}
+
+/// Responds to the requests of a connection.
+async fn respond(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    source: &Arc<Source>,
+) -> io::Result<()> {
+    let mut inbox = Vec::new();
+    loop {
+        let received = tokio::select! {
+            received = tokio::time::timeout(IDLE_TIME, receive(&mut stream, &mut inbox)) => received,
+            () = source.ended() => return stream.shutdown().await,
+        };
+        let Ok(Some(received)) = received.unwrap_or(Ok(None)) else {
+            return Ok(());
+        };
+        let answer = match received.is_get {
+            true => source.answer(&received.request).await,
+            false => Answer::Status(405, "only GET\n"),
+        };
+        let is_last = received.is_last || !received.is_get || source.is_ending();
+        write(&mut stream, answer, is_last).await?;
+        if is_last {
+            return stream.shutdown().await;
+        }
+    }
+}
+
+/// Reads a head; `None` when the connection has ended or the head is not one of an edge.
+async fn receive(
+    stream: &mut (impl AsyncRead + Unpin),
+    inbox: &mut Vec<u8>,
+) -> io::Result<Option<Received>> {
+    loop {
+        if let Some(end) = memchr::memmem::find(inbox, b"\r\n\r\n") {
+            let received = parse(&inbox[..end + 4]);
+            inbox.drain(..end + 4);
+            return Ok(received);
+        }
+        if inbox.len() > HEAD_BYTES_MAX || stream.read_buf(inbox).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+fn parse(head: &[u8]) -> Option<Received> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut parsed = httparse::Request::new(&mut fields);
+    if !parsed.parse(head).ok()?.is_complete() {
+        return None;
+    }
+    let values = |name: &str| {
+        let fields = parsed.headers.iter();
+        let values = fields.filter(|field| field.name.eq_ignore_ascii_case(name));
+        values.map(|field| field.value).collect::<Vec<_>>()
+    };
+    // No edge sends content, and more than one token has no meaning.
+    let has_content = values("content-length").iter().any(|value| *value != b"0")
+        || !values("transfer-encoding").is_empty();
+    let [authorization] = values("authorization")[..] else {
+        return (!has_content).then(|| received(&parsed, &[], true));
+    };
+    let closes = values("connection")
+        .iter()
+        .any(|value| value.eq_ignore_ascii_case(b"close"));
+    let mut received = received(&parsed, authorization, closes || parsed.version != Some(1));
+    let program = values("user-agent").first().copied().unwrap_or_default();
+    let program = String::from_utf8_lossy(&program[..program.len().min(64)]);
+    received.request.program = program.chars().filter(|char| !char.is_control()).collect();
+    (!has_content).then_some(received)
+}
+
+fn received(parsed: &httparse::Request<'_, '_>, authorization: &[u8], is_last: bool) -> Received {
+    let target = parsed.path.unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    Received {
+        request: Request {
+            path: path.to_owned(),
+            query: query.to_owned(),
+            authorization: authorization.to_vec(),
+            program: String::new(),
+        },
+        is_get: parsed.method == Some("GET"),
+        is_last,
+    }
+}
+
+async fn write(
+    stream: &mut (impl AsyncWrite + Unpin),
+    answer: Answer,
+    is_last: bool,
+) -> io::Result<()> {
+    let (status, length, media_type, more) = match &answer {
+        Answer::Status(status, text) => (*status, text.len() as u64, "text/plain", String::new()),
+        Answer::File(_, length) => (200, *length, "application/octet-stream", String::new()),
+        Answer::Message {
+            content,
+            is_compressed,
+            signature,
+        } => {
+            let media_type = match is_compressed {
+                true => "application/zstd",
+                false => "application/x-ndjson",
+            };
+            let more = format!("{SIGNATURE}: {signature}\r\n");
+            (200, content.len() as u64, media_type, more)
+        }
+    };
+    let reason = http::StatusCode::from_u16(status).ok();
+    let reason = reason.and_then(|status| status.canonical_reason());
+    let connection = if is_last { "close" } else { "keep-alive" };
+    let mut head = format!(
+        "HTTP/1.1 {status} {}\r\nCache-Control: no-store\r\nConnection: {connection}\r\n{more}",
+        reason.unwrap_or_default()
+    );
+    if status != 204 {
+        head.push_str(&format!(
+            "Content-Type: {media_type}\r\nContent-Length: {length}\r\n"
+        ));
+    }
+    head.push_str("\r\n");
+    let mut first = head.into_bytes();
+    match answer {
+        Answer::Status(204, _) => send(stream, &first).await?,
+        Answer::Status(_, text) => {
+            first.extend_from_slice(text.as_bytes());
+            send(stream, &first).await?;
+        }
+        Answer::Message { content, .. } => {
+            send(stream, &first).await?;
+            for piece in content.chunks(PIECE_BYTES) {
+                send(stream, piece).await?;
+            }
+        }
+        Answer::File(file, length) => send_file(stream, first, file, length).await?,
+    }
+    stream.flush().await
+}
+
+/// Sends a head and a file. The first piece goes with the head: most files are small.
+async fn send_file(
+    stream: &mut (impl AsyncWrite + Unpin),
+    mut out: Vec<u8>,
+    file: fs::File,
+    length: u64,
+) -> io::Result<()> {
+    let mut file = tokio::fs::File::from_std(file).take(length);
+    let mut left = length;
+    loop {
+        let piece = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES);
+        let start = out.len();
+        out.resize(start + piece, 0);
+        file.read_exact(&mut out[start..]).await?;
+        send(stream, &out).await?;
+        out.clear();
+        left -= piece as u64;
+        if left == 0 {
+            return Ok(());
+        }
+    }
+}
+
+async fn send(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
+    tokio::time::timeout(WRITE_TIME, stream.write_all(bytes)).await?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_of_an_edge_has_no_content_and_one_token() {
+        let head =
+            |fields: &str| format!("GET /v1/follow/changes?after=1 HTTP/1.1\r\n{fields}\r\n");
+        let read = |fields: &str| parse(head(fields).as_bytes());
+        let received = read("Host: a\r\nAuthorization: Bearer x\r\nUser-Agent: w/1\r\n").unwrap();
+        assert_eq!(received.request.path, "/v1/follow/changes");
+        assert_eq!(received.request.query, "after=1");
+        assert_eq!(received.request.authorization, b"Bearer x");
+        assert_eq!(received.request.program, "w/1");
+        assert!(received.is_get && !received.is_last);
+        assert!(
+            read("Authorization: Bearer x\r\nConnection: close\r\n")
+                .unwrap()
+                .is_last
+        );
+        assert!(read("Content-Length: 5\r\n").is_none());
+        assert!(read("Authorization: a\r\nTransfer-Encoding: chunked\r\n").is_none());
+        let twice = read("Authorization: a\r\nAuthorization: b\r\n").unwrap();
+        assert!(twice.request.authorization.is_empty() && twice.is_last);
+        assert!(parse(b"\x16\x03\x01 nonsense\r\n\r\n").is_none());
+    }
+}
