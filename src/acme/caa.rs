@@ -99,7 +99,7 @@ fn forbidden(
             .iter()
             .any(|identity| identity.eq_ignore_ascii_case(authority))
     };
-    if named.is_empty() || named.iter().any(|authority| is_ours(&authority)) {
+    if named.is_empty() || named.iter().any(is_ours) {
         return None;
     }
     let others: Vec<_> = named.iter().filter(|other| !other.is_empty()).collect();

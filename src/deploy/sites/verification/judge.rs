@@ -52,9 +52,9 @@ impl Verdict {
         let target = rules.target(&claim.token);
         let first = seen.aliases.as_ref().map(|aliases| aliases.first());
         let has_text = seen.texts.as_ref().map(|texts| {
-            let is_own = |text: &Box<str>| **text == value(&claim.token);
+            let own = value(&claim.token);
             // A text behind an alias is one of somebody else.
-            texts.alias.is_none() && texts.values.iter().any(is_own)
+            texts.alias.is_none() && texts.values.iter().any(|text| **text == own)
         });
         let has_alias = first.map(|first| first.is_some_and(|first| **first == *target));
         let proof = match (has_text, has_alias) {
@@ -186,14 +186,14 @@ fn leads(claim: &Claim, seen: &Seen, rules: &Rules, target: &str) -> (Leads, Opt
         Ok(aliases) => aliases,
         Err(unanswered) => return error(unanswered),
     };
-    let is_ours = |name: &Box<str>| {
+    let is_ours = |name: &str| {
         rules.is_of_edge(name)
             || claim
                 .default
                 .as_ref()
-                .is_some_and(|default| *default.as_str() == **name)
+                .is_some_and(|default| default.as_str() == name)
     };
-    if aliases.iter().any(is_ours) {
+    if aliases.iter().any(|alias| is_ours(alias)) {
         return (Leads::Here, None);
     }
     let addresses = match &seen.addresses {
