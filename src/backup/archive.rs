@@ -243,7 +243,7 @@ mod tests {
         SealKey::create(&key).unwrap();
         let key = SealKey::read(&key).unwrap().unwrap();
         let path = root.path().join("archive");
-        let large: Vec<u8> = (0..3 * BLOCK_BYTES + 5).map(|n| (n % 251) as u8).collect();
+        let large: Vec<u8> = (0_u8..251).cycle().take(3 * BLOCK_BYTES + 5).collect();
         let mut writer = Writer::create(&path, "one", &key).unwrap();
         for (name, bytes) in [("a", &b"secret"[..]), ("empty", b""), ("large", &large)] {
             let entry = entry(name, bytes.len() as u64);

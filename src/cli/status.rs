@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
 
 use super::operator::Operator;
 use super::settings::Settings;
+use crate::clock::Clock;
 
 /// A certificate that expires in less than this is a problem.
 const CERTIFICATE_SECONDS_MIN: f64 = 7.0 * 86_400.0;
@@ -57,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (_, metrics) = operator.get("/metrics")?;
     // A worker has no such page.
     let upstreams = operator.json("/upstreams").unwrap_or_default();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = Clock::System.now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default().as_secs_f64();
     let status = Status::of(&ready, &Samples::read(&metrics), &upstreams, now);
     let mut out = io::stdout().lock();

@@ -1,8 +1,9 @@
 //! `waypost worker`: builds updates in a process that serves no sites.
 //!
 //! It uses the same queue and the same store as a gateway, and the gateway serves what it
-//! promotes. With a queue in PostgreSQL it may run on another machine, if that has the store. Site records are read again before a build if they were
-//! read more than [`SITES_AGE_MAX`] ago or do not have the project.
+//! promotes. With a queue in PostgreSQL it may run on another machine, if that has the store. Site
+//! records are read again before a build if they were read more than [`SITES_AGE_MAX`] ago or do
+//! not have the project.
 //!
 //! Its only listener is the operator's (`worker.operator`): health, readiness, metrics.
 

@@ -183,7 +183,7 @@ mod tests {
             let hosts = PrivateHosts::default();
             read_record(&stored, &Service::default(), &hosts).unwrap()
         };
-        let server = json!({ "origin": { "url": "https://origin.acme.com" } });
+        let server = json!({ "subdomain": "acme", "origin": { "url": "https://origin.acme.com" } });
         for record in [record, json!({ "subdomain": "acme" }), server] {
             let site = read(&record);
             let mut written = Representation::of_site(&site).members;

@@ -93,7 +93,7 @@ pub(super) fn list(
 ) -> Result<Vec<Update>, QueueError> {
     let sql = format!("SELECT {COLUMNS} FROM updates {tail}");
     let rows = tables.rows(&sql, values)?.into_iter();
-    rows.map(|row| read(row)).collect()
+    rows.map(read).collect()
 }
 
 /// Returns the first update of a query that is to be changed.
