@@ -87,7 +87,7 @@ fn skill(number: u32) -> String {
 fn age(path: &Path) {
     let hour = std::time::Duration::from_secs(3600);
     let open = File::options().write(true).open(path).unwrap();
-    open.set_modified(std::time::SystemTime::now() - hour)
+    open.set_modified(waypost::clock::Clock::System.now() - hour)
         .unwrap();
 }
 

@@ -37,7 +37,7 @@ fn status_says_what_is_wrong_first_and_with_its_exit_code() {
     assert!(text.contains("updates      0 wait, 0 are built"), "{text}");
     assert!(text.contains("upgrade      possible"), "{text}");
 
-    edge.change_sites(|| edge.setup.write_records("broken", "project: [\n"));
+    edge.setup.write_records("broken", "project: [\n");
     edge.wait_for_metric("site_records_rejected", 1.0);
     let text = prints(&ask(&edge, &["status"]), 1);
     let problem = "\n  * 1 site records have mistakes or conflicts";
