@@ -166,10 +166,36 @@ pub(super) fn proof(config: &Config) -> Proof {
 /// When the key for tokens can be neither read nor made.
 pub(super) fn rules(config: &Config, store: &Store) -> anyhow::Result<Option<Rules>> {
     let settings = &config.verification;
-    let rules = settings
-        .is_required
-        .then(|| Rules::new(store, &config.service, settings));
-    rules.transpose().context("read the key for tokens")
+    if !settings.is_required {
+        return Ok(None);
+    }
+    let key = store
+        .verification_key()
+        .context("read the key for tokens")?;
+    Ok(Some(Rules::new(&key, &config.service, settings)))
+}
+
+/// Returns the rules for a gateway: it also serves when its store cannot be written. Then the key
+/// for tokens is of this process. A record keeps the token of its domain, so every domain that
+/// exists can still be proven.
+///
+/// # Errors
+///
+/// When the system gives no random bytes.
+pub(super) fn rules_while_serving(config: &Config, store: &Store) -> anyhow::Result<Option<Rules>> {
+    rules(config, store).or_else(|error| {
+        log::error!(
+            target: "sites",
+            "domains that are added now get other tokens than before: {error:#}"
+        );
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).context("make a key for tokens")?;
+        Ok(Some(Rules::new(
+            &key,
+            &config.service,
+            &config.verification,
+        )))
+    })
 }
 
 /// Returns where the reasons of failed orders of certificates are read from.

@@ -548,10 +548,10 @@ fn a_wildcard_is_proven_by_the_command_of_the_operator() {
     );
     edge.wait_for_log(|line| issued(line, "*.acme.test"));
     let calls = fs::read_to_string(base.path("calls")).unwrap();
-    assert_eq!(
-        calls,
-        "set _acme-challenge.acme.test\nremove _acme-challenge.acme.test\n"
-    );
+    // Each attempt removes what it has set; an order may need more than one.
+    let attempt = "set _acme-challenge.acme.test\nremove _acme-challenge.acme.test\n";
+    assert!(!calls.is_empty(), "no call");
+    assert_eq!(calls.replace(attempt, ""), "");
 }
 
 #[test]

@@ -245,7 +245,9 @@ fn two_units_that_share_a_socket_replace_each_other_and_refuse_nothing() {
 /// The new process is killed while it loads: the old one goes on, and no request fails.
 #[test]
 fn a_new_process_that_is_killed_under_load_leaves_the_running_gateway_alone() {
-    let edge = Setup::new().acme("").with_skill().start();
+    // A connection that was accepted just before the change has time for its request.
+    let setup = Setup::new().conf("connections", "{ drain_idle_seconds: 2 }");
+    let edge = setup.acme("").with_skill().start();
     let (program, named) = (edge.setup.path("program"), edge.setup.path("process"));
     let script = format!(
         "#!/bin/sh\necho $$ > {named}.new && mv {named}.new {named}\nexec {} \"$@\"\n",

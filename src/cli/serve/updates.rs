@@ -101,7 +101,7 @@ impl Updates {
             Clock::System,
         )
         .owners_add_domains(config.admin.owners_add_domains)
-        .proving(settings::rules(config, &reload.store)?);
+        .proving(settings::rules_while_serving(config, &reload.store)?);
         let site_admin = match documents {
             Some(documents) => {
                 site_admin.with_certificates(settings::certificate_trouble(documents))

@@ -13,9 +13,7 @@ use crate::deploy::Timestamp;
 use crate::deploy::keys::Role;
 use crate::site::{Host, KeptIn, ProjectId, Service, Site};
 use crate::store::audit::{Entry, Who};
-use crate::store::{
-    FileError, Ownership, OwnershipState as State, Quarantine, SiteChange, SiteRecord, Store,
-};
+use crate::store::{Ownership, OwnershipState as State, Quarantine, SiteChange, SiteRecord};
 
 /// The label in front of a host under which its TXT record is.
 const CHALLENGE: &str = "_waypost-challenge";
@@ -113,24 +111,17 @@ pub(super) enum Settled {
 // === impl Rules ===
 
 impl Rules {
-    /// Makes the rules. The key for tokens is kept in the store.
-    ///
-    /// # Errors
-    ///
-    /// When the key can be neither read nor made.
-    pub fn new(
-        store: &Store,
-        service: &Service,
-        config: &super::verification::Config,
-    ) -> Result<Self, FileError> {
-        Ok(Self {
+    /// Makes the rules, with the secret key for tokens.
+    #[must_use]
+    pub fn new(key: &[u8], service: &Service, config: &super::verification::Config) -> Self {
+        Self {
             edge: config.edge(service),
             addresses: config.addresses.clone(),
             is_closed: !config.resolvers.is_empty(),
             quarantine: config.quarantine,
             pause: config.pause,
-            key: hmac::Key::new(hmac::HMAC_SHA256, &store.verification_key()?),
-        })
+            key: hmac::Key::new(hmac::HMAC_SHA256, key),
+        }
     }
 
     /// Returns the text that proves a host for an owner. Nobody can compute it without the key of
