@@ -42,6 +42,8 @@ impl Operator {
         }
         let agent = Agent::config_builder()
             .timeout_global(Some(TIMEOUT))
+            // The listener may close a connection while the next request is on its way.
+            .max_idle_connections(0)
             .http_status_as_error(false)
             .max_redirects(0)
             // The listener is local: never use a proxy from the environment.

@@ -95,6 +95,7 @@ reads("N6: endpoint pages are generated, except for endpoints that have a page",
     "GET List sites, by project", "GET Read the record of a site", "PUT Create a site, or replace its record",
     "DEL Remove a site", "PATCH Change some keys of a record", "GET List the domains of a site, the canonical one first",
     "GET Read the state of a domain", "PUT Add a domain to a site, as its last one", "DEL Remove a domain from a site",
+    "POST Look at the DNS of a domain now",
     "GET List the changes of sites, the newest first",
   ]);
   await follow(page, page.locator(".sidebar").getByText("Queue an update"));
