@@ -153,7 +153,7 @@ impl<'k> Reader<'k> {
 
     /// Returns the next file and a reader of its bytes; `None` at the end.
     ///
-    /// Bytes that the caller does not read are skipped by [`Reader::skip`] only.
+    /// The caller reads all bytes of a file before the next one.
     pub(super) fn next(&mut self) -> io::Result<Option<(Entry, io::Take<&mut dyn Read>)>> {
         let mut line = Vec::new();
         let mut limited = (&mut self.plain).take(ENTRY_BYTES_MAX);

@@ -9,7 +9,7 @@
 //! * `GET /metrics`: the Prometheus text format 0.0.4.
 //! * `GET /edges`: the edges that follow this node, with the revision of each, as JSON.
 //! * `GET /upstreams`: the servers of the sites that have their own, with their state, as JSON.
-//! * `GET /top?by=host&of=bytes&limit=20`: the heaviest hosts, addresses or reasons ([`top`]).
+//! * `GET /top?by=host&of=bytes&limit=20`: the heaviest hosts, addresses or reasons ([`mod@top`]).
 //! * `POST /reload`: compares what is served with the disk; with `?accept-removals` also if that
 //!   removes many sites at once. The response is 202, the comparison happens after it. A worker
 //!   serves nothing and has no such call.

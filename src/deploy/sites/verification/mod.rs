@@ -1,8 +1,7 @@
 //! Looks at DNS whether domains belong to the owners of their sites.
 //!
 //! One process of those that share the store looks; it writes what it saw beside the site records,
-//! and changes the state of a domain in the site's record (see
-//! [`OwnershipState`](crate::store::OwnershipState)).
+//! and changes the state of a domain in the site's record (see [`OwnershipState`]).
 //!
 //! * **V1** A domain is proven by the TXT record `_waypost-challenge.{host}` with the token of its
 //!   owner, or by an alias whose *direct* target is the name of the edge with this token. That a
