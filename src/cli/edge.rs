@@ -5,21 +5,18 @@
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
+use http::StatusCode;
 use serde_json::Value;
-use ureq::Agent;
 
+use super::operator::Operator;
 use super::settings::{self, Settings};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::deploy::Timestamp;
 use crate::follow::{EdgeName, InvalidEdgeName};
-
-/// How long the gateway may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Manage the edges that follow this node
 #[derive(Clone, Debug, clap::Args)]
@@ -105,25 +102,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Asks the operator's listener of the gateway.
 fn status(config: &Config, json: bool) -> anyhow::Result<String> {
-    let address = config
-        .listen
-        .operator
-        .context("`listen.operator` is false, so the gateway cannot be asked")?;
-    let agent: Agent = Agent::config_builder()
-        .timeout_global(Some(TIMEOUT))
-        .http_status_as_error(false)
-        .max_redirects(0)
-        // The listener is local: never use a proxy from the environment.
-        .proxy(None)
-        .build()
-        .into();
-    let mut response = agent
-        .get(format!("http://{address}/edges"))
-        .call()
-        .with_context(|| format!("ask the gateway on {address}"))?;
-    let text = response.body_mut().read_to_string();
-    let text = text.context("read the answer of the gateway")?;
-    if response.status() != 200 {
+    let operator = Operator::of(config)?;
+    let (status, text) = operator.get("/edges")?;
+    if status != StatusCode::OK {
+        let address = operator.address();
         bail!("no edge can follow the gateway on {address}: `edges.listen` is false");
     }
     if json {

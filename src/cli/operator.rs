@@ -8,6 +8,7 @@ use http::StatusCode;
 use ureq::Agent;
 
 use crate::config::Config;
+use crate::gateway::token::Token;
 
 /// How long the process may take to respond.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -65,11 +66,28 @@ impl Operator {
     /// When nothing responds there.
     pub(super) fn get(&self, page: &str) -> anyhow::Result<(StatusCode, String)> {
         let address = self.address;
-        let mut response = self
-            .agent
-            .get(format!("http://{address}{page}"))
-            .call()
-            .with_context(|| format!("nothing responds on {address}"))?;
+        let response = self.agent.get(format!("http://{address}{page}")).call();
+        self.read(page, response)
+    }
+
+    /// Asks for a change; returns the status and the text of the response.
+    ///
+    /// # Errors
+    ///
+    /// When nothing responds there.
+    pub(super) fn post(&self, page: &str, token: &Token) -> anyhow::Result<(StatusCode, String)> {
+        let request = self.agent.post(format!("http://{}{page}", self.address));
+        let request = request.header("Authorization", token.authorization());
+        self.read(page, request.send_empty())
+    }
+
+    fn read(
+        &self,
+        page: &str,
+        response: Result<http::Response<ureq::Body>, ureq::Error>,
+    ) -> anyhow::Result<(StatusCode, String)> {
+        let address = self.address;
+        let mut response = response.with_context(|| format!("nothing responds on {address}"))?;
         let status = response.status();
         let body = response.body_mut().with_config().limit(BYTES_MAX);
         let text = body

@@ -6,17 +6,13 @@
 //! The gateway accepts the request with its token, from the file `listen.operator_token`.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use http::StatusCode;
-use ureq::Agent;
 
+use super::operator::Operator;
 use super::settings::{self, Settings};
 use crate::gateway::token::Token;
-
-/// How long the gateway may take to accept the request.
-const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Make a running gateway read its site records and releases again
 #[derive(Clone, Debug, clap::Args)]
@@ -36,38 +32,18 @@ pub struct Args {
 /// When no gateway listens, or it responds with another status than 202.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
-    let address = config
-        .listen
-        .operator
-        .context("`listen.operator` is false, so the gateway cannot be asked to reload")?;
-    let query = if args.accept_removals {
-        "?accept-removals"
-    } else {
-        ""
+    let operator = Operator::of(&config)?;
+    let path = match args.accept_removals {
+        true => "/reload?accept-removals",
+        false => "/reload",
     };
     let file = settings::operator_token(&config);
     let token = Token::read(&file)
         .with_context(|| format!("read the token of the gateway, {}", file.display()))?;
-    let agent: Agent = Agent::config_builder()
-        .timeout_global(Some(TIMEOUT))
-        .http_status_as_error(false)
-        .max_redirects(0)
-        // The listener is local: never use a proxy from the environment.
-        .proxy(None)
-        .build()
-        .into();
-    let mut response = agent
-        .post(format!("http://{address}/reload{query}"))
-        .header("Authorization", token.authorization())
-        .send_empty()
-        .with_context(|| format!("request a reload from the gateway on {address}"))?;
-    if response.status() != StatusCode::ACCEPTED {
-        let why = response.body_mut().read_to_string().unwrap_or_default();
-        let why = why.trim_end();
-        bail!(
-            "the gateway on {address} responded {}: {why}",
-            response.status()
-        );
+    let (status, why) = operator.post(path, &token)?;
+    if status != StatusCode::ACCEPTED {
+        let (address, why) = (operator.address(), why.trim_end());
+        bail!("the gateway on {address} responded {status}: {why}");
     }
     Ok(ExitCode::SUCCESS)
 }
