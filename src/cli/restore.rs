@@ -35,7 +35,7 @@ pub struct Args {
     /// Read and check the backup, and write nothing
     #[arg(long)]
     pub check: bool,
-    /// Move what is in the way aside. Without this, nothing is written if anything is in the way
+    /// Rename existing files first. Without this option, nothing is written if one exists
     #[arg(long)]
     pub replace: bool,
     /// The file with the key [default: `backup.key_file` of `--conf FILE`]

@@ -1,4 +1,4 @@
-//! `waypost status`: what a running gateway does and what is wrong, in plain sentences.
+//! `waypost status`: shows the state and the problems of a running gateway.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ const INDEX_SECONDS_MAX: f64 = 900.0;
 /// How many servers that pause are named.
 const SERVERS_NAMED_MAX: usize = 5;
 
-/// Say what a running gateway does and what is wrong
+/// Show the state and the problems of a running gateway
 ///
 /// What is wrong comes first. Exit status: 0 if nothing is wrong, 1 if something is wrong and the
 /// gateway serves, 2 if it does not serve or does not respond.

@@ -19,7 +19,7 @@ pub struct Args {
     /// Only this list; without it the first entries of all lists are shown
     #[arg(long, value_enum)]
     pub by: Option<By>,
-    /// What is counted
+    /// Count requests, or bytes of content
     #[arg(long, value_enum, default_value = "requests")]
     pub of: Of,
     /// How many entries each list shows, 1 to 128 [default: 20 of one list, 8 of each list]
@@ -47,7 +47,7 @@ pub enum By {
     Reason,
 }
 
-/// What is counted.
+/// The unit of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Of {
     /// Requests.

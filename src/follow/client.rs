@@ -95,7 +95,7 @@ pub enum FollowError {
     /// The message cannot be read.
     #[error("the message of the source is not valid: {0}")]
     Message(String),
-    /// The message is not what was asked for.
+    /// The message answers another request.
     #[error("the message of the source is not the answer to this request")]
     Answer,
     /// The source serves another domain.

@@ -49,7 +49,7 @@ pub enum By {
     Reason,
 }
 
-/// What is counted.
+/// The unit of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// Requests.

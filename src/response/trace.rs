@@ -60,7 +60,7 @@ impl TraceContext {
         (is_separated && is_named).then_some(context)
     }
 
-    /// Makes the context of a new trace, which nobody records.
+    /// Makes the context of a new trace. Its flag says that the caller does not record the trace.
     ///
     /// The ids are not secret: they come from a generator that starts with random bits of the
     /// system.

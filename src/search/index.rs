@@ -51,13 +51,13 @@ pub trait Storage {
     /// When they cannot be read.
     fn read(&self, range: Range<u64>) -> io::Result<Bytes>;
 
-    /// Returns what was decoded at a place of the file before, if it was kept.
+    /// Returns the kept result of an earlier decoding at this place of the file.
     fn decoded(&self, _place: u64) -> Option<Decoded> {
         None
     }
 
-    /// Keeps what was decoded at a place of the file, for later questions. It may be forgotten at
-    /// any time.
+    /// Keeps the result of decoding at this place of the file, for later questions. The cache may
+    /// drop it at any time.
     fn keep(&self, _place: u64, _decoded: Decoded) {}
 }
 

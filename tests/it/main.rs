@@ -31,7 +31,7 @@
 //! | `mcp` | agents list, read and call the MCP server of a site |
 //! | `models` | models that write skills are asked over TLS, through proxies and in streams |
 //! | `operator` | health, metrics, a log line for every request |
-//! | `ownership` | a domain is served only after its owner has proven it, and nobody can take one of somebody else |
+//! | `ownership` | the gateway serves a domain only after its owner has proven it; no owner can take the domain of another |
 //! | `packages` | what packages contain beside the program |
 //! | `pages` | the pages of a site, over HTTP |
 //! | `proxy_protocol` | a load balancer names its clients, and nobody else does |

@@ -8,7 +8,8 @@ use super::request::TargetKey;
 use crate::response::Encoding;
 use crate::site::ProjectId;
 
-/// A response of which a copy will be written. If it is dropped before, nothing is written.
+/// A response while its content is collected for a copy. If this value is dropped before the end of
+/// the response, no copy is written.
 #[derive(Debug)]
 pub(in crate::gateway) struct Collecting {
     pub(super) shared: Arc<Shared>,

@@ -48,7 +48,7 @@ pub(super) struct Description {
     pub(super) project: String,
     /// The digest of the site record.
     pub(super) record: Digest,
-    /// What was requested, in hexadecimal digits.
+    /// The target of the request, in hexadecimal digits.
     target: String,
     /// The name of the content coding; empty for none.
     coding: String,

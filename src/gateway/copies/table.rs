@@ -2,9 +2,9 @@
 //!
 //! The bounds are those of the configuration: bytes of one site, and of all sites. A file counts
 //! with whole blocks. A site that needs room removes its own copies first; if all sites together
-//! have too many, the largest one removes some. Copies of pages that were requested once go before
-//! those that were requested again, so that a client cannot push out the pages of a site with
-//! requests for others that nobody else wants.
+//! have too many, the largest one removes some. It removes copies of pages that were requested
+//! once before copies that were requested more often. So a client cannot replace the popular pages
+//! of a site with pages that only this client requests.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

@@ -45,8 +45,8 @@ const MONO: &[u8] = include_bytes!("../font/geist-mono.woff2");
 /// The height of a line above and below its base in both fonts, in percent of the size.
 const ASCENT: f64 = 100.5;
 const DESCENT: f64 = 29.5;
-/// The fonts of a system that are shown before [`SANS`] is loaded: family, weights, names, and the
-/// average width of a letter of [`SANS`] divided by that of the system's font.
+/// The fonts of a system that are shown before [`SANS`] is loaded: family, weights, names, and a
+/// ratio: the average width of a letter of [`SANS`], divided by the average width in this font.
 const SANS_FALLBACKS: [(&str, &str, &str, f64); 2] = [
     (
         "Geist Fallback",

@@ -80,7 +80,7 @@ struct Server {
 /// Whose clock is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClockOf {
-    /// That of the database.
+    /// The clock of the database.
     Server,
     /// The time that callers give: tests do not wait.
     #[cfg(test)]
