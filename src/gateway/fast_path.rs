@@ -8,12 +8,11 @@
 //! allocated.
 
 use std::cell::Cell;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use http::header::HeaderValue;
 
 use super::Gateway;
 use super::connection::ClientConnection;
@@ -22,7 +21,7 @@ use crate::discovery::paths;
 use crate::index::Served;
 use crate::origin;
 use crate::response::{self, Connection, Content, DATE_BYTES, MaybeCached, RequestHeaders};
-use crate::site::Origin;
+use crate::site::{Hsts, Origin};
 use crate::telemetry::Route;
 
 /// How long a field may be that the fast path reads.
@@ -47,8 +46,6 @@ pub(super) struct Batch {
     scratch: Vec<u8>,
     statuses: [u16; BATCH_MAX],
     count: usize,
-    /// `Strict-Transport-Security` of each response.
-    hsts: Option<HeaderValue>,
 }
 
 /// Finds the response to a request, in either version of HTTP; `None` if the proxy path has to
@@ -119,14 +116,6 @@ fn page(served: &Served, headers: &RequestHeaders<'_>) -> Option<MaybeCached> {
 // === impl Batch ===
 
 impl Batch {
-    /// Makes an empty batch, whose responses have this `Strict-Transport-Security`.
-    pub(super) fn new(hsts: Option<HeaderValue>) -> Self {
-        Self {
-            hsts,
-            ..Self::default()
-        }
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -135,17 +124,18 @@ impl Batch {
         self.count == BATCH_MAX
     }
 
-    /// Adds a response.
+    /// Adds a response, with its `Strict-Transport-Security`.
     pub(super) fn push(
         &mut self,
         ready: &MaybeCached,
         content: Content,
         connection: Connection,
+        hsts: Option<Hsts>,
         now: SystemTime,
     ) {
         let date = date(now);
         ready.write_head(&mut self.text, &mut self.scratch, &date, connection);
-        add_hsts(&mut self.text, self.hsts.as_ref());
+        add_hsts(&mut self.text, hsts);
         let response = ready.response();
         let length = response.body_bytes(content);
         match response.body.memory() {
@@ -202,14 +192,13 @@ impl Batch {
 }
 
 /// Adds `Strict-Transport-Security` to the head at the end of a text.
-pub(super) fn add_hsts(text: &mut Vec<u8>, hsts: Option<&HeaderValue>) {
+pub(super) fn add_hsts(text: &mut Vec<u8>, hsts: Option<Hsts>) {
     let Some(hsts) = hsts else {
         return;
     };
     text.truncate(text.len() - HEAD_END.len());
-    text.extend_from_slice(b"Strict-Transport-Security: ");
-    text.extend_from_slice(hsts.as_bytes());
-    text.extend_from_slice(b"\r\n");
+    // Writing into memory cannot fail.
+    let _infallible = write!(text, "Strict-Transport-Security: {hsts}\r\n");
     text.extend_from_slice(HEAD_END);
 }
 

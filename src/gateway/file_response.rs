@@ -131,12 +131,13 @@ impl FileResponse {
         reads: &Reads,
         after: Connection,
     ) -> io::Result<()> {
+        let host = self.request.host.clone();
         let Opened {
             response,
             mut content,
         } = self.open(reads).await;
-        let hsts = gateway.tls.hsts();
-        let hsts = hsts.filter(|_| connection.info().is_tls());
+        let is_tls = connection.info().is_tls();
+        let hsts = is_tls.then(|| gateway.hsts(&host)).flatten();
         let mut head = Vec::new();
         let date = fast_path::date(gateway.clock.now());
         let ready = MaybeCached::Built(response);
@@ -170,11 +171,12 @@ impl FileResponse {
         gateway: &Arc<Gateway>,
         reads: &Reads,
     ) {
+        let host = self.request.host.clone();
         let Opened {
             response,
             mut content,
         } = self.open(reads).await;
-        let header = Box::new(http2::header_of(gateway, &response));
+        let header = Box::new(http2::header_of(gateway, &host, &response));
         let (mut sent, mut end) = (0, End::ClientClosed);
         if stream.write_response_header(header, false).is_ok()
             && let Some(mut writer) = stream.take_response_body_writer()

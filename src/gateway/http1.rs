@@ -143,8 +143,6 @@ impl Http1 {
         activity: Arc<Activity>,
     ) -> Self {
         let timers = Timers::new(&activity, handler.gateway.limits.head);
-        let hsts = handler.gateway.tls.hsts();
-        let batch = Batch::new(hsts.filter(|_| connection.info().is_tls()).cloned());
         Self {
             handler,
             activity,
@@ -153,7 +151,7 @@ impl Http1 {
             line: Vec::new(),
             outbox: Vec::new(),
             last_group: LastGroup::default(),
-            batch,
+            batch: Batch::default(),
             timers,
             served: 0,
             is_half_closed: false,
@@ -437,7 +435,9 @@ impl Http1 {
                 };
             };
             let content = head.headers.content();
-            batch.push(&response, content, Connection::Keep, now);
+            let hsts = head.host_name.filter(|_| connection.info().is_tls());
+            let hsts = hsts.and_then(|host| gateway.hsts(host));
+            batch.push(&response, content, Connection::Keep, hsts, now);
             let outcome = Outcome {
                 route: Route::FastPath,
                 status: response.response().status,
@@ -536,7 +536,9 @@ impl Http1 {
                 let ready = MaybeCached::Built(response);
                 let status = ready.response().status;
                 let now = gateway.clock.now();
-                self.batch.push(&ready, content, after, now);
+                let is_tls = self.connection.info().is_tls();
+                let hsts = is_tls.then(|| plan.hsts(gateway)).flatten();
+                self.batch.push(&ready, content, after, hsts, now);
                 // If writing fails, the client has gone.
                 let _gone = self
                     .batch
@@ -679,8 +681,10 @@ impl Http1 {
         } else {
             Connection::Keep
         };
+        let is_tls = self.connection.info().is_tls();
+        let hsts = is_tls.then(|| gateway.hsts(request.host)).flatten();
         self.batch
-            .push(&ready, content, connection, gateway.clock.now());
+            .push(&ready, content, connection, hsts, gateway.clock.now());
         let outcome = Outcome {
             route: Route::Rejected,
             status: 429,
@@ -713,7 +717,10 @@ impl Http1 {
         let ready = MaybeCached::Built(rejection.response());
         let request = request_line(&self.inbox);
         let content = request.content();
-        self.batch.push(&ready, content, Connection::Close, now);
+        let is_tls = self.connection.info().is_tls();
+        let hsts = is_tls.then(|| gateway.hsts(request.host)).flatten();
+        self.batch
+            .push(&ready, content, Connection::Close, hsts, now);
         let written = self
             .batch
             .write(&mut self.connection, &gateway, Route::Rejected, since)

@@ -313,7 +313,8 @@ impl Http2 {
         let since = Instant::now();
         let content = logged(session.req_header()).content();
         let length = response.body_bytes(content);
-        let header = Box::new(header_of(gateway, response));
+        let host = logged(session.req_header()).host;
+        let header = Box::new(header_of(gateway, host, response));
         if session.write_response_header(header, length == 0).is_err() {
             return;
         }
@@ -410,7 +411,8 @@ async fn fail(gateway: &Gateway, mut stream: Http2Stream, client: access::Client
     }
     let response = Problem::new(500, GATEWAY_FAILED).response();
     let length = response.body_bytes(logged(stream.req_header()).content());
-    let header = Box::new(header_of(gateway, &response));
+    let host = logged(stream.req_header()).host;
+    let header = Box::new(header_of(gateway, host, &response));
     if stream.write_response_header(header, length == 0).is_ok()
         && length > 0
         && let Some(mut writer) = stream.take_response_body_writer()
@@ -435,12 +437,12 @@ async fn fail(gateway: &Gateway, mut stream: Http2Stream, client: access::Client
     stream.discard_body(gateway).await;
 }
 
-/// Returns the header of a response of the gateway.
-pub(super) fn header_of(gateway: &Gateway, response: &Response) -> ResponseHeader {
+/// Returns the header of a response of the gateway to a request for a host.
+pub(super) fn header_of(gateway: &Gateway, host: &str, response: &Response) -> ResponseHeader {
     let mut made = response.response_header(Version::HTTP_2);
-    if let Some(hsts) = gateway.tls.hsts() {
+    if let Some(hsts) = gateway.hsts(host) {
         let name = header::STRICT_TRANSPORT_SECURITY;
-        made.insert_header(name, hsts.clone())
+        made.insert_header(name, hsts.to_string())
             .expect("a name and a value that are valid");
     }
     made

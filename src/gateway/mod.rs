@@ -111,7 +111,7 @@ use crate::discovery::paths::{self, McpPath};
 use crate::index::{Index, Served};
 use crate::origin::{self, Resolver};
 use crate::response::{Problem, RequestHeaders, Response};
-use crate::site::Network;
+use crate::site::{self, Hsts, Network, Site};
 use crate::telemetry::Metrics;
 
 use access::{Access, Client, Line, Outcome};
@@ -207,6 +207,19 @@ impl Gateway {
                 || origin::find_mcp(site, &path).is_some_and(|found| found != McpPath::Server)
         };
         self.tls.may_redirect(host) && self.index.with(host, is_discovery) != Some(true)
+    }
+
+    /// Returns `Strict-Transport-Security` of responses over TLS for a host, as a client has written
+    /// it. A host without a site has that of the operator.
+    fn hsts(&self, host: &str) -> Option<Hsts> {
+        let host = site::normalise(host).ok();
+        let found = host.and_then(|host| self.index.with(&host, |served| served.site.hsts));
+        found.flatten().or(self.tls.hsts())
+    }
+
+    /// Returns `Strict-Transport-Security` of responses over TLS for a site.
+    fn hsts_of(&self, site: &Site) -> Option<Hsts> {
+        site.hsts.or(self.tls.hsts())
     }
 
     /// Returns whether each response must be the last of its connection.

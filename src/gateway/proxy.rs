@@ -57,7 +57,7 @@ use crate::index::Served;
 use crate::origin::{self, UnresolvedUpstream};
 use crate::response::trace::{Outgoing, TraceContext};
 use crate::response::{Body, Problem, Response};
-use crate::site::{self, HostHeader};
+use crate::site::{self, HostHeader, Hsts};
 use crate::telemetry::{Route, panics};
 
 /// How much of a request body is read before a response that does not need it.
@@ -410,15 +410,17 @@ impl Proxy {
     /// Sends a response of the gateway.
     async fn send(&self, session: &mut Session, mut response: Response) -> Result<()> {
         if let Some(hsts) = self.hsts(session) {
-            response = response.with(header::STRICT_TRANSPORT_SECURITY, hsts);
+            let value = header::HeaderValue::try_from(hsts.to_string());
+            let value = value.expect("digits and words");
+            response = response.with(header::STRICT_TRANSPORT_SECURITY, value);
         }
         respond::write(session, &response).await
     }
 
     /// Returns `Strict-Transport-Security` for a response to this client.
-    fn hsts(&self, session: &Session) -> Option<header::HeaderValue> {
-        let hsts = self.gateway.tls.hsts()?;
-        is_tls(session).then(|| hsts.clone())
+    fn hsts(&self, session: &Session) -> Option<Hsts> {
+        let host = host_of(session.req_header()).unwrap_or_default();
+        is_tls(session).then(|| self.gateway.hsts(host)).flatten()
     }
 
     async fn choose_peer(&self, session: &Session, ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
@@ -584,7 +586,7 @@ impl Proxy {
                 .headers
                 .contains_key(header::STRICT_TRANSPORT_SECURITY)
         {
-            response.insert_header(header::STRICT_TRANSPORT_SECURITY, hsts)?;
+            response.insert_header(header::STRICT_TRANSPORT_SECURITY, hsts.to_string())?;
         }
         response.append_header(header::VIA, format!("{version} {}", self.pseudonym()))?;
         Ok(())

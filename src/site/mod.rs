@@ -14,6 +14,7 @@ pub mod address;
 mod edit;
 mod frames;
 mod host;
+mod hsts;
 pub mod language;
 mod network;
 pub mod pattern;
@@ -26,6 +27,7 @@ mod url;
 pub use edit::EditLink;
 pub use frames::{FrameHost, Frames, InvalidFrameHost};
 pub use host::{Host, InvalidHost, LENGTH_MAX, normalise};
+pub use hsts::{HSTS_SECONDS_MAX, Hsts};
 pub use network::{InvalidNetwork, Network};
 pub use private::{InvalidPrivateHost, PrivateHost, PrivateHosts};
 pub use project::{BasePath, InvalidBasePath, InvalidProjectId, ProjectId};
@@ -57,6 +59,8 @@ pub struct Site {
     pub origin: Origin,
     /// Whether `{base path}/mcp` is our MCP server, and not the origin's.
     pub mcp: bool,
+    /// Its `Strict-Transport-Security`; `None`: that of the operator.
+    pub hsts: Option<Hsts>,
     /// Where its record is.
     pub kept_in: KeptIn,
     /// Those of its domains for which no certificate is ordered, because their DNS does not lead
@@ -204,6 +208,7 @@ impl Site {
             allow_empty: false,
             origin: Origin::Embedded,
             mcp: true,
+            hsts: None,
             kept_in: KeptIn::Api,
             not_ordered: Box::default(),
         }

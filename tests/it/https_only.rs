@@ -129,6 +129,82 @@ async fn every_response_over_tls_tells_browsers_to_use_tls() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_has_its_own_time_for_browsers() {
+    let origin = Origin::responding(|request, stream| {
+        let own = match &*request.target {
+            "/own" => "Strict-Transport-Security: max-age=7\r\n",
+            _ => "",
+        };
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{own}\r\n");
+        // The gateway may have closed the connection.
+        let _closed = stream.write_all(head.as_bytes());
+        After::Keep
+    });
+    let record = |hsts: &str| format!("{}\nhsts: {hsts}", origin.record());
+    let full = record("{ seconds: 31536000, subdomains: true, preload: true }");
+    // The operator has none for all sites.
+    let gateway = start("", "", &full);
+    let name = "strict-transport-security";
+    let long = Some("max-age=31536000; includeSubDomains; preload");
+    let mut http2 = gateway.http2().await;
+    for (host, path, status, expected) in [
+        // The fast path, the proxy path, the direct path, and what the site's own server says.
+        (DOMAIN, "/skill.md", 200, long),
+        (DOMAIN, "/x/../skill.md", 200, long),
+        (DOMAIN, "/guide", 200, long),
+        (DOMAIN, "/own", 200, Some("max-age=7")),
+        // It is no matter of other hosts.
+        (API, "/v1/x", 404, None),
+    ] {
+        let mut http1 = gateway.http1();
+        http1.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+        let first = http1.receive("GET").unwrap();
+        assert_eq!(
+            (first.status, first.field(name)),
+            (status, expected),
+            "{host}{path}"
+        );
+        let second = http2.get(host, path).await.unwrap();
+        assert_eq!(
+            (second.status, second.field(name)),
+            (status, expected),
+            "{host}{path}"
+        );
+        // RFC 6797 §7.2: never without TLS.
+        assert_eq!(gateway.edge.get(host, "/skill.md").field(name), None);
+    }
+    // The next request sees a change, also on a connection that is open: browsers are told to
+    // forget it.
+    let mut open = gateway.http1();
+    let get = format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
+    open.send(get.as_bytes());
+    assert_eq!(open.receive("GET").unwrap().field(name), long);
+    let record = format!("domains: [{DOMAIN}]\n{}", record("{ seconds: 0 }"));
+    gateway.edge.write_site("acme", &record);
+    open.send(get.as_bytes());
+    assert_eq!(open.receive("GET").unwrap().field(name), Some("max-age=0"));
+}
+
+#[test]
+fn a_promise_to_browsers_that_contradicts_itself_is_rejected() {
+    for (hsts, expected) in [
+        (
+            "{ seconds: 600, preload: true }",
+            "`preload` needs `subdomains: true`",
+        ),
+        ("{ subdomains: true }", "seconds"),
+        ("{ seconds: 99999999 }", "63072000"),
+        ("{ seconds: 1, maxAge: 2 }", "maxAge"),
+    ] {
+        let setup = Setup::new().site("acme", &format!("hsts: {hsts}"));
+        let output = setup.run(&["check"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{hsts}: {text}");
+        assert!(text.contains(expected), "{hsts}: {text}");
+    }
+}
+
 #[test]
 fn settings_that_have_no_effect_are_rejected() {
     for (conf, expected) in [

@@ -45,6 +45,7 @@ impl Representation {
             allow_empty,
             origin,
             mcp,
+            hsts,
             kept_in,
             not_ordered: _,
         } = site;
@@ -80,6 +81,14 @@ impl Representation {
         set("allow_empty", (*allow_empty).into());
         set("origin", origin_of(origin));
         set("mcp", (*mcp).into());
+        if let Some(hsts) = hsts {
+            let value = json!({
+                "seconds": hsts.seconds,
+                "subdomains": hsts.subdomains,
+                "preload": hsts.preload,
+            });
+            set("hsts", value);
+        }
         Self { members }
     }
 
@@ -171,7 +180,7 @@ mod tests {
                 "others": [{ "url": "http://[2606:4700::1111]", "weight": 2, "backup": true }],
                 "requests_max": 50, "copies": false,
             },
-            "mcp": true,
+            "mcp": true, "hsts": { "seconds": 31_536_000, "subdomains": true, "preload": true },
         });
         let read = |record: &Value| {
             let stored = SiteRecord {

@@ -98,6 +98,7 @@ impl Table {
             repository: _,
             lenient: _,
             allow_empty: _,
+            hsts: _,
             kept_in: _,
             not_ordered: _,
         } = &**site;

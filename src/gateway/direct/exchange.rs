@@ -579,12 +579,12 @@ impl Exchange<'_> {
     }
 
     fn recipient(&self) -> Recipient<'_> {
-        let hsts = self.gateway.tls.hsts();
+        let is_tls = self.connection.info().is_tls();
         Recipient {
             is_head: self.plan.is_head,
             after: self.plan.after,
             date: fast_path::date(self.gateway.clock.now()),
-            hsts: hsts.filter(|_| self.connection.info().is_tls()),
+            hsts: is_tls.then(|| self.plan.hsts(self.gateway)).flatten(),
             domain: self.gateway.index.service().domain.as_str(),
         }
     }

@@ -53,7 +53,7 @@ use crate::acme::HTTP_PATH;
 use crate::index::Served;
 use crate::response::trace::TraceContext;
 use crate::response::{Connection, Content, RequestHeaders};
-use crate::site::{HostHeader, Scheme, Site, Upstream, UpstreamHttp};
+use crate::site::{HostHeader, Hsts, Scheme, Site, Upstream, UpstreamHttp};
 
 pub(super) use exchange::{Ended, Exchange};
 use pool::Pool;
@@ -297,6 +297,11 @@ impl Plan {
     /// Returns what an access line shows of the request, which is at the front of the inbox.
     pub(super) fn logged(&self, inbox: &[u8]) -> file_response::Logged {
         file_response::Logged::of(&self.logged.headers(inbox))
+    }
+
+    /// Returns `Strict-Transport-Security` of responses over TLS.
+    pub(super) fn hsts(&self, gateway: &Gateway) -> Option<Hsts> {
+        gateway.hsts_of(&self.served.site)
     }
 
     /// Returns what the client gets of a response of ours.

@@ -7,9 +7,9 @@
 //! RFC 9110 §7.6.1 (fields of the connection), §8.6 (lengths), §15.2 (interim responses);
 //! RFC 6797 §8.1 (the first `Strict-Transport-Security` counts).
 
+use std::io::Write as _;
 use std::mem::MaybeUninit;
 
-use http::header::HeaderValue;
 use httparse::{ParserConfig, Status};
 
 use super::content::Content;
@@ -17,6 +17,7 @@ use crate::gateway::access::write_number;
 use crate::gateway::forward;
 use crate::gateway::http2_stream::is_event_stream_type;
 use crate::response::{Connection, DATE_BYTES};
+use crate::site::Hsts;
 
 /// How many fields a response may have. pingora has the same limit.
 const FIELDS_MAX: usize = 256;
@@ -43,7 +44,7 @@ pub(super) struct Recipient<'r> {
     pub(super) is_head: bool,
     pub(super) after: Connection,
     pub(super) date: [u8; DATE_BYTES],
-    pub(super) hsts: Option<&'r HeaderValue>,
+    pub(super) hsts: Option<Hsts>,
     /// The domain of the service.
     pub(super) domain: &'r str,
 }
@@ -219,9 +220,8 @@ impl Recipient<'_> {
             Connection::Keep | Connection::Close => b"\r\nConnection: close\r\n",
         });
         if let Some(hsts) = self.hsts.filter(|_| !facts.has_hsts) {
-            out.extend_from_slice(b"Strict-Transport-Security: ");
-            out.extend_from_slice(hsts.as_bytes());
-            out.extend_from_slice(b"\r\n");
+            // Writing into memory cannot fail.
+            let _infallible = write!(out, "Strict-Transport-Security: {hsts}\r\n");
         }
     }
 }
@@ -323,7 +323,7 @@ mod tests {
 
     const DOMAIN: &str = "edge.test";
 
-    fn recipient<'r>(hsts: Option<&'r HeaderValue>) -> Recipient<'r> {
+    fn recipient(hsts: Option<Hsts>) -> Recipient<'static> {
         Recipient {
             is_head: false,
             after: Connection::Keep,
@@ -468,10 +468,13 @@ mod tests {
 
     #[test]
     fn the_client_gets_what_belongs_to_its_connection() {
-        let hsts = HeaderValue::from_static("max-age=5");
+        let hsts = Hsts {
+            seconds: 5,
+            ..Hsts::default()
+        };
         let closing = Recipient {
             after: Connection::Close,
-            ..recipient(Some(&hsts))
+            ..recipient(Some(hsts))
         };
         let head = |fields: &str| format!("HTTP/1.1 200 Fine\r\nContent-Length: 0\r\n{fields}\r\n");
         let written = |fields: &str| read(&closing, &head(fields)).unwrap().unwrap().1;

@@ -15,14 +15,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::header::HeaderValue;
 use pingora::http::RequestHeader;
 
 use super::{Config, Resolver};
 use crate::acme::HTTP_PATH;
 use crate::gateway::forward::TrustedPeers;
 use crate::response::Response;
-use crate::site::Service;
+use crate::site::{Hsts, Service};
 
 /// The rules for requests without TLS, and the value of `Strict-Transport-Security`.
 #[derive(Debug, Default)]
@@ -31,7 +30,7 @@ pub struct Policy {
     redirected: Option<Arc<Resolver>>,
     /// The text after the host in the redirect: empty, or a port.
     port: String,
-    hsts: Option<HeaderValue>,
+    hsts: Option<Hsts>,
 }
 
 // === impl Policy ===
@@ -40,21 +39,24 @@ impl Policy {
     /// Makes it of the operator's settings and of the certificates that are in use.
     #[must_use]
     pub fn new(config: &Config, service: &Service, certificates: &Arc<Resolver>) -> Self {
-        let seconds = config.hsts.as_secs();
-        let hsts = || HeaderValue::try_from(format!("max-age={seconds}")).ok();
+        let seconds = u32::try_from(config.hsts.as_secs()).unwrap_or(u32::MAX);
+        let hsts = Hsts {
+            seconds,
+            ..Hsts::default()
+        };
         Self {
             redirected: config.redirect.then(|| Arc::clone(certificates)),
             port: match service.port {
                 0 | 443 => String::new(),
                 port => format!(":{port}"),
             },
-            hsts: (seconds > 0).then(hsts).flatten(),
+            hsts: (seconds > 0).then_some(hsts),
         }
     }
 
-    /// Returns the value of `Strict-Transport-Security` for responses over TLS, if they have one.
-    pub(in crate::gateway) fn hsts(&self) -> Option<&HeaderValue> {
-        self.hsts.as_ref()
+    /// Returns `Strict-Transport-Security` of the operator for responses over TLS, if there is one.
+    pub(in crate::gateway) fn hsts(&self) -> Option<Hsts> {
+        self.hsts
     }
 
     /// Returns whether requests without TLS for this host, in normal form, may be redirected.

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::site::{
-    BasePath, Host, HostHeader, KeptIn, Origin, PrivateHosts, ProjectId, Repository, Scheme,
-    Server, Service, Site, Upstream, UpstreamHttp, Visibility,
+    BasePath, HSTS_SECONDS_MAX, Host, HostHeader, Hsts, KeptIn, Origin, PrivateHosts, ProjectId,
+    Repository, Scheme, Server, Service, Site, Upstream, UpstreamHttp, Visibility,
 };
 use crate::store::{OwnershipState, SiteRecord};
 use crate::syntax::strict::{self, Expected, Mapping, Report};
@@ -266,6 +266,9 @@ fn read_site(
     // At the customer's own server, `/mcp` may be the customer's.
     let mut mcp = origin == Some(Origin::Embedded);
     record.set("mcp", &mut mcp, strict::boolean);
+    let hsts = record
+        .section("hsts")
+        .and_then(|section| read_hsts(section, report));
 
     let (domains, domain_places): (Vec<_>, Vec<_>) =
         domains.unwrap_or_default().into_iter().unzip();
@@ -303,6 +306,7 @@ fn read_site(
         allow_empty,
         origin: origin?,
         mcp,
+        hsts,
         kept_in: KeptIn::File(report.file().into()),
         not_ordered: Box::default(),
     };
@@ -310,6 +314,23 @@ fn read_site(
         site: Arc::new(site),
         places,
     })
+}
+
+fn read_hsts(mut section: Mapping<'_, '_>, report: &Report<'_>) -> Option<Hsts> {
+    let seconds = section.require("seconds", strict::number(0..=HSTS_SECONDS_MAX));
+    let (mut subdomains, mut preload) = (false, false);
+    section.set("subdomains", &mut subdomains, strict::boolean);
+    section.set("preload", &mut preload, strict::boolean);
+    let hsts = Hsts {
+        seconds: seconds?,
+        subdomains,
+        preload,
+    };
+    if let Some(why) = hsts.contradiction() {
+        report.error(section.value(), format!("`hsts`: {why}"));
+    }
+    section.finish();
+    Some(hsts)
 }
 
 fn read_repository(mut section: Mapping<'_, '_>) -> Option<Repository> {
