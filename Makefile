@@ -28,7 +28,7 @@ test:
 
 # `publishing` kills the release build; the other tests run the build of the tests.
 soak:
-	@.ci/install test
+	@.ci/install long
 	cargo build --release --locked
 	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: both_paths:: rendering:: hostile:: acme:: upgrade::
 

@@ -1,4 +1,5 @@
-//! Figures for many certificates by ACME: memory of each, start, and one that is replaced.
+//! Figures for many certificates by ACME: memory of each, start, one that is replaced, and what it
+//! costs to know when each has to be renewed.
 //!
 //! `cargo bench --bench certificates -- 100000`
 
@@ -8,12 +9,18 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use waypost::acme::{Ordered, Record, Vault};
+use waypost::acme::{
+    Authorities, Authority, Challenges, Config, Manager, Metrics, Names, Ordered, Record, Vault,
+};
 use waypost::clock::Clock;
+use waypost::dns::Client;
+use waypost::site::PrivateHosts;
 use waypost::store::documents::Kind;
+use waypost::telemetry;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -92,6 +99,86 @@ fn main() {
         "a lookup: {:.0} ns",
         since.elapsed().as_nanos() as f64 / found as f64
     );
+    drop(ordered);
+    scheduler(open(), count);
+}
+
+/// The names of all records.
+struct All(usize);
+
+impl Names for All {
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    fn wanted(&self) -> Vec<Box<str>> {
+        let names = (0..self.0).map(|n| format!("docs.customer-{n}.example").into());
+        names.collect()
+    }
+
+    fn serves(&self, _name: &str) -> bool {
+        true
+    }
+}
+
+/// Runs the loop that orders, while nothing has to be ordered, for a bit more than a minute: it
+/// compares all names once a minute.
+fn scheduler(vault: Vault, count: usize) {
+    let config = Config {
+        // The certificates are of another one, so nobody is asked about them.
+        authorities: vec![Authority {
+            directory: "https://other.example/dir".into(),
+            ..Authority::default()
+        }],
+        ..Config::default()
+    };
+    let ordered = Arc::new(Ordered::new(vault.clone(), Clock::System));
+    ordered.refresh().unwrap();
+    let authorities = Authorities::new(&config, &vault, Clock::System).unwrap();
+    let challenges = Arc::new(Challenges::new(Arc::clone(&vault.documents)));
+    let client = Client::new(&[], PrivateHosts::default(), Duration::from_secs(1));
+    let metrics = telemetry::Metrics::new();
+    let manager = Manager::new(
+        config,
+        vault,
+        authorities,
+        ordered,
+        challenges,
+        Box::new(All(count)),
+        client,
+        Metrics::new(&metrics),
+        telemetry::Health::new(Clock::System).part("certificates"),
+        Clock::System,
+    );
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let before = (resident(), processor_time());
+    let thread = std::thread::spawn(move || runtime.block_on(manager.run(stopped)));
+    std::thread::sleep(Duration::from_secs(5));
+    let begun = (resident(), processor_time());
+    println!(
+        "scheduler: begins in {:.0?} of processor time, {:.0} bytes each",
+        begun.1 - before.1,
+        begun.0.saturating_sub(before.0) as f64 / count as f64
+    );
+    std::thread::sleep(Duration::from_secs(60));
+    let minute = processor_time() - begun.1;
+    println!("scheduler: {minute:.0?} of processor time a minute");
+    stop.send_replace(true);
+    thread.join().unwrap();
+}
+
+/// Returns the processor time that the process has used.
+fn processor_time() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let times = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = times.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    // Linux counts hundredths of a second.
+    Duration::from_millis(ticks * 10)
 }
 
 /// Writes a certificate of two, with its key.

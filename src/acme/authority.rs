@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
 use instant_acme::{
-    Account, AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason,
+    Account, AccountCredentials, Error, ExternalAccountKey, NewAccount, Problem, RevocationReason,
     RevocationRequest,
 };
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,17 @@ pub(super) struct Known {
     /// The account, once it was used.
     account: tokio::sync::Mutex<Option<Account>>,
     budget: Mutex<Budget>,
+}
+
+/// Why a certificate is revoked (RFC 5280 §5.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Somebody else may know its key.
+    KeyCompromise,
+    /// Another certificate takes its place.
+    Superseded,
+    /// The name is not served any more.
+    Ceased,
 }
 
 /// The content of the record of an account.
@@ -87,35 +98,46 @@ impl Authorities {
         list.find(|known| *known.config.directory == *directory)
     }
 
-    /// Revokes a certificate (RFC 8555 §7.6).
+    /// Revokes a certificate (RFC 8555 §7.6). One that is revoked already is no error.
     ///
     /// # Errors
     ///
     /// [`Failure`]; among others when the authority of the certificate is not in the configuration.
-    pub async fn revoke(&self, record: &Record, is_compromised: bool) -> Result<(), Failure> {
+    pub async fn revoke(&self, record: &Record, reason: Reason) -> Result<(), Failure> {
         let known = self.at(&record.authority).ok_or_else(|| {
             let text = format!(
                 "the certificate was issued by {}, which `acme.authorities` does not name",
                 record.authority
             );
-            Failure::new(Cause::Ourselves, text)
+            // No wait helps.
+            Failure::new(Cause::Name, text)
         })?;
         let exchange = Arc::new(Exchange::default());
-        EXCHANGE
+        let revoked = EXCHANGE
             .scope(Arc::clone(&exchange), async {
                 let account = known.account().await?;
-                let reason = match is_compromised {
-                    true => RevocationReason::KeyCompromise,
-                    false => RevocationReason::Superseded,
+                let reason = match reason {
+                    Reason::KeyCompromise => RevocationReason::KeyCompromise,
+                    Reason::Superseded => RevocationReason::Superseded,
+                    Reason::Ceased => RevocationReason::CessationOfOperation,
                 };
                 let request = RevocationRequest {
                     certificate: &record.chain[0],
                     reason: Some(reason),
                 };
-                let revoked = account.revoke(&request).await;
-                revoked.map_err(|error| Failure::of("revoke the certificate", &error, &exchange))
+                match account.revoke(&request).await {
+                    Err(Error::Api(problem)) if is_revoked(&problem) => Ok(()),
+                    Err(error) => Err(Failure::of("revoke the certificate", &error, &exchange)),
+                    Ok(()) => Ok(()),
+                }
             })
-            .await
+            .await;
+        if let Err(failure) = &revoked
+            && matches!(failure.cause, Cause::Authority | Cause::Account)
+        {
+            known.forget(failure.cause == Cause::Account).await;
+        }
+        revoked
     }
 }
 
@@ -183,8 +205,23 @@ impl Known {
         if !budget.take(now) {
             return false;
         }
-        let bytes = Taken::new(budget.taken()).write();
+        let taken = budget.taken();
         drop(budget);
+        self.keep(taken);
+        true
+    }
+
+    /// Takes back a new order that was counted: an earlier one goes on, and was counted then.
+    pub(super) fn give_back(&self) {
+        let mut budget = self.budget();
+        budget.give_back();
+        let taken = budget.taken();
+        drop(budget);
+        self.keep(taken);
+    }
+
+    fn keep(&self, taken: Vec<u64>) {
+        let bytes = Taken::new(taken).write();
         let put = self
             .vault
             .documents
@@ -192,7 +229,6 @@ impl Known {
         if let Err(error) = put {
             log::warn!(target: "acme", "count an order: {}", chain(&error));
         }
-        true
     }
 
     /// Returns the account; it is made when it is used for the first time.
@@ -307,6 +343,11 @@ impl Known {
     fn context(&self) -> String {
         format!("account at {}", self.config.directory)
     }
+}
+
+/// RFC 8555 §7.6.
+fn is_revoked(problem: &Problem) -> bool {
+    problem.r#type.as_deref() == Some("urn:ietf:params:acme:error:alreadyRevoked")
 }
 
 /// Returns the last answer that the running task got.

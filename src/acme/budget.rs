@@ -69,6 +69,11 @@ impl Budget {
         may
     }
 
+    /// Takes back the last order that was counted: it was none.
+    pub(super) fn give_back(&mut self) {
+        self.taken.pop_back();
+    }
+
     /// Returns when the orders began that count.
     pub(super) fn taken(&self) -> Vec<u64> {
         self.taken.iter().copied().collect()

@@ -44,6 +44,8 @@ pub struct Config {
     pub retries: Vec<Duration>,
     /// The longest time between two questions for the suggested time of a renewal.
     pub renewal_info: Duration,
+    /// How long the certificate of a name that no site has any more is kept.
+    pub release: Duration,
 }
 
 /// A certificate authority.
@@ -106,6 +108,7 @@ impl Default for Config {
             // The integration guide of Let's Encrypt: 1, 10, 100 minutes, then daily.
             retries: [60, 600, 6000, 86_400].map(Duration::from_secs).to_vec(),
             renewal_info: Duration::from_secs(6 * 3600),
+            release: Duration::from_secs(86_400),
         }
     }
 }

@@ -57,6 +57,16 @@ impl Failure {
         }
     }
 
+    /// Makes one that this machine has caused.
+    pub(super) fn ours(text: impl Into<String>) -> Self {
+        Self::new(Cause::Ourselves, text)
+    }
+
+    /// Returns whether the same may work later.
+    pub(super) fn is_passing(&self) -> bool {
+        !matches!(self.cause, Cause::Name | Cause::Replaced)
+    }
+
     /// Converts an error, with the last answer of the authority.
     pub(super) fn of(act: &str, error: &Error, exchange: &Exchange) -> Self {
         let answered = exchange.last();

@@ -24,6 +24,7 @@ use super::order::{Job, Shared};
 use super::ordered::{Held, Ordered};
 use super::queue::{Lane, Queue, Wait};
 use super::record::Record;
+use super::released::{self, Released};
 use super::schedule::{Window, part_of, renewal_at, seed_of, wait_after};
 use super::state::{OrderState, Request, Versioned as _};
 use super::transport::{EXCHANGE, Exchange};
@@ -57,6 +58,9 @@ pub trait Names: Send {
 
     /// Returns the names that need a certificate by ACME, in normal form.
     fn wanted(&self) -> Vec<Box<str>>;
+
+    /// Returns whether a name in normal form is served, with whichever certificate.
+    fn serves(&self, name: &str) -> bool;
 }
 
 /// The loop, before it runs.
@@ -85,6 +89,8 @@ struct State {
     asks: BTreeSet<(u64, Arc<str>)>,
     /// Certificates whose records could not be written yet.
     unwritten: Vec<Record>,
+    /// Names that no site has any more.
+    released: Released,
     generation: Option<u64>,
     compared_at: u64,
     counted_at: u64,
@@ -111,6 +117,7 @@ struct Entry {
 enum Done {
     Order(Arc<str>, Result<Box<Record>, Failure>),
     Question(Arc<str>, Box<str>, Result<(Window, Duration), Failure>),
+    Release(Box<str>, Result<(), Failure>),
     /// It was stopped.
     Nothing,
 }
@@ -199,6 +206,7 @@ impl Manager {
         self.read_requests(now);
         self.begin_orders(now);
         self.begin_questions(now);
+        self.begin_releases(now);
         self.count(now);
     }
 
@@ -281,7 +289,6 @@ impl Manager {
         if is_same && now < self.state.compared_at + COMPARE_SECONDS {
             return;
         }
-        let is_first = self.state.generation.is_none();
         self.state.generation = Some(generation);
         self.state.compared_at = now;
         let wanted: HashSet<Box<str>> = self.names.wanted().into_iter().collect();
@@ -295,21 +302,22 @@ impl Manager {
         for name in gone {
             self.remove(&name);
         }
-        for name in wanted {
+        for name in &wanted {
             let is_known = self
                 .state
                 .entries
-                .get(&*name)
+                .get(&**name)
                 .is_some_and(|entry| entry.since > 0);
             if !is_known {
-                let entry = self.state.entries.entry(Arc::from(&*name)).or_default();
+                let entry = self.state.entries.entry(Arc::from(&**name)).or_default();
                 entry.since = now;
-                self.reschedule(&name);
+                self.reschedule(name);
             }
         }
-        if is_first {
-            self.sweep(now);
-        }
+        let (names, wait) = (&self.names, self.shared.config.release.as_secs());
+        let is_needed = |name: &str| wanted.contains(name) || names.serves(name);
+        let all = self.ordered.names();
+        self.state.released.compare(all, is_needed, now + wait);
     }
 
     fn remove(&mut self, name: &str) {
@@ -319,17 +327,6 @@ impl Manager {
         };
         if let Some(at) = entry.ask_at {
             self.state.asks.remove(&(at, name));
-        }
-    }
-
-    /// Removes the expired records of names that need no certificate any more.
-    fn sweep(&self, now: u64) {
-        for name in self.ordered.names() {
-            let held = self.ordered.exactly(&name);
-            let is_over = held.is_some_and(|held| held.life.not_after <= now);
-            if is_over && !self.state.entries.contains_key(&*name) {
-                self.remove_records(&name, 0);
-            }
         }
     }
 
@@ -488,6 +485,47 @@ impl Manager {
         }
     }
 
+    /// Begins to revoke certificates of names that no site has any more.
+    fn begin_releases(&mut self, now: u64) {
+        while let Some(name) = self.state.released.take(now) {
+            let (shared, authorities) = (Arc::clone(&self.shared), Arc::clone(&self.authorities));
+            self.running.spawn(async move {
+                let revoking = released::revoke(&shared, &authorities, &name);
+                let outcome = panics::caught(revoking)
+                    .await
+                    .unwrap_or_else(|_panic| Err(Failure::new(Cause::Authority, "a panic")));
+                Done::Release(name, outcome)
+            });
+        }
+    }
+
+    /// Removes the records of a name whose certificates were revoked.
+    fn released(&mut self, name: &str, outcome: Result<(), Failure>, now: u64) {
+        let result = match &outcome {
+            Ok(()) => "revoked",
+            Err(failure) if failure.is_passing() => "failed",
+            Err(_) => "refused",
+        };
+        self.metrics.released.with_label_values(&[result]).inc();
+        match outcome {
+            Ok(()) => {
+                log::info!(target: "acme", name; "no site has {name} any more: its certificate was revoked and its key is removed");
+            }
+            Err(failure) if failure.is_passing() => {
+                log::warn!(target: "acme", name; "no site has {name} any more, and its certificate could not be revoked; this is tried again: {failure}");
+                let retries = &self.shared.config.retries;
+                let wait = |failures| wait_after(failures, retries).as_secs();
+                return self.state.released.failed(name, now, wait);
+            }
+            Err(failure) => {
+                log::warn!(target: "acme", name; "no site has {name} any more, and its certificate cannot be revoked; its key is removed: {failure}");
+            }
+        }
+        self.state.released.done(name);
+        self.remove_records(name, 0);
+        self.shared.forget(name);
+    }
+
     fn ask_again(&mut self, name: &Arc<str>, at: u64) {
         if let Some(entry) = self.state.entries.get_mut(name) {
             if let Some(before) = entry.ask_at.replace(at) {
@@ -514,9 +552,15 @@ impl Manager {
                 self.questions = self.questions.saturating_sub(1);
                 self.answered(&name, &id, outcome, now);
             }
+            Done::Release(name, outcome) => {
+                if self.lead.is_some() {
+                    self.released(&name, outcome, now);
+                }
+            }
             // Stopped tasks are not counted.
             Done::Nothing => {
                 (self.orders, self.questions) = (0, 0);
+                self.state.released.stopped();
             }
         }
     }
@@ -818,11 +862,7 @@ async fn order_anywhere(
         if !known.budget().is_usable(now) {
             continue;
         }
-        let is_renewal = job
-            .replaces
-            .as_ref()
-            .is_some_and(|(authority, _)| **authority == *known.config.directory);
-        if !is_renewal && !known.take(now) {
+        if !job.is_renewal_at(&known.config.directory) && !known.take(now) {
             continue;
         }
         let exchange = Arc::new(Exchange::default());

@@ -30,6 +30,8 @@ pub struct Metrics {
     pub leader: IntGauge,
     /// Questions for the suggested time of a renewal, by result.
     pub renewal_info: IntCounterVec,
+    /// Certificates of names that no site has any more, by result.
+    pub released: IntCounterVec,
     /// Records that cannot be used.
     pub unusable: IntCounter,
 }
@@ -89,6 +91,11 @@ impl Metrics {
             renewal_info: by(
                 "acme_renewal_info_total",
                 "Questions to authorities for the suggested time of a renewal, by result: answered, failed.",
+                "result",
+            ),
+            released: by(
+                "acme_releases_total",
+                "Certificates of names that no site has any more, by result: revoked, refused (the authority does not revoke it, its key was removed), failed (it is tried again).",
                 "result",
             ),
             unusable: metrics.register(IntCounter::new(

@@ -17,6 +17,7 @@
 //! * A certificate is one immutable record; its private key is encrypted. A renewal writes another
 //!   record. The newest one that can be used serves the name.
 //! * If an order fails, the certificate that was served stays served.
+//! * If no site has a name any more, its certificate is revoked after a while, and its key removed.
 //!
 //! | what | module |
 //! |---|---|
@@ -29,6 +30,7 @@
 //! | requests to an authority | `transport`, `authority` |
 //! | one order | `order` |
 //! | whether the owner of a name allows our authorities | `caa` |
+//! | names that no site has any more | `released` |
 //! | the loop | [`Manager`] |
 //!
 //! Sources: RFC 8555 (ACME), RFC 8737 (TLS-ALPN-01), RFC 9773 (ARI), RFC 8659 (CAA).
@@ -47,11 +49,12 @@ mod order;
 mod ordered;
 mod queue;
 mod record;
+mod released;
 mod schedule;
 mod state;
 mod transport;
 
-pub use authority::Authorities;
+pub use authority::{Authorities, Reason};
 pub use challenges::{Challenges, HTTP_PATH, TLS_PROTOCOL};
 pub use config::{Authority, ChallengeKind, Config, InvalidName, Name};
 pub use failure::Failure;

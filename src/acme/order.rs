@@ -61,6 +61,19 @@ enum Proof {
     Record(dns::Record),
 }
 
+// === impl Job ===
+
+impl Job {
+    /// Returns whether it replaces a certificate of an authority, so that it does not count for its
+    /// limits.
+    pub(super) fn is_renewal_at(&self, directory: &str) -> bool {
+        let replaced = self.replaces.as_ref();
+        replaced.is_some_and(|(authority, _)| **authority == *directory)
+    }
+}
+
+// === impl Shared ===
+
 impl Shared {
     /// Orders a certificate at an authority, and returns its record, which is not written yet.
     pub(super) async fn order(&self, known: &Known, job: &Job) -> Result<Record, Failure> {
@@ -75,7 +88,12 @@ impl Shared {
         }
         let account = known.account().await?;
         let (mut order, key) = match self.resume(known, &account, &job.name).await {
-            Some(resumed) => resumed,
+            Some(resumed) => {
+                if !job.is_renewal_at(&known.config.directory) {
+                    known.give_back();
+                }
+                resumed
+            }
             None => self.place(known, &account, job).await?,
         };
         let mut proofs = Vec::new();
@@ -150,7 +168,7 @@ impl Shared {
             }
         };
         let replaced = job.replaces.as_ref();
-        let replaced = replaced.filter(|(authority, _)| **authority == *known.config.directory);
+        let replaced = replaced.filter(|_| job.is_renewal_at(&known.config.directory));
         let place = "place the order";
         let failed = |error: &Error| Failure::of(place, error, &exchange());
         let order = match replaced {

@@ -9,7 +9,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::settings::{self, Settings};
-use crate::acme::{Authorities, Name, OrderState, Record, Request, Vault, renewal};
+use crate::acme::{Authorities, Name, OrderState, Reason, Record, Request, Vault, renewal};
 use crate::clock::Clock;
 use crate::deploy::Timestamp;
 use crate::error::chain;
@@ -91,7 +91,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 .enable_all()
                 .build()
                 .context("start")?;
-            let revoked = runtime.block_on(authorities.revoke(&record, *key_compromise));
+            let reason = match key_compromise {
+                true => Reason::KeyCompromise,
+                false => Reason::Superseded,
+            };
+            let revoked = runtime.block_on(authorities.revoke(&record, reason));
             if let Err(failure) = revoked {
                 bail!("{name}: {failure}");
             }

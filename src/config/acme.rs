@@ -31,6 +31,7 @@ pub(super) fn read(
         order_time,
         retries,
         renewal_info,
+        release,
     } = &mut *acme;
     if let Some(list) = section.list("authorities", authority) {
         *authorities = list;
@@ -72,6 +73,7 @@ pub(super) fn read(
         renewal_info,
         seconds(1..=30 * DAY_SECONDS),
     );
+    section.set("release_seconds", release, seconds(1..=365 * DAY_SECONDS));
     if acme.is_on() {
         for why in contradictions(acme, listen) {
             report.error(section.value(), why);

@@ -19,6 +19,7 @@ use crate::full::SmallDisk;
 use crate::http::{Connection, TIMEOUT};
 use crate::pebble::{self, Pebble, Settings};
 use crate::presets::{DOMAIN, SKILL};
+use crate::relay::{self, Relay};
 use crate::tls::connect;
 
 const SECOND: &str = "docs.second.test";
@@ -266,6 +267,422 @@ fn a_certificate_that_the_authority_wants_replaced_is_replaced() {
     let renewed = edge.wait_for_log(|line| issued(line, DOMAIN));
     assert_ne!(renewed["replaces"], "", "{renewed}");
     assert!(edge.metric("acme_renewal_info_total{result=\"answered\"}") > 0.5);
+}
+
+#[test]
+fn a_kill_at_any_step_of_an_order_wastes_nothing_and_leaves_nothing() {
+    for (step, orders) in [
+        // Nobody knows the address of the order, so it is placed again.
+        (relay::PLACE, 2..=2),
+        // The authority may have looked while no gateway ran; then the order is not valid any more.
+        (relay::CHALLENGE, 1..=2),
+        (relay::FINALIZE, 1..=1),
+        (relay::CERTIFICATE, 1..=1),
+    ] {
+        let settings = Settings::new();
+        let relay = Relay::start(&settings);
+        // Both count for the budget.
+        let entry = relay.entry(&settings);
+        let setup = setup(&settings.listen(), &entry, "orders_max: 2");
+        let pebble = settings.start();
+        relay.hold(step);
+        let edge = setup.acme("").start();
+        relay.wait_until_held();
+        edge.signal("KILL");
+        let setup = edge.ended();
+        relay.release();
+        let edge = setup.start();
+        wait_for_certificate(&edge, DOMAIN, &pebble.client(&[]), None);
+        edge.wait_for_log(|line| issued(line, DOMAIN));
+        let placed = relay.count(relay::PLACE);
+        assert!(orders.contains(&placed), "{step}: {placed}");
+        // The record is written just after the line.
+        edge.wait_for_metric("acme_orders_total{result=\"issued\"}", 1.0);
+        let documents = edge.setup.path("store/certificates");
+        let since = Instant::now();
+        loop {
+            let left = ["pending", "challenges", "orders"]
+                .map(|kind| documents.join(kind))
+                .into_iter()
+                .filter(|kind| kind.is_dir())
+                .flat_map(|kind| files(&kind))
+                .count();
+            if left == 0 {
+                break;
+            }
+            assert!(
+                since.elapsed() < TIMEOUT,
+                "{step}: {left} documents are left"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(files(&documents.join("certificates")).len(), 1, "{step}");
+        // The budget knows the order of the killed process.
+        edge.write_site("second", &format!("domains: [{SECOND}]"));
+        edge.write_site("third", "domains: [docs.third.test]");
+        let all_have = || {
+            [SECOND, "docs.third.test"]
+                .into_iter()
+                .all(|name| certificate(edge.https.unwrap(), name, &pebble.client(&[])).is_some())
+        };
+        if placed == 1 {
+            wait_for_certificate_of_one(&edge, &pebble);
+        }
+        assert!(!all_have(), "{step}: more than two orders");
+        assert_eq!(relay.count(relay::PLACE), 2, "{step}");
+    }
+}
+
+/// Waits until one of two names has a certificate.
+fn wait_for_certificate_of_one(edge: &Edge, pebble: &Pebble) {
+    let client = pebble.client(&[]);
+    let since = Instant::now();
+    let has = |name: &str| certificate(edge.https.unwrap(), name, &client).is_some();
+    while !has(SECOND) && !has("docs.third.test") {
+        assert!(since.elapsed() < 2 * TIMEOUT);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn nonsense_in_the_middle_of_an_order_is_named_and_the_order_is_placed_again() {
+    let settings = Settings::new();
+    let relay = Relay::start(&settings);
+    let entry = relay.entry(&settings);
+    let setup = setup(&settings.listen(), &entry, "");
+    let pebble = settings.start();
+    let edge = setup.start();
+    let other = Authority::new();
+    let foreign = other.issue(&["docs.n4.test"]).certificate.pem();
+    let json = |content: &str| relay::answer("200 OK", "application/json", content);
+    let pem = |content: &str| relay::answer("200 OK", "application/pem-certificate-chain", content);
+    let client = pebble.client(&[]);
+    for (n, (step, answer, expected)) in [
+        (
+            relay::PLACE,
+            json("{\"status\": \"perhaps\"}"),
+            "place the order: ",
+        ),
+        (
+            relay::AUTHORIZATION,
+            json("[1, 2"),
+            "is not one of RFC 8555",
+        ),
+        (
+            relay::FINALIZE,
+            relay::answer("500 No", "text/html", "<h1>sorry</h1>"),
+            "ask for the certificate: ",
+        ),
+        (
+            relay::CERTIFICATE,
+            pem("not a certificate"),
+            "the authority has issued something else",
+        ),
+        // A certificate with the right name and the key of somebody else.
+        (
+            relay::CERTIFICATE,
+            pem(&foreign),
+            "the authority has issued something else",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("docs.n{n}.test");
+        relay.answer_once(step, &answer);
+        edge.write_site(&format!("n{n}"), &format!("domains: [{name}]"));
+        edge.wait_for_log(|line| {
+            let text = line["message"].as_str().unwrap_or_default();
+            line["name"] == *name && text.contains(expected)
+        });
+        wait_for_certificate(&edge, &name, &client, None);
+    }
+    assert!(edge.metric("process_panics_total") < 0.5);
+}
+
+#[test]
+fn an_authority_that_is_down_is_asked_seldom_and_then_every_name_is_ordered() {
+    const NAMES: usize = 40;
+    let settings = Settings::new();
+    let relay = Relay::start(&settings);
+    // The pause of the authority grows, however many names wait for it.
+    let key = Setup::new();
+    let key_file = key.path("acme.key").display().to_string();
+    let setup = Setup::new()
+        .conf("listen", &settings.listen())
+        .conf("acme", &format!(
+            "{{ authorities: [{}], agree_to_terms: true, key_file: {key_file}, retry_seconds: [1, 4] }}",
+            relay.entry(&settings)
+        ));
+    let mut pebble = settings.start();
+    pebble.stop();
+    let edge = setup.acme("").start();
+    let names = |n: usize| format!("docs.p{n}.test");
+    let record = |n| {
+        format!(
+            "---\nproject: p{n}\nsubdomain: p{n}\ndomains: [{}]\n",
+            names(n)
+        )
+    };
+    edge.change_sites(|| {
+        edge.setup
+            .write_records("many", &(0..NAMES).map(record).collect::<String>());
+    });
+    let since = Instant::now();
+    edge.wait_for_nth_log(3, |line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.starts_with("an authority does not work")
+    });
+    let asked = relay.requests();
+    // Orders that had begun together may each have asked once.
+    assert!(
+        asked <= 2 * 20 + 4,
+        "{asked} requests in {:?}",
+        since.elapsed()
+    );
+    pebble.again();
+    let client = pebble.client(&[]);
+    for n in 0..NAMES {
+        wait_for_certificate(&edge, &names(n), &client, None);
+    }
+}
+
+#[test]
+fn a_leader_that_was_stopped_goes_on_beside_the_next_one() {
+    let settings = Settings::new();
+    let relay = Relay::start(&settings);
+    let entry = relay.entry(&settings);
+    let any = format!(
+        "{{ http: [\"127.0.0.1:{}\"], https: [\"127.0.0.1:{}\"], operator: \"127.0.0.1:0\" }}",
+        pebble::port(),
+        pebble::port()
+    );
+    let first = setup(&any, &entry, "");
+    let key = first.path("acme.key").display().to_string();
+    let second = first
+        .beside()
+        .conf("listen", &settings.listen())
+        .conf("acme", &format!(
+            "{{ authorities: [{entry}], agree_to_terms: true, key_file: {key}, retry_seconds: [1] }}"
+        ));
+    let first = first.start();
+    first.wait_for_log(|line| line["message"] == "this process orders certificates");
+    let second = second.start();
+    let pebble = settings.start();
+    let client = pebble.client(&[]);
+    // The first one is stopped, as a machine is that loses its network or its processor, while the
+    // authority issues a certificate for it. Its lock is taken away.
+    relay.hold(relay::CERTIFICATE);
+    first.write_site("acme", &format!("domains: [{DOMAIN}]"));
+    relay.wait_until_held();
+    first.signal("STOP");
+    fs::remove_file(first.setup.path("store/certificates/leader")).unwrap();
+    second.wait_for_log(|line| line["message"] == "this process orders certificates");
+    let seen = wait_for_certificate(&second, DOMAIN, &client, None);
+    second.wait_for_log(|line| issued(line, DOMAIN));
+    // It goes on where it was, and believes that it leads.
+    first.signal("CONT");
+    relay.release();
+    first.wait_for_log(|line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.contains("`leader` was removed")
+    });
+    assert_eq!(wait_for_certificate(&first, DOMAIN, &client, None), seen);
+    assert_eq!(wait_for_certificate(&second, DOMAIN, &client, None), seen);
+    // The second one has gone on with the order of the first one.
+    assert_eq!(relay.count(relay::PLACE), 1);
+    assert_eq!(
+        first.metric("acme_leader") + second.metric("acme_leader"),
+        1.0
+    );
+    // The next certificate is one for both.
+    stdout(first.setup.run(&["cert", "renew", DOMAIN]));
+    let next = wait_for_certificate(&second, DOMAIN, &client, Some(&seen));
+    assert_eq!(
+        wait_for_certificate(&first, DOMAIN, &client, Some(&seen)),
+        next
+    );
+}
+
+#[test]
+fn a_released_name_loses_its_certificate_at_the_authority_and_here() {
+    let settings = Settings::new();
+    let setup = setup(
+        &settings.listen(),
+        &settings.entry(),
+        "release_seconds: 2, renewal_info_seconds: 3600",
+    );
+    let mut pebble = settings.start();
+    let edge = setup
+        .acme("")
+        .site("second", &format!("domains: [{SECOND}, docs.third.test]"))
+        .start();
+    let client = pebble.client(&[]);
+    let kept = wait_for_certificate(&edge, DOMAIN, &client, None);
+    for name in [SECOND, "docs.third.test"] {
+        wait_for_certificate(&edge, name, &client, None);
+        edge.wait_for_log(|line| issued(line, name));
+    }
+    let listed = stdout(edge.setup.run(&["cert", "list", "--json"]));
+    let serial = listed
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .find(|row| row["name"] == SECOND)
+        .unwrap()["certificate"]["serial"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let released = |line: &serde_json::Value, name: &str| {
+        let text = line["message"].as_str().unwrap_or_default();
+        line["name"] == name && text.contains("its certificate was revoked and its key is removed")
+    };
+    // The domain leaves the site, and the other one stays.
+    edge.write_site("second", "domains: [docs.third.test]");
+    edge.wait_for_log(|line| released(line, SECOND));
+    let status = pebble.management(&format!("/cert-status-by-serial/{serial}"));
+    let status = String::from_utf8(status).unwrap();
+    assert!(status.contains("\"Revoked\""), "{status}");
+    let records = |name: &str| {
+        let all = files(&edge.setup.path("store/certificates"));
+        let mut all = all.into_iter();
+        all.any(|file| file.to_string_lossy().contains(name))
+    };
+    assert!(!records(SECOND));
+    let since = Instant::now();
+    while certificate(edge.https.unwrap(), SECOND, &client).is_some() {
+        assert!(since.elapsed() < TIMEOUT);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for name in [DOMAIN, "docs.third.test"] {
+        assert!(certificate(edge.https.unwrap(), name, &client).is_some());
+    }
+    // It is removed with the whole site, while the authority is down: it is revoked later. A domain
+    // that comes back in time keeps its certificate.
+    edge.remove_site("acme");
+    pebble.stop();
+    edge.remove_site("second");
+    edge.write_site("acme", &format!("domains: [{DOMAIN}]"));
+    edge.wait_for_log(|line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        line["name"] == "docs.third.test"
+            && text.contains("could not be revoked; this is tried again")
+    });
+    assert!(records("docs.third.test"));
+    assert_eq!(
+        certificate(edge.https.unwrap(), DOMAIN, &client),
+        Some(kept)
+    );
+    // It comes back and knows neither account nor certificate: the key is removed all the same.
+    pebble.again();
+    let since = Instant::now();
+    while records("docs.third.test") {
+        assert!(since.elapsed() < 2 * TIMEOUT);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(records(DOMAIN));
+}
+
+#[test]
+fn a_short_certificate_is_replaced_by_the_words_of_the_authority_or_at_half_of_its_life() {
+    const LIFE: u64 = 12;
+    for has_information in [true, false] {
+        let settings = Settings::new().life(LIFE);
+        let relay = Relay::start(&settings);
+        if !has_information {
+            let none = relay::answer("404 Not Found", "text/plain", "no");
+            relay.answer_always(relay::RENEWAL_INFO, &none);
+        }
+        // The first order uses the whole budget: replacements do not count.
+        let more = "orders_max: 1, renewal_info_seconds: 1";
+        let setup = setup(&settings.listen(), &relay.entry(&settings), more);
+        let pebble = settings.start();
+        let edge = setup.acme("").start();
+        let client = pebble.client(&[]);
+        let issued_at = || {
+            let listed = stdout(edge.setup.run(&["cert", "list", "--json"]));
+            let row: serde_json::Value = serde_json::from_str(listed.trim()).unwrap();
+            let at = row["certificate"]["issuedAt"].as_str().unwrap();
+            at.parse::<jiff::Timestamp>().unwrap().as_second()
+        };
+        let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+        edge.wait_for_log(|line| issued(line, DOMAIN));
+        let before = issued_at();
+        let second = wait_for_certificate(&edge, DOMAIN, &client, Some(&first));
+        let line = edge.wait_for_nth_log(2, |line| issued(line, DOMAIN));
+        assert_ne!(line["replaces"], "", "{line}");
+        let wait = issued_at() - before;
+        match has_information {
+            true => {
+                assert!(relay.count(relay::RENEWAL_INFO) > 0, "nobody has asked");
+                // Again and again, and a client that checks the dates never sees an old one.
+                wait_for_certificate(&edge, DOMAIN, &client, Some(&second));
+            }
+            false => assert!((5..=9).contains(&wait), "{wait} of {LIFE} s"),
+        }
+        assert!(pebble.log().contains("is a replacement of"));
+    }
+}
+
+/// Runs with `WAYPOST_LONG_TESTS=1`, because it needs a version of pebble that is not in a stable
+/// Debian.
+#[test]
+fn a_short_lived_profile_is_asked_for_and_replaced_when_the_authority_says_so() {
+    const SHORT: u64 = 160 * 3600;
+    if std::env::var_os("WAYPOST_LONG_TESTS").is_none() {
+        return;
+    }
+    let settings =
+        Settings::new().with_profiles(&[("classic", 90 * 86_400), ("shortlived", SHORT)]);
+    let with = |profile: &str| {
+        settings
+            .entry()
+            .replacen('}', &format!(", profile: {profile} }}"), 1)
+    };
+    let (right, wrong) = (with("shortlived"), with("eternal"));
+    let more = "orders_max: 2, renewal_info_seconds: 1";
+    let right = setup(&settings.listen(), &right, more);
+    let wrong = setup(&settings.listen(), &wrong, more);
+    let pebble = settings.start();
+    // An authority without the profile says so.
+    let edge = wrong.acme("").start();
+    edge.wait_for_log(|line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.contains("eternal") && text.contains("rofile")
+    });
+    edge.signal("TERM");
+    drop(edge.ended());
+    let edge = right.acme("").start();
+    let client = pebble.client(&[]);
+    let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    let listed = stdout(edge.setup.run(&["cert", "list"]));
+    assert!(
+        listed.contains(&format!("{DOMAIN}  6 days left")),
+        "{listed}"
+    );
+    // Half of the life is left at the planned time, less a part for the spread.
+    let listed = stdout(edge.setup.run(&["cert", "list", "--json"]));
+    let row: serde_json::Value = serde_json::from_str(listed.trim()).unwrap();
+    let at = |key: &str| {
+        let text = row["certificate"][key].as_str().unwrap();
+        text.parse::<jiff::Timestamp>().unwrap().as_second()
+    };
+    let left = at("expiresAt") - at("renewedAbout");
+    let half = i64::try_from(SHORT / 2).unwrap();
+    assert!((half - 60..=half + half / 5).contains(&left), "{left}");
+    // The authority wants it replaced now, as after a mistake of its own.
+    let pem = {
+        use base64::Engine as _;
+        let text = base64::engine::general_purpose::STANDARD.encode(&first);
+        format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+    };
+    let window = "{\"suggestedWindow\": {\"start\": \"2020-01-01T00:00:00Z\", \"end\": \"2020-01-02T00:00:00Z\"}}";
+    let content = serde_json::json!({ "Certificate": pem, "ARIResponse": window });
+    pebble.manage("/set-renewal-info/", &content.to_string());
+    wait_for_certificate(&edge, DOMAIN, &client, Some(&first));
+    let line = edge.wait_for_nth_log(2, |line| issued(line, DOMAIN));
+    assert_ne!(line["replaces"], "", "{line}");
+    assert!(pebble.log().contains("is a replacement of"));
 }
 
 #[test]

@@ -73,6 +73,7 @@ mod cluster;
 mod edge;
 mod faults;
 mod pebble;
+mod relay;
 mod http;
 mod http2;
 mod origin;

@@ -4,7 +4,7 @@
 //! `.ci/install test` unpacks it. Its keys are new at each start.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -47,6 +47,12 @@ pub struct Settings {
     blocked: Vec<String>,
     /// Whether an account needs an external account.
     external: bool,
+    /// How long certificates are valid, in seconds.
+    life: u64,
+    /// The directory of the program below `target/clients`.
+    program: &'static str,
+    /// The profiles, with the lives of their certificates in seconds.
+    profiles: Vec<(&'static str, u64)>,
 }
 
 /// Returns a free port of this machine.
@@ -76,6 +82,9 @@ impl Settings {
             names: port(),
             blocked: Vec::new(),
             external: false,
+            life: 90 * 86_400,
+            program: "pebble",
+            profiles: Vec::new(),
         }
     }
 
@@ -89,6 +98,25 @@ impl Settings {
     pub fn external(mut self) -> Self {
         self.external = true;
         self
+    }
+
+    /// Lets certificates be valid for so many seconds.
+    pub fn life(mut self, seconds: u64) -> Self {
+        self.life = seconds;
+        self
+    }
+
+    /// Starts a newer version, which has profiles with these lives in seconds, and whose renewal
+    /// information can be set. Only long tests install it.
+    pub fn with_profiles(mut self, profiles: &[(&'static str, u64)]) -> Self {
+        self.program = "pebble-2.10";
+        self.profiles = profiles.to_vec();
+        self
+    }
+
+    /// The address of the authority.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.acme))
     }
 
     /// The port on which the records of the DNS server are changed.
@@ -127,7 +155,7 @@ impl Settings {
     pub fn start(self) -> Pebble {
         let pair = self.authority.issue(&["localhost", "127.0.0.1"]);
         pair.write(self.directory.path(), "server");
-        let conf = serde_json::json!({ "pebble": {
+        let mut conf = serde_json::json!({ "pebble": {
             "listenAddress": format!("127.0.0.1:{}", self.acme),
             "managementListenAddress": format!("127.0.0.1:{}", self.management),
             "certificate": self.path("server/fullchain.pem"),
@@ -139,8 +167,15 @@ impl Settings {
             "externalAccountMACKeys": { "kid-1": "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W" },
             "domainBlocklist": self.blocked,
             "retryAfter": { "authz": 1, "order": 1 },
-            "certificateValidityPeriod": 90 * 86_400,
+            "certificateValidityPeriod": self.life,
         }});
+        if !self.profiles.is_empty() {
+            let profiles = self.profiles.iter().map(|(name, seconds)| {
+                let profile = serde_json::json!({ "description": name, "validityPeriod": seconds });
+                ((*name).to_owned(), profile)
+            });
+            conf["pebble"]["profiles"] = serde_json::Value::Object(profiles.collect());
+        }
         fs::write(self.path("pebble.json"), conf.to_string()).unwrap();
         let mut pebble = Pebble {
             settings: self,
@@ -156,11 +191,9 @@ impl Pebble {
         let settings = &self.settings;
         let dns = format!("127.0.0.1:{}", settings.dns);
         let spawn = |name: &str, arguments: &[&str]| {
-            let program = concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/target/clients/pebble/usr/bin/"
-            );
-            let program = format!("{program}{name}");
+            let clients = concat!(env!("CARGO_MANIFEST_DIR"), "/target/clients");
+            let folder = settings.program;
+            let program = format!("{clients}/{folder}/usr/bin/{name}");
             Command::new(&program)
                 .args(arguments)
                 .env("PEBBLE_VA_NOSLEEP", "1")
@@ -254,6 +287,19 @@ impl Pebble {
             .unwrap();
         assert!(output.status.success(), "{output:?}");
         output.stdout
+    }
+
+    /// Sends content to its management listener.
+    pub fn manage(&self, path: &str, content: &str) {
+        let address = format!("https://127.0.0.1:{}{path}", self.settings.management);
+        let output = Command::new("curl")
+            .args(["--silent", "--show-error", "--fail", "--cacert"])
+            .arg(self.settings.path("authority.pem"))
+            .args(["--data", content])
+            .arg(address)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
     }
 
     pub fn log(&self) -> String {

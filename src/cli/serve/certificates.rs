@@ -198,4 +198,8 @@ impl Names for Served {
         wanted.dedup();
         wanted
     }
+
+    fn serves(&self, name: &str) -> bool {
+        self.index.with(name, |_| ()).is_some()
+    }
 }
