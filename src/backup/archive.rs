@@ -21,12 +21,15 @@ const LINE_BYTES_MAX: u64 = 4 << 20;
 /// The longest line that describes a file.
 const ENTRY_BYTES_MAX: u64 = 64 << 10;
 
+/// The place of the rows of a queue in a database.
+pub(super) const QUEUE_ROWS: &str = "queue-rows";
+
 /// What a file of an archive is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
-    /// The place that it belongs to: `configuration`, `store`, `pointer`, `queue`, `sites`,
-    /// `certificates`, `tls`, `file`.
+    /// The place that it belongs to: `configuration`, `store`, `pointer`, `queue`, `queue-rows`,
+    /// `sites`, `certificates`, `tls`, `file`.
     pub place: Box<str>,
     /// Its path below the place; the key of the configuration that names it, for `file`.
     pub path: Box<str>,

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::archive::{Entry, Writer};
+use super::archive::{Entry, QUEUE_ROWS, Writer};
 use super::directory::{ARCHIVE, VERSION};
-use super::{Directory, Error, Manifest, Places};
+use super::{Database, Directory, Error, Manifest, Places};
 use crate::clock::Clock;
-use crate::deploy::queue::Sqlite;
+use crate::deploy::queue::{Postgres, QueueError, Sqlite};
 use crate::error::chain;
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
@@ -86,7 +86,10 @@ pub fn create(
     if let Some(path) = &places.configuration {
         making.file("configuration", "configuration", path)?;
     }
-    making.queue(&places.queue)?;
+    match &places.database {
+        Some(database) => making.database(database, &part)?,
+        None => making.queue(&places.queue)?,
+    }
     let projects = making.pointers()?;
     making.others(places)?;
     let Making {
@@ -179,6 +182,40 @@ impl Making<'_> {
             .and_then(|()| self.file("queue", "queue", &copy));
         remove()?;
         copied
+    }
+
+    /// Copies the queue in a database. If it cannot be reached, the rest is worth a backup.
+    fn database(&mut self, database: &Database, part: &Path) -> Result<(), Error> {
+        let rows = tempfile::tempfile_in(part).map_err(Error::on("make a file in", part))?;
+        let mut rows = io::BufWriter::new(rows);
+        let Database { config, service } = database;
+        let copied = Postgres::copy(config, service, |line| -> Result<(), Error> {
+            let written = rows.write_all(line.as_bytes());
+            let written = written.and_then(|()| rows.write_all(b"\n"));
+            written.map_err(Error::on("write", part))
+        });
+        match copied {
+            Ok(()) => {}
+            Err(Error::Queue(error @ (QueueError::Unavailable(_) | QueueError::Refused(_)))) => {
+                self.damages.push(format!("the queue: {}", chain(&error)));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        }
+        let copy = || -> io::Result<()> {
+            let mut rows = rows.into_inner().map_err(io::IntoInnerError::into_error)?;
+            let entry = Entry {
+                place: QUEUE_ROWS.into(),
+                path: "queue".into(),
+                mode: 0o600,
+                bytes: rows.stream_position()?,
+            };
+            rows.rewind()?;
+            self.archive.add(&entry, &mut rows)
+        };
+        copy().map_err(Error::on("copy the queue to", part))?;
+        self.files += 1;
+        Ok(())
     }
 
     fn pointers(&mut self) -> Result<u64, Error> {

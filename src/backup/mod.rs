@@ -14,6 +14,7 @@
 //!   the queue calls done has its release in the copy, and one that it does not call done is
 //!   built again after a restore. The fence of its pointer keeps an older release from replacing
 //!   a newer one.
+//! * **A queue in PostgreSQL** is copied row by row in one transaction, and put back in one.
 //! * **A pointer** is added when the releases that it names were copied. If a release was removed
 //!   meanwhile, the pointer is read again.
 //! * **Site records** are copied under their lock, so records, claims of hosts and the audit log are
@@ -31,7 +32,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::deploy::queue::QueueError;
+use crate::deploy::queue::{PostgresConfig, QueueError};
 use crate::release::ReleaseId;
 use crate::store::documents::KeyFileError;
 use crate::store::{FileError, ReadError, SiteError, local};
@@ -49,6 +50,8 @@ pub struct Places {
     pub store: local::Config,
     /// The file of the queue.
     pub queue: PathBuf,
+    /// The database of the queue, in place of the file.
+    pub database: Option<Database>,
     /// The directory of site records, or the file of them.
     pub sites: PathBuf,
     /// The directory of certificates by ACME.
@@ -57,6 +60,15 @@ pub struct Places {
     pub tls: Option<PathBuf>,
     /// Further files that the configuration names, each with the key that names it.
     pub files: Vec<(Box<str>, PathBuf)>,
+}
+
+/// The database of a queue.
+#[derive(Clone, Debug)]
+pub struct Database {
+    /// How it is reached.
+    pub config: PostgresConfig,
+    /// The domain of the service whose queue it is.
+    pub service: Box<str>,
 }
 
 /// What a backup has, in its `manifest.json`.
@@ -126,10 +138,16 @@ pub enum Error {
     /// Files would be lost.
     #[error("{}", .0.join("\n"))]
     Occupied(Vec<String>),
+    /// The configuration names no database for a queue of one.
+    #[error(
+        "the backup has the queue of a PostgreSQL database, and `queue.postgres.url` is not \
+         configured: configure a database, or leave the queue out with `--without-queue`"
+    )]
+    NoDatabase,
     /// The key file cannot be used.
     #[error(transparent)]
     Key(#[from] KeyFileError),
-    /// The queue cannot be copied.
+    /// The queue cannot be copied or put back.
     #[error("copy the queue")]
     Queue(#[from] QueueError),
     /// A store cannot be opened.

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufRead as _, Read, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
-use super::archive::Entry;
-use super::{Backup, Directory, Error, Places};
+use super::archive::{Entry, QUEUE_ROWS};
+use super::{Backup, Database, Directory, Error, Places};
 use crate::clock::Clock;
+use crate::deploy::queue::Postgres;
 use crate::digest::Digest;
 use crate::error::chain;
 use crate::release::ReleaseId;
@@ -21,6 +22,11 @@ const POINTER_BYTES_MAX: u64 = 1 << 20;
 /// The longest configuration that is read.
 const CONFIGURATION_BYTES_MAX: u64 = 16 << 20;
 
+/// The longest password that is read.
+const PASSWORD_BYTES_MAX: u64 = 64 << 10;
+/// The key of the configuration that names the file with the password of the queue's database.
+const PASSWORD: &str = "queue.postgres.password_file";
+
 /// A backup that was read and found to be whole.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
@@ -32,8 +38,12 @@ pub struct Checked {
     pub files: u64,
     /// How many releases there are.
     pub releases: u64,
+    /// Whether it has the queue of a database.
+    pub has_queue_rows: bool,
     /// The names of the files at the place `file`.
     named: HashSet<Box<str>>,
+    /// The password of the database of the queue.
+    password: Option<Vec<u8>>,
 }
 
 /// What a restore has written.
@@ -81,8 +91,15 @@ pub fn check(directory: &Directory, backup: &Backup, key: &SealKey) -> Result<Ch
                 }
                 checked.projects += 1;
             }
+            QUEUE_ROWS => checked.has_queue_rows = true,
             "file" => {
                 checked.named.insert(entry.path.clone());
+                if *entry.path == *PASSWORD {
+                    let mut text = Vec::new();
+                    let mut limited = (&mut bytes).take(PASSWORD_BYTES_MAX);
+                    limited.read_to_end(&mut text).map_err(on())?;
+                    checked.password = Some(text);
+                }
             }
             _ => {}
         }
@@ -160,12 +177,28 @@ pub fn restore(
     let mut restored = Restored::default();
     // A restore that was interrupted has written everything that is there.
     let is_repeated = Local::is_incomplete(&places.store.path);
+    let database = places.database.as_ref();
+    let database = database.filter(|_| checked.has_queue_rows);
+    let reachable = database.map(|database| Reachable::new(database, checked));
+    let reachable = reachable.transpose()?;
+    let database = reachable.as_ref().map(|reachable| &reachable.database);
     if !is_repeated {
         let occupied = occupied(checked, places);
-        if !replace && !occupied.is_empty() {
+        let occupied_database = match database {
+            Some(Database { config, service }) => Postgres::is_occupied(config, service)?,
+            None => false,
+        };
+        if !replace && (occupied_database || !occupied.is_empty()) {
             let lines = occupied.iter();
             let lines = lines.map(|path| format!("{} is not empty", path.display()));
-            return Err(Error::Occupied(lines.collect()));
+            let database = "the queue in the database of `queue.postgres` is not empty";
+            let database = occupied_database.then(|| database.to_owned());
+            return Err(Error::Occupied(lines.chain(database).collect()));
+        }
+        if let Some(Database { config, .. }) = database.filter(|_| occupied_database) {
+            let schema = Postgres::move_aside(config, &backup.name)?;
+            let (from, to) = ("the schema waypost_queue".into(), schema.into());
+            restored.moved.push((from, to));
         }
         for path in occupied {
             let aside = aside(&path, &backup.name);
@@ -197,6 +230,17 @@ pub fn restore(
             store.restore_pointer(&project, &pointer)?;
             continue;
         }
+        if &*entry.place == QUEUE_ROWS {
+            match database {
+                Some(Database { config, service }) => {
+                    let mut lines = io::BufReader::new(&mut bytes).lines();
+                    Postgres::put_back(config, service, || lines.next().transpose().map_err(on()))?;
+                }
+                None => restored.left_out.push("the queue".to_owned()),
+            }
+            io::copy(&mut bytes, &mut io::sink()).map_err(on())?;
+            continue;
+        }
         let Some(to) = place_of(&entry, places)? else {
             restored.left_out.push(entry.path.to_string());
             io::copy(&mut bytes, &mut io::sink()).map_err(on())?;
@@ -226,6 +270,41 @@ pub fn restore(
     let Store::Local(store) = &store;
     store.restored()?;
     Ok(restored)
+}
+
+/// A database, with its password in a file that stays while others are moved and written.
+struct Reachable {
+    database: Database,
+    _password: Option<tempfile::NamedTempFile>,
+}
+
+impl Reachable {
+    /// The password is that of this machine, or that of the backup if this machine has none.
+    fn new(database: &Database, checked: &Checked) -> Result<Self, Error> {
+        let mut database = database.clone();
+        let Some(path) = database.config.password_file.clone() else {
+            return Ok(Self {
+                database,
+                _password: None,
+            });
+        };
+        let copy = || -> io::Result<Option<tempfile::NamedTempFile>> {
+            let known = match (fs::read(&path), &checked.password) {
+                (Ok(known), _) => known,
+                (Err(_), Some(known)) => known.clone(),
+                (Err(error), None) => return Err(error),
+            };
+            let mut file = tempfile::NamedTempFile::new()?;
+            file.write_all(&known)?;
+            Ok(Some(file))
+        };
+        let password = copy().map_err(Error::on("read the password in", &path))?;
+        database.config.password_file = password.as_ref().map(|file| file.path().to_owned());
+        Ok(Self {
+            database,
+            _password: password,
+        })
+    }
 }
 
 /// Returns the places of a backup that are not empty.

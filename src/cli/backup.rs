@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use super::secrets;
 use super::settings::{self, Settings};
-use crate::backup::{self, Created, Directory, Places};
+use crate::backup::{self, Created, Database, Directory, Places};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::store::documents::SealKey;
@@ -55,15 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let key = key(key_file, &directory)?;
     let keep = args.keep.unwrap_or(config.backup.keep);
     let created = backup::create(&directory, &places, &store, &key, keep, &Clock::System)?;
-    if config.queue.postgres.url.is_some() {
-        let note = "the queue in PostgreSQL is not in the backup: copy it with pg_dump before";
-        writeln!(io::stderr(), "{note}").context("print the outcome")?;
-    }
     print(&created).context("print the outcome")?;
-    if config.queue.postgres.url.is_some() {
-        let note = "the queue is in PostgreSQL: back it up with the tools of the database";
-        writeln!(io::stderr(), "{note}").context("print the outcome")?;
-    }
     Ok(match created.damages.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
@@ -77,11 +69,21 @@ pub(super) fn places(config: &Config, configuration: Option<PathBuf>) -> Places 
         configuration,
         store: store.clone(),
         queue: config.queue.sqlite.clone(),
+        database: database(config),
         sites: config.sites.path.clone(),
         certificates: settings::certificates_path(config),
         tls: config.tls.directory.clone(),
         files: secrets::named(config),
     }
+}
+
+/// Returns the database of the queue, if it is not in a file.
+fn database(config: &Config) -> Option<Database> {
+    let postgres = &config.queue.postgres;
+    postgres.url.as_ref().map(|_url| Database {
+        config: postgres.clone(),
+        service: config.service.domain.as_str().into(),
+    })
 }
 
 /// Reads the key. A missing one is made, unless there are backups that another key has encrypted.

@@ -38,6 +38,9 @@ pub struct Args {
     /// Rename existing files first. Without this option, nothing is written if one exists
     #[arg(long)]
     pub replace: bool,
+    /// Leave the queue in a database as it is: it was restored with the tools of the database
+    #[arg(long)]
+    pub without_queue: bool,
     /// The file with the key [default: `backup.key_file` of `--conf FILE`]
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
@@ -105,7 +108,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     {
         bail!("a gateway runs with this store: stop it first");
     }
-    let places = places(&config, file);
+    let mut places = places(&config, file);
+    if args.without_queue {
+        places.database = None;
+    } else if checked.has_queue_rows && places.database.is_none() {
+        return Err(Error::NoDatabase.into());
+    }
     let restored = backup::restore(&directory, &backup, &key, &checked, &places, args.replace);
     let restored = match restored {
         Err(Error::Occupied(lines)) => bail!(

@@ -193,6 +193,144 @@ fn a_database_that_must_not_be_used_is_refused_by_commands() {
 }
 
 #[test]
+fn a_database_that_was_lost_is_put_back_from_the_backup() {
+    let cluster = Cluster::start(&[]);
+    let setup = with_database(&cluster, "waypost").conf("worker", "{ embedded: false }");
+    init(&setup);
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let key = key(&setup, "acme");
+    let setup = setup.site("acme", &format!("owner: acme\n{}", docs.record()));
+    let edge = setup.start();
+    // One that has ended, with its log, and one that waits.
+    let done = trigger(&edge, &key, "acme");
+    let worker = Worker::start(&edge.setup);
+    follow(&edge.setup, &done);
+    drop(worker);
+    let waiting = trigger(&edge, &key, "acme");
+    let records = |setup: &Setup| [&done, &waiting].map(|id| record(setup, id));
+    let before = records(&edge.setup);
+    assert_eq!(
+        (&before[0]["status"], &before[1]["status"]),
+        (&"success".into(), &"queued".into())
+    );
+    let totals = || {
+        let sql = "SELECT state, updates FROM waypost_queue.totals ORDER BY state";
+        cluster.psql("waypost", sql).unwrap()
+    };
+    let counted = totals();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let place = |name: &str| elsewhere.path().join(name).display().to_string();
+    let (directory, key_file) = (place("backups"), place("key"));
+    let backup = || {
+        edge.setup
+            .run(&["backup", &directory, "--key-file", &key_file])
+    };
+    let made = backup();
+    assert!(made.status.success(), "{made:?}");
+
+    // The database and the node are lost.
+    edge.signal("KILL");
+    let setup = edge.ended();
+    fs::remove_dir_all(setup.path("store")).unwrap();
+    fs::remove_dir_all(setup.path("sites")).unwrap();
+    fs::remove_file(setup.path("waypost.yaml")).unwrap();
+    fs::remove_file(setup.path("password")).unwrap();
+    cluster.psql("postgres", "DROP DATABASE waypost").unwrap();
+    cluster.psql("postgres", "CREATE DATABASE waypost").unwrap();
+    let restore = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_waypost"));
+        let arguments = ["restore", &directory, "--key-file", &key_file];
+        command.args(arguments).args(more).output().unwrap()
+    };
+    // Nothing is left on this machine: the password comes from the backup too.
+    let output = restore(&[]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(setup.path("password").exists());
+    assert_eq!(totals(), counted);
+
+    // It is the queue that it was: the same records, and what waited is built.
+    let edge = setup.start();
+    assert_eq!(records(&edge.setup), before);
+    let worker = Worker::start(&edge.setup);
+    let update = follow(&edge.setup, &waiting);
+    assert_eq!(update["status"], "success", "{update:#}");
+    // New updates follow the old ones.
+    let next = trigger(&edge, &key, "acme");
+    let next = follow(&edge.setup, &next);
+    assert!(next["generation"].as_u64() > update["generation"].as_u64());
+    drop(worker);
+    edge.signal("TERM");
+    drop(edge.ended());
+
+    // A queue that is in use is not overwritten.
+    let output = restore(&[]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    let why = "the queue in the database of `queue.postgres` is not empty";
+    assert!(error.contains(why), "{error}");
+    let output = restore(&["--replace"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("moved the schema waypost_queue to waypost_queue_before_"),
+        "{text}"
+    );
+    assert_eq!(totals(), counted);
+    let output = restore(&["--replace", "--without-queue"]);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_backup_is_made_without_a_database_that_does_not_answer() {
+    let mut cluster = Cluster::start(&[]);
+    let setup = with_database(&cluster, "waypost");
+    init(&setup);
+    setup.publish("acme", &[("skill.md", SKILL)]);
+    cluster.stop();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let place = |name: &str| elsewhere.path().join(name).display().to_string();
+    let output = setup.run(&["backup", &place("backups"), "--key-file", &place("key")]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("not in the backup: the queue: the queue cannot be reached"),
+        "{text}"
+    );
+    assert!(text.contains("1 projects, 1 releases"), "{text}");
+}
+
+#[test]
+fn a_check_of_the_configuration_looks_at_the_database() {
+    let mut cluster = Cluster::start(&[]);
+    let setup = with_database(&cluster, "waypost").site("acme", "");
+    let check = |more: &[&str]| {
+        let output = setup.run(&[&["check", "--all"], more].concat());
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), text)
+    };
+    let (code, text) = check(&[]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("`waypost queue init` makes it"), "{text}");
+    init(&setup);
+    let (code, text) = check(&[]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(!text.contains("queue"), "{text}");
+    // It may come back before the start, so this is a warning.
+    cluster.stop();
+    let (code, text) = check(&[]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("warning[conf]: no database answers now: the queue cannot be reached"),
+        "{text}"
+    );
+    assert!(text.contains("waypost.yaml:"), "{text}");
+    let (code, text) = check(&["--offline"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(!text.contains("database"), "{text}");
+}
+
+#[test]
 fn kills_of_workers_and_of_the_server_lose_nothing_and_publish_nothing_twice() {
     let rounds = match std::env::var_os("WAYPOST_LONG_TESTS") {
         Some(_) => 60,

@@ -19,7 +19,7 @@ use super::conf::RULE;
 use crate::cli::{secrets, serve, settings};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::deploy::queue::Sqlite;
+use crate::deploy::queue::{Postgres, QueueError, Sqlite};
 use crate::diagnostic::Diagnostic;
 use crate::error::chain;
 use crate::gateway::access::Target;
@@ -47,7 +47,7 @@ struct Findings<'t> {
 }
 
 /// Returns everything that can be found on this machine, and, unless `is_offline`, whether the servers
-/// of sites accept connections.
+/// of sites and the database of the queue accept connections.
 pub(super) fn check(
     (name, text): (&str, &str),
     config: &Config,
@@ -61,6 +61,9 @@ pub(super) fn check(
     findings.addresses(config);
     findings.paths(config);
     findings.queue(config);
+    if !is_offline {
+        findings.database(config);
+    }
     let certificates = findings.certificates(config);
     let mut found = Vec::new();
     if let Some(sites) = sites {
@@ -216,6 +219,22 @@ impl Findings<'_> {
         if let Err(error) = Sqlite::look_at(path) {
             let why = format!("{}: {}", path.display(), chain(&error));
             self.error(&["queue", "sqlite", "path"], why);
+        }
+    }
+
+    /// Looks whether the database of the queue can be used.
+    fn database(&self, config: &Config) {
+        let postgres = &config.queue.postgres;
+        if postgres.url.is_none() {
+            return;
+        }
+        let keys = ["queue", "postgres", "url"];
+        match Postgres::look_at(postgres, config.service.domain.as_str()) {
+            Ok(()) => {}
+            Err(error @ QueueError::Unavailable(_)) => {
+                self.warning(&keys, format!("no database answers now: {}", chain(&error)));
+            }
+            Err(error) => self.error(&keys, chain(&error)),
         }
     }
 

@@ -20,6 +20,7 @@
 //! Sources: PostgreSQL, "Explicit Locking", "Transaction Isolation", "NOTIFY", "Reliability".
 
 mod config;
+mod copy;
 mod link;
 mod promises;
 mod refusal;
