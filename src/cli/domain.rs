@@ -11,6 +11,7 @@ use super::settings::Settings;
 use super::site::{admin, operator, print};
 use crate::deploy::sites::{Condition, Domain, Refused, Shown};
 use crate::site::{Host, InvalidHost, ProjectId};
+use crate::store::OwnershipState;
 
 /// How often the result of a look is looked for.
 const POLL: Duration = Duration::from_millis(200);
@@ -35,11 +36,14 @@ enum Action {
     Check(Target),
     /// Remove a domain from a site
     Remove(Target),
-    /// List the domains of a site, the canonical one first
+    /// List the domains of a site, the canonical one first, or those of all sites
     List {
-        /// The project of the site
+        /// The project of the site [default: all sites]
         #[arg(value_parser = project)]
-        project: ProjectId,
+        project: Option<ProjectId>,
+        /// Only domains in this state: pending, verified, active, dangling or quarantined
+        #[arg(long, value_name = "STATE", value_parser = state)]
+        state: Option<OwnershipState>,
     },
 }
 
@@ -56,6 +60,12 @@ struct Target {
 
 fn host(text: &str) -> Result<Host, InvalidHost> {
     Host::parse(text)
+}
+
+fn state(text: &str) -> Result<OwnershipState, String> {
+    let mut all = OwnershipState::ALL.into_iter();
+    all.find(|state| state.as_str() == text)
+        .ok_or_else(|| "it is not a state of a domain".to_owned())
 }
 
 /// Runs the action.
@@ -104,9 +114,27 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             admin.remove_domain(&caller, project, host, &condition)?;
             print(&format!("removed {host} from {project}\n"))?;
         }
-        Action::List { project } => {
-            let domains = admin.domains(&caller, project)?;
-            print(&domains.iter().map(line).collect::<String>())?;
+        Action::List { project, state } => {
+            let is_listed = |domain: &Domain| {
+                let shown = domain.ownership.as_ref().map(|shown| shown.state);
+                state.is_none() || shown == *state
+            };
+            let lines: String = match project {
+                Some(project) => {
+                    let mut domains = admin.domains(&caller, project)?;
+                    domains.retain(is_listed);
+                    domains.iter().map(line).collect()
+                }
+                None => {
+                    let mut domains = admin.all_domains(&caller)?;
+                    domains.retain(|(_, domain)| is_listed(domain));
+                    let lines = domains.iter();
+                    lines
+                        .map(|(project, domain)| format!("{project}  {}", line(domain)))
+                        .collect()
+                }
+            };
+            print(&lines)?;
         }
     }
     Ok(ExitCode::SUCCESS)

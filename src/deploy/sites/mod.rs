@@ -293,6 +293,27 @@ impl SiteAdmin {
         Ok((shown?, has_more))
     }
 
+    /// Lists the domains of all sites that the caller may see, by project.
+    ///
+    /// # Errors
+    ///
+    /// The error of the store.
+    pub fn all_domains(&self, caller: &Caller) -> Result<Vec<(ProjectId, Domain)>, Refused> {
+        let mut sites = self.known.all();
+        sites.retain(|site| caller.check(&site.owner, &site.project).is_ok());
+        sites.sort_unstable_by(|one, other| one.project.cmp(&other.project));
+        let mut all = Vec::new();
+        for site in sites {
+            let domains = self.domains(caller, &site.project)?;
+            all.extend(
+                domains
+                    .into_iter()
+                    .map(|domain| (site.project.clone(), domain)),
+            );
+        }
+        Ok(all)
+    }
+
     /// Creates a site, or replaces its record.
     ///
     /// # Errors
