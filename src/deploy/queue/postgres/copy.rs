@@ -148,7 +148,10 @@ impl Postgres {
             rows.push(row.to_owned());
         }
         store(&link, table, &mut rows)?;
-        link.batch("ALTER TABLE updates ENABLE TRIGGER USER; COMMIT")?;
+        // References are checked at the end of a transaction otherwise, and then no table can be altered.
+        link.batch(
+            "SET CONSTRAINTS ALL IMMEDIATE; ALTER TABLE updates ENABLE TRIGGER USER; COMMIT",
+        )?;
         Ok(())
     }
 }

@@ -175,7 +175,7 @@ fn found_version(link: &Link, service: &str) -> Result<Option<(u32, u32)>, Queue
 pub(super) fn init(link: &Link, service: &str, shared: bool) -> Result<bool, QueueError> {
     const OTHERS: &str = "SELECT n.nspname || '.' || c.relname FROM pg_class c \
          JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') \
-         AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'waypost_queue') \
+         AND n.nspname !~ '^(pg_|waypost_queue_before_)' AND n.nspname NOT IN ('information_schema', 'waypost_queue') \
          ORDER BY 1 LIMIT 1";
     if found_version(link, service)?.is_some() {
         check_schema(link, service)?;
