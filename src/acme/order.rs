@@ -178,9 +178,12 @@ impl Shared {
                     serial: serial.as_str().into(),
                 };
                 match account.new_order(&wanted().replaces(replaced)).await {
-                    // It was replaced already, or the authority has no renewal information.
+                    // The authority has no renewal information.
                     Err(Error::Unsupported(_)) => account.new_order(&wanted()).await,
-                    Err(error) if failed(&error).cause == Cause::Replaced => {
+                    // It was replaced already, or the authority does not know it any more. This order
+                    // counts for the limits.
+                    Err(error) if matches!(failed(&error).cause, Cause::Replaced | Cause::Name) => {
+                        let _is_within = known.take(self.clock.unix_seconds());
                         account.new_order(&wanted()).await
                     }
                     placed => placed,

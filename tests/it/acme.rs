@@ -447,6 +447,65 @@ fn an_authority_that_is_down_is_asked_seldom_and_then_every_name_is_ordered() {
     }
 }
 
+/// The clock of the gateway is fast, that of the authority and of readers is not.
+#[test]
+fn an_authority_that_is_down_for_a_week_costs_no_certificate() {
+    const WEEK: Duration = Duration::from_secs(7 * 86_400);
+    // The loop of the gateway looks twice in a second: in a long run this is every 17 minutes.
+    let (factor, asked_max) = match std::env::var_os("WAYPOST_LONG_TESTS") {
+        Some(_) => (2_000, 7 * 24 + 7 * 4 + 20),
+        None => (40_000, 200),
+    };
+    // It is due when two thirds of its life are over, in the middle of the outage.
+    let settings = Settings::new().life(9 * 86_400);
+    let relay = Relay::start(&settings);
+    let base = Setup::new();
+    let key = base.path("acme.key").display().to_string();
+    // The waits are the usual ones.
+    let setup = base.conf("listen", &settings.listen()).conf(
+        "acme",
+        &format!(
+            "{{ authorities: [{}], agree_to_terms: true, key_file: {key} }}",
+            relay.entry(&settings)
+        ),
+    );
+    let mut pebble = settings.start();
+    let edge = setup.acme("").with_skill().start();
+    let client = pebble.client(&[]);
+    let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    edge.signal("TERM");
+    let setup = edge.ended();
+    pebble.stop();
+    let before = relay.requests();
+    let speed = format!("+0 x{factor}");
+    let edge = setup
+        .site("second", &format!("domains: [{SECOND}]"))
+        .wrapped_by(&["faketime", "--exclude-monotonic", "-f", &speed])
+        .start();
+    let now = || {
+        let response = edge.get(DOMAIN, "/skill.md");
+        assert_eq!(response.status, 200);
+        httpdate::parse_http_date(response.field("date").unwrap()).unwrap()
+    };
+    let begin = now();
+    while now().duration_since(begin).unwrap() < WEEK {
+        let seen = certificate(edge.https.unwrap(), DOMAIN, &client);
+        assert_eq!(seen.as_ref(), Some(&first));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let asked = relay.requests() - before;
+    assert!(
+        (3..=asked_max).contains(&asked),
+        "{asked} requests in a week"
+    );
+    // It is back, and has forgotten everything: the account, and the certificate that is replaced.
+    pebble.again();
+    let client = pebble.client(&[]);
+    wait_for_certificate(&edge, DOMAIN, &client, None);
+    wait_for_certificate(&edge, SECOND, &client, None);
+}
+
 #[test]
 fn a_leader_that_was_stopped_goes_on_beside_the_next_one() {
     let settings = Settings::new();

@@ -192,7 +192,11 @@ impl Pebble {
         let dns = format!("127.0.0.1:{}", settings.dns);
         let spawn = |name: &str, arguments: &[&str]| {
             let clients = concat!(env!("CARGO_MANIFEST_DIR"), "/target/clients");
-            let folder = settings.program;
+            // Another version of the DNS server has other options.
+            let folder = match name {
+                "pebble" => settings.program,
+                _ => "pebble",
+            };
             let program = format!("{clients}/{folder}/usr/bin/{name}");
             Command::new(&program)
                 .args(arguments)
