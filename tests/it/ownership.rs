@@ -3,13 +3,16 @@
 //! The name server of a test has the records that customers and attackers set.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustls::ClientConfig;
 use serde_json::{Value, json};
 
 use crate::edge::{Edge, Setup};
 use crate::http::{Connection, Response, TIMEOUT};
 use crate::names::{Manner, Names};
+use crate::pebble::{self, Pebble};
 use crate::presets::SKILL;
 use crate::repository::API;
 use crate::tls::connect;
@@ -65,6 +68,37 @@ impl Platform {
             platform.edge.publish(owner, &[("skill.md", SKILL)]);
         }
         platform
+    }
+
+    /// Starts one that orders certificates.
+    fn with_authority(names: Names, settings: &str, acme: &str) -> (Self, Pebble) {
+        let authority = pebble::Settings::new();
+        let base = Setup::new();
+        let key = base.path("acme.key").display().to_string();
+        let setup = base.conf("listen", &authority.listen()).conf(
+            "acme",
+            &format!(
+                "{{ authorities: [{}], agree_to_terms: true, key_file: {key}, retry_seconds: [1], {acme} }}",
+                authority.entry()
+            ),
+        );
+        let pebble = authority.start();
+        (Self::of(setup, names, settings), pebble)
+    }
+
+    /// Returns whether a client that trusts the authority sees a certificate for a name.
+    fn has_certificate(&self, name: &str, client: &Arc<ClientConfig>) -> bool {
+        let address: SocketAddr = self.edge.https.unwrap();
+        connect(address, name, client).is_ok()
+    }
+
+    /// Adds a domain, sets its alias, and waits until it is active. Returns the target.
+    #[track_caller]
+    fn activate(&self, owner: &str, host: &str) -> String {
+        let target = wanted(&self.add(owner, host), "CNAME");
+        self.names.alias(host, &target);
+        self.wait_for_state(owner, host, "active");
+        target
     }
 
     #[track_caller]
@@ -291,9 +325,7 @@ fn an_apex_is_proven_by_its_text_and_leads_here_by_its_addresses() {
 fn a_domain_without_its_proof_is_served_for_a_while_and_then_not() {
     let platform = Platform::start("dangling_seconds: 4");
     let host = "docs.acme.test";
-    let target = wanted(&platform.add("acme", host), "CNAME");
-    platform.names.alias(host, &target);
-    platform.wait_for_state("acme", host, "active");
+    let target = platform.activate("acme", host);
     platform.names.remove(host);
     platform.wait_for_state("acme", host, "dangling");
     assert!(platform.is_served(host));
@@ -311,9 +343,7 @@ fn a_domain_that_is_removed_and_added_again_is_looked_at_at_once() {
     let settings = "retry_seconds: [1], look_seconds: 5";
     let platform = Platform::of(Setup::new(), Names::start(), settings);
     let host = "docs.acme.test";
-    let target = wanted(&platform.add("acme", host), "CNAME");
-    platform.names.alias(host, &target);
-    platform.wait_for_state("acme", host, "active");
+    let target = platform.activate("acme", host);
     for _ in 0..3 {
         let path = format!("/v1/sites/acme/domains/{host}");
         let removed = platform.call(&platform.acme, "DELETE", &path, None);
@@ -732,24 +762,9 @@ fn two_gateways_share_the_work_and_the_other_goes_on_after_a_kill() {
 
 #[test]
 fn the_full_journey_ends_with_https() {
-    let settings = crate::pebble::Settings::new();
-    let base = Setup::new();
-    let acme_key = base.path("acme.key").display().to_string();
     let names = Names::start();
-    let setup = base.conf("listen", &settings.listen()).conf(
-        "acme",
-        &format!(
-            "{{ authorities: [{}], agree_to_terms: true, key_file: {acme_key}, retry_seconds: [1], caa_identities: [ca.test] }}",
-            settings.entry()
-        ),
-    );
-    let pebble = settings.start();
-    let platform = Platform::of(setup, names, FAST);
+    let (platform, pebble) = Platform::with_authority(names, FAST, "caa_identities: [ca.test]");
     let client = pebble.client(&["http/1.1"]);
-    let has_certificate = |name: &str| {
-        let address: SocketAddr = platform.edge.https.unwrap();
-        connect(address, name, &client).is_ok()
-    };
     let host = "docs.acme.test";
     let added = platform.add("acme", host);
     let target = wanted(&added, "CNAME");
@@ -776,7 +791,7 @@ fn the_full_journey_ends_with_https() {
     assert!(!pebble.log().contains(host));
     platform.names.authority("acme.test", "ca.test");
     let since = Instant::now();
-    while !has_certificate(host) {
+    while !platform.has_certificate(host, &client) {
         assert!(
             since.elapsed() < 2 * TIMEOUT,
             "{:#}",
@@ -792,4 +807,52 @@ fn the_full_journey_ends_with_https() {
         platform.show("acme", host)["certificate_problem"],
         Value::Null
     );
+}
+
+#[test]
+fn a_domain_that_dangles_keeps_its_certificate_until_it_is_quarantined() {
+    let settings = format!("{FAST}, dangling_seconds: 5");
+    let (platform, pebble) =
+        Platform::with_authority(Names::start(), &settings, "release_seconds: 1");
+    let client = pebble.client(&["http/1.1"]);
+    let wait_for = |host: &str, has_one: bool| {
+        let since = Instant::now();
+        while platform.has_certificate(host, &client) != has_one {
+            assert!(since.elapsed() < 2 * TIMEOUT, "{host}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let (host, removed) = ("docs.acme.test", "old.acme.test");
+    for host in [host, removed] {
+        platform.activate("acme", host);
+        wait_for(host, true);
+    }
+    platform.names.remove(host);
+    platform.wait_for_state("acme", host, "dangling");
+    let listed = platform
+        .edge
+        .setup
+        .run(&["domain", "list", "--state", "dangling"]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(
+        listed.contains(&format!("acme  {host}  ")) && !listed.contains(removed),
+        "{listed}"
+    );
+    // Its site serves it for a while, so clients need the certificate: this takes longer than the
+    // wait before a certificate is revoked.
+    platform.wait_for_look("acme", host);
+    assert!(platform.has_certificate(host, &client));
+    // The owner takes a domain out of the site.
+    let path = format!("/v1/sites/acme/domains/{removed}");
+    let deleted = platform.call(&platform.acme, "DELETE", &path, None);
+    assert_eq!(deleted.status, 204);
+    wait_for(removed, false);
+    platform.wait_for_state("acme", host, "quarantined");
+    wait_for(host, false);
+    for name in [host, removed] {
+        platform.edge.wait_for_log(|line| {
+            let text = line["message"].as_str().unwrap_or_default();
+            line["name"] == name && text.contains("its certificate was revoked")
+        });
+    }
 }
