@@ -65,6 +65,21 @@ pub struct TicketKeys {
     temp: PathBuf,
 }
 
+/// A place that keys come from: the file of the store, or the node that an edge follows.
+pub trait TicketSource: std::fmt::Debug + Send {
+    /// Returns the keys, the newest first. There is always one that encrypts now.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read.
+    fn current(&self, now: u64) -> Result<Vec<TicketKey>, FileError>;
+
+    /// Waits until there may be other keys, at most this long.
+    fn wait(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+}
+
 // === impl TicketKey ===
 
 impl std::fmt::Debug for TicketKey {
@@ -104,16 +119,10 @@ impl TicketKeys {
         Self { file, temp }
     }
 
-    /// Returns the keys, the newest first, after making those that are missing and removing those
-    /// that are over. There is always one that encrypts now.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or written. A file that is damaged is replaced.
-    pub fn current(&self, now: u64) -> Result<Vec<TicketKey>, FileError> {
-        let is_over = |key: &TicketKey| now >= key.from + ENCRYPTS_SECONDS + TICKET_TIME.as_secs();
+    /// Makes the keys that are missing and removes those that are over.
+    fn rotate(&self, now: u64) -> Result<Vec<TicketKey>, FileError> {
         let mut keys = self.read()?;
-        keys.retain(|key| !is_over(key));
+        keys.retain(|key| !is_over(key, now));
         if !is_due(&keys, now) {
             return Ok(keys);
         }
@@ -124,7 +133,7 @@ impl TicketKeys {
         let locked = opened.map_err(FileError::on("open", &lock))?;
         locked.lock().map_err(FileError::on("lock", &lock))?;
         keys = self.read()?;
-        keys.retain(|key| !is_over(key));
+        keys.retain(|key| !is_over(key, now));
         if !is_due(&keys, now) {
             return Ok(keys);
         }
@@ -151,33 +160,63 @@ impl TicketKeys {
                 format!("it has version {newer}; this program reads versions up to {VERSION}");
             return Err(FileError::on("use", &self.file)(io::Error::other(why)));
         }
-        let keys = written.keys.into_iter().filter_map(|written| {
-            let mut key = TicketKey {
-                id: [0; ID_BYTES],
-                key: [0; KEY_BYTES],
-                from: written.from,
-            };
-            hex::decode_to_slice(&written.id, &mut key.id).ok()?;
-            hex::decode_to_slice(&written.key, &mut key.key).ok()?;
-            Some(key)
-        });
-        Ok(keys.collect())
+        Ok(keys_of(written))
     }
 
     fn write(&self, keys: &[TicketKey]) -> Result<(), FileError> {
-        let keys = keys.iter().map(|key| WrittenKey {
-            id: hex::encode(key.id),
-            key: hex::encode(key.key),
-            from: key.from,
-        });
-        let written = Written {
-            version: VERSION,
-            keys: keys.collect(),
-        };
-        let bytes = serde_json::to_vec(&written).expect("numbers and texts are JSON");
+        let text = to_text(keys);
         // No other process writes it, because this one has the lock.
-        durable::replace(&self.temp, &self.file, &bytes)
+        durable::replace(&self.temp, &self.file, text.as_bytes())
     }
+}
+
+impl TicketSource for TicketKeys {
+    /// A file that is damaged is replaced.
+    fn current(&self, now: u64) -> Result<Vec<TicketKey>, FileError> {
+        self.rotate(now)
+    }
+}
+
+/// Returns the keys as a text that [`from_text`] reads.
+#[must_use]
+pub fn to_text(keys: &[TicketKey]) -> String {
+    let keys = keys.iter().map(|key| WrittenKey {
+        id: hex::encode(key.id),
+        key: hex::encode(key.key),
+        from: key.from,
+    });
+    let written = Written {
+        version: VERSION,
+        keys: keys.collect(),
+    };
+    serde_json::to_string(&written).expect("numbers and texts are JSON")
+}
+
+/// Reads the keys of a text; `None` if a newer program has written it, or it is something else.
+#[must_use]
+pub fn from_text(text: &str) -> Option<Vec<TicketKey>> {
+    let written: Written = serde_json::from_str(text).ok()?;
+    (written.version == VERSION).then(|| keys_of(written))
+}
+
+fn keys_of(written: Written) -> Vec<TicketKey> {
+    let keys = written.keys.into_iter().filter_map(|written| {
+        let mut key = TicketKey {
+            id: [0; ID_BYTES],
+            key: [0; KEY_BYTES],
+            from: written.from,
+        };
+        hex::decode_to_slice(&written.id, &mut key.id).ok()?;
+        hex::decode_to_slice(&written.key, &mut key.key).ok()?;
+        Some(key)
+    });
+    keys.collect()
+}
+
+/// Returns whether no ticket of a key is alive any more.
+#[must_use]
+pub fn is_over(key: &TicketKey, now: u64) -> bool {
+    now >= key.from + ENCRYPTS_SECONDS + TICKET_TIME.as_secs()
 }
 
 /// Returns whether a key encrypts at a time.

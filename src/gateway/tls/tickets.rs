@@ -1,8 +1,8 @@
 //! Session tickets with keys that processes share.
 //!
 //! A ticket is `key name (16 bytes) ‖ nonce (12 bytes) ‖ ciphertext and tag`, encrypted with
-//! AES-256-GCM. The keys come from [`TicketKeys`]; a thread looks for new ones. If the file of the
-//! keys cannot be used, this process uses a key of its own: sessions are resumed until it ends.
+//! AES-256-GCM. The keys come from a [`TicketSource`]; a thread looks for new ones. If they
+//! cannot be read, this process uses a key of its own: sessions are resumed until it ends.
 //!
 //! Source: RFC 5077 §4 (the form is up to the server), RFC 8446 §4.6.1.
 
@@ -15,7 +15,7 @@ use rustls::server::ProducesTickets;
 
 use crate::clock::Clock;
 use crate::error::chain;
-use crate::store::ticket_keys::{ID_BYTES, TICKET_TIME, TicketKey, TicketKeys, encrypting};
+use crate::store::ticket_keys::{ID_BYTES, TICKET_TIME, TicketKey, TicketSource, encrypting};
 use crate::telemetry::Part;
 
 /// How often the keys are read.
@@ -33,7 +33,7 @@ pub struct Tickets {
 #[derive(Debug)]
 pub struct TicketRotation {
     keys: Arc<ArcSwap<Keys>>,
-    source: TicketKeys,
+    source: Box<dyn TicketSource>,
     part: Part,
     clock: Clock,
 }
@@ -76,13 +76,13 @@ impl Keys {
 // === impl Tickets ===
 
 impl Tickets {
-    /// Makes it with the keys of a file, and the work that keeps them up to date.
+    /// Makes it with the keys of a source, and the work that keeps them up to date.
     ///
     /// # Errors
     ///
     /// When the system gives no random bytes.
     pub fn new(
-        source: TicketKeys,
+        source: Box<dyn TicketSource>,
         part: Part,
         clock: Clock,
     ) -> std::io::Result<(Arc<Self>, TicketRotation)> {
@@ -142,7 +142,7 @@ impl TicketRotation {
     /// Reads the keys, and makes the next one when it is time. It never returns.
     pub fn run(self) {
         loop {
-            std::thread::sleep(INTERVAL);
+            self.source.wait(INTERVAL);
             self.refresh();
         }
     }
@@ -163,6 +163,7 @@ impl TicketRotation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::ticket_keys::TicketKeys;
     use crate::telemetry::Health;
 
     fn ticket_keys(root: &std::path::Path, name: &str) -> TicketKeys {
@@ -171,7 +172,9 @@ mod tests {
 
     fn tickets(source: &TicketKeys) -> Arc<Tickets> {
         let part = Health::new(Clock::System).part("session-tickets");
-        Tickets::new(source.clone(), part, Clock::System).unwrap().0
+        Tickets::new(Box::new(source.clone()), part, Clock::System)
+            .unwrap()
+            .0
     }
 
     #[test]
