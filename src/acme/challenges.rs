@@ -7,7 +7,8 @@
 //! Sources: RFC 8555 §8.3 (HTTP-01), RFC 8737 (TLS-ALPN-01).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
 use rustls::crypto::aws_lc_rs;
@@ -32,6 +33,14 @@ pub struct Challenges {
     documents: Arc<dyn Documents>,
     /// The answers of this process, which are documents too.
     own: Mutex<HashMap<String, Answer>>,
+    elsewhere: OnceLock<Arc<dyn Elsewhere>>,
+}
+
+/// Other machines that answer challenges.
+pub trait Elsewhere: std::fmt::Debug + Send + Sync {
+    /// Waits until they answer every challenge that is installed now, for a bounded time. Returns the
+    /// names of those that do not yet.
+    fn answers(&self) -> Pin<Box<dyn Future<Output = Vec<String>> + Send + '_>>;
 }
 
 /// An answer that is removed when this is dropped.
@@ -69,6 +78,25 @@ impl Challenges {
         Self {
             documents,
             own: Mutex::default(),
+            elsewhere: OnceLock::new(),
+        }
+    }
+
+    /// Lets other machines answer too. Only the first call counts.
+    pub fn share(&self, elsewhere: Arc<dyn Elsewhere>) {
+        let _first = self.elsewhere.set(elsewhere);
+    }
+
+    /// Waits until other machines answer what is installed. One that does not in time is logged: the
+    /// authority may ask another one.
+    pub(super) async fn everywhere(&self, name: &str) {
+        let Some(elsewhere) = self.elsewhere.get() else {
+            return;
+        };
+        let missing = elsewhere.answers().await;
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            log::warn!(target: "acme", name; "these edges do not answer the challenge of {name} yet: {missing}");
         }
     }
 

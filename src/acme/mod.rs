@@ -55,7 +55,7 @@ mod state;
 mod transport;
 
 pub use authority::{Authorities, Reason};
-pub use challenges::{Challenges, HTTP_PATH, TLS_PROTOCOL};
+pub use challenges::{Challenges, Elsewhere, HTTP_PATH, TLS_PROTOCOL};
 pub use config::{Authority, ChallengeKind, Config, InvalidName, Name};
 pub use failure::Failure;
 pub use leaf::{Leaf, Life, NotALeaf};

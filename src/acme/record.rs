@@ -5,7 +5,7 @@
 
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use serde::{Deserialize, Serialize};
 
@@ -178,14 +178,32 @@ impl Record {
         format!("{}~{}", key_of(&self.name), self.id)
     }
 
+    /// Decrypts the private key, in DER.
+    ///
+    /// # Errors
+    ///
+    /// [`UnusableRecord`] when it cannot be decrypted.
+    pub fn private_key(&self, seal: &SealKey) -> Result<Vec<u8>, UnusableRecord> {
+        Ok(seal.unseal(&self.sealed, &context(&self.name, &self.id))?)
+    }
+
+    /// Returns the chain in PEM.
+    #[must_use]
+    pub fn chain_pem(&self) -> String {
+        pem(&self.chain)
+    }
+
     /// Decrypts the private key, and returns the certificate as TLS uses it.
     ///
     /// # Errors
     ///
     /// [`UnusableRecord`] when the key cannot be decrypted or does not belong to the certificate.
     pub fn certified(&self, seal: &SealKey) -> Result<CertifiedKey, UnusableRecord> {
-        let key = seal.unseal(&self.sealed, &context(&self.name, &self.id))?;
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key));
+        let key = self.private_key(seal)?;
+        // A key of an operator may also be in the form of PKCS #1 or SEC 1.
+        let key = PrivateKeyDer::try_from(key).map_err(|_other| {
+            UnusableRecord::Key(rustls::Error::General("not a private key".to_owned()))
+        })?;
         CertifiedKey::from_der(self.chain.clone(), key, &aws_lc_rs::default_provider())
             .map_err(UnusableRecord::Key)
     }

@@ -8,15 +8,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use http::StatusCode;
-use serde_json::Value;
 
-use super::operator::Operator;
 use super::settings::{self, Settings};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config;
 use crate::deploy::Timestamp;
-use crate::follow::{EdgeName, InvalidEdgeName};
+use crate::follow::{EdgeKey, EdgeName, InvalidEdgeName, SealingKey};
 
 /// Manage the edges that follow this node
 #[derive(Clone, Debug, clap::Args)]
@@ -35,6 +32,25 @@ enum Action {
         /// The name of the edge: lower-case letters, digits and hyphens
         #[arg(value_parser = name)]
         name: EdgeName,
+        /// The public key of the edge, which `waypost edge key` prints there: it gets certificates
+        /// with their private keys, encrypted with it
+        #[arg(long)]
+        key: Option<SealingKey>,
+        /// The ring of the edge: changes reach ring 0 first
+        #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..10))]
+        ring: u8,
+    },
+    /// Set the public key or the ring of an edge; it counts from the next request of the edge on
+    Set {
+        /// The name of the edge
+        #[arg(value_parser = name)]
+        name: EdgeName,
+        /// The public key, which `waypost edge key` prints on the edge
+        #[arg(long, required_unless_present = "ring")]
+        key: Option<SealingKey>,
+        /// The ring
+        #[arg(long, value_parser = clap::value_parser!(u8).range(0..10))]
+        ring: Option<u8>,
     },
     /// List the edges that have a token
     List,
@@ -44,14 +60,9 @@ enum Action {
         #[arg(value_parser = name)]
         name: EdgeName,
     },
-    /// Print the public key of this node, for `store.follow.public_keys` of its edges
+    /// Print the public key of this node: for `store.follow.public_keys` of its edges, or on an edge
+    /// for `waypost edge add --key`
     Key,
-    /// Show what the running gateway knows of each edge: whether it follows, and how far behind it is
-    Status {
-        /// Write the answer of the gateway as JSON
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 fn name(text: &str) -> Result<EdgeName, InvalidEdgeName> {
@@ -65,12 +76,19 @@ fn name(text: &str) -> Result<EdgeName, InvalidEdgeName> {
 /// When the configuration, the tokens or the gateway cannot be used.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
+    if let (Action::Key, config::Store::Follow { follow, .. }) = (&args.action, &config.store) {
+        let file = follow.key_file.as_deref();
+        let file = file.context("`store.follow.key_file` is not configured")?;
+        let (key, _seal) = EdgeKey::read_or_create(file)?;
+        writeln!(io::stdout(), "{}", key.public()).context("print the key")?;
+        return Ok(ExitCode::SUCCESS);
+    }
     // The tokens are in the directory of the store, which must exist.
     settings::open_store(&config)?;
     let tokens = settings::edge_tokens(&config);
     let printed = match &args.action {
-        Action::Add { name } => {
-            let token = tokens.add(name, Clock::System.unix_seconds())?;
+        Action::Add { name, key, ring } => {
+            let token = tokens.add(name, *key, *ring, Clock::System.unix_seconds())?;
             writeln!(
                 io::stderr(),
                 "token of {name}, which cannot be shown again:"
@@ -78,12 +96,18 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             .context("print the token")?;
             format!("{token}\n")
         }
+        Action::Set { name, key, ring } => {
+            tokens.set(name, *key, *ring)?;
+            format!("changed {name}\n")
+        }
         Action::List => {
             let edges = tokens.list()?;
             let line = |edge: crate::follow::ListedEdge| {
                 let created = edge.created_at.saturating_mul(1000);
                 let created = Timestamp::from_millis(created);
-                format!("{}  created {created}\n", edge.name)
+                let key = edge.key.map(|key| format!("  {key}"));
+                let (name, ring, key) = (edge.name, edge.ring, key.unwrap_or_default());
+                format!("{name}  ring {ring}  created {created}{key}\n")
             };
             edges.into_iter().map(line).collect()
         }
@@ -92,48 +116,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             false => bail!("there is no edge {name}"),
         },
         Action::Key => format!("{}\n", settings::edge_key(&config)?.public()),
-        Action::Status { json } => status(&config, *json)?,
     };
     io::stdout()
         .write_all(printed.as_bytes())
         .context("print the outcome")?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Asks the operator's listener of the gateway.
-fn status(config: &Config, json: bool) -> anyhow::Result<String> {
-    let operator = Operator::of(config)?;
-    let (status, text) = operator.get("/edges")?;
-    if status != StatusCode::OK {
-        let address = operator.address();
-        bail!("no edge can follow the gateway on {address}: `edges.listen` is false");
-    }
-    if json {
-        return Ok(text);
-    }
-    let answer: Value = serde_json::from_str(&text).context("read the answer of the gateway")?;
-    let revision = &answer["revision"];
-    let edges = answer["edges"].as_array().map_or(&[][..], Vec::as_slice);
-    let mut lines = format!("revision {revision}, {} sites\n", answer["sites"]);
-    for edge in edges {
-        let text = |key: &str| edge[key].as_str().unwrap_or_default();
-        let (name, state) = (text("name"), text("state"));
-        let line = match (edge["seen_seconds_ago"].as_u64(), edge["lag"].as_u64()) {
-            (None, _) => format!("{name}  never seen\n"),
-            (Some(seen), Some(lag)) => {
-                format!(
-                    "{name}  {state}  {lag} behind  seen {seen} s ago  {}\n",
-                    text("program")
-                )
-            }
-            (Some(seen), None) => {
-                format!(
-                    "{name}  {state}  comparing  seen {seen} s ago  {}\n",
-                    text("program")
-                )
-            }
-        };
-        lines.push_str(&line);
-    }
-    Ok(lines)
 }

@@ -12,6 +12,7 @@ mod deploying;
 mod documentation;
 pub mod domain;
 pub mod edge;
+pub mod fleet;
 pub mod key;
 pub mod man;
 mod operator;
@@ -68,6 +69,10 @@ enum Command {
     Key(key::Args),
     Cert(cert::Args),
     Edge(edge::Args),
+    Fleet(fleet::Args),
+    Freeze(fleet::FreezeArgs),
+    Unfreeze(fleet::UnfreezeArgs),
+    Rollback(releases::RollbackArgs),
     Update(update::Args),
     Queue(queue::Args),
     Skill(skill::Args),
@@ -119,6 +124,10 @@ impl Cli {
             Command::Key(args) => key::run(args),
             Command::Cert(args) => cert::run(args),
             Command::Edge(args) => edge::run(args),
+            Command::Fleet(args) => fleet::run(args),
+            Command::Freeze(args) => fleet::freeze(args),
+            Command::Unfreeze(args) => fleet::unfreeze(args),
+            Command::Rollback(args) => releases::rollback(args),
             Command::Update(args) => update::run(args),
             Command::Queue(args) => queue::run(args),
             Command::Skill(args) => skill::run(args),
@@ -159,6 +168,10 @@ impl Command {
             | Self::Key(_)
             | Self::Cert(_)
             | Self::Edge(_)
+            | Self::Fleet(_)
+            | Self::Freeze(_)
+            | Self::Unfreeze(_)
+            | Self::Rollback(_)
             | Self::Update(_)
             | Self::Skill(_)
             | Self::BuildChild

@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use super::deploying;
 use super::project;
 use super::settings::{self, Settings};
+use crate::deploy::Timestamp;
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
 use crate::store::Store;
@@ -35,6 +36,23 @@ pub struct PromoteArgs {
     pub project: ProjectId,
     /// The id of the release, or its first 4 or more digits
     pub release: String,
+    /// Where the store is.
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// Serve the release before the current one again: of a project, or of all that have changed
+///
+/// Of a project that has no earlier release in its history, nothing changes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RollbackArgs {
+    /// The project
+    #[arg(value_parser = project, required_unless_present = "since", conflicts_with = "since")]
+    pub project: Option<ProjectId>,
+    /// Every project whose current release was promoted at this time or later: it gets the newest one
+    /// from before. A time like 2027-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
+    pub since: Option<Timestamp>,
     /// Where the store is.
     #[command(flatten)]
     pub settings: Settings,
@@ -75,6 +93,55 @@ pub fn promote(args: &PromoteArgs) -> anyhow::Result<ExitCode> {
     writeln!(io::stdout(), "promoted {release} of {project} as {fence}")
         .context("print the outcome")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Promotes earlier releases again, each as a new generation.
+///
+/// # Errors
+///
+/// When a project has no earlier release, or the store cannot be used.
+pub fn rollback(args: &RollbackArgs) -> anyhow::Result<ExitCode> {
+    let config = args.settings.load()?;
+    let store = settings::open_store(&config)?;
+    let mut projects = match &args.project {
+        Some(project) => vec![project.clone()],
+        None => store.pointers()?,
+    };
+    projects.sort();
+    let since = args.since.map_or(0, |since| since.millis() / 1000);
+    let mut outcome = ExitCode::SUCCESS;
+    for project in &projects {
+        let Some(pointer) = store.current(project)? else {
+            if args.project.is_some() {
+                bail!("{project} has no release");
+            }
+            continue;
+        };
+        let current = pointer.current;
+        if current.promoted_at < since {
+            continue;
+        }
+        let earlier = pointer.history.iter().find(|earlier| match args.since {
+            Some(_) => earlier.promoted_at < since,
+            None => earlier.release != current.release,
+        });
+        let line = match earlier {
+            Some(earlier) => {
+                // Newer than any build that is running.
+                let at_least = deploying::last_generation(&config, project)?;
+                let fence = store.next_fence(project, at_least)?;
+                let pointer = store.promote(project, earlier.release, fence)?;
+                let (release, fence) = (earlier.release, pointer.current.fence());
+                format!("promoted {release} of {project} as {fence}")
+            }
+            None => {
+                outcome = ExitCode::FAILURE;
+                format!("{project} has no earlier release, so nothing has changed")
+            }
+        };
+        writeln!(io::stdout(), "{line}").context("print the outcome")?;
+    }
+    Ok(outcome)
 }
 
 fn list(store: &Store, project: &ProjectId) -> anyhow::Result<String> {

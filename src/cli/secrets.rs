@@ -76,6 +76,7 @@ pub(super) fn named(config: &Config) -> Vec<(Box<str>, PathBuf)> {
     if let config::Store::Follow { follow, .. } = &config.store {
         let token = Some(follow.token_file.clone());
         add("store.follow.token_file".to_owned(), &token);
+        add("store.follow.key_file".to_owned(), &follow.key_file);
     }
     named
 }

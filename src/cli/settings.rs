@@ -212,6 +212,14 @@ const EDGES: &str = "edges";
 /// The key that signs what edges get, below the directory of the store.
 pub(super) const EDGE_KEY: &str = "edges-key";
 
+/// The file that freezes the edges, below the directory of the store.
+const FROZEN: &str = "edges-frozen";
+
+/// Returns the file that freezes the edges while it exists.
+pub(super) fn frozen(config: &Config) -> PathBuf {
+    store_path(config).join(FROZEN)
+}
+
 /// Returns the tokens of edges.
 pub(super) fn edge_tokens(config: &Config) -> Tokens {
     Tokens::new(store_path(config).join(EDGES), &config.service.name)

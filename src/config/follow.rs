@@ -8,7 +8,7 @@ use crate::follow;
 use crate::site::address;
 use crate::store::{Retention, local};
 use crate::syntax::Value;
-use crate::syntax::strict::{Expected, Report, boolean, number, parsed, text};
+use crate::syntax::strict::{Expected, Report, boolean, number, parsed, seconds, text};
 
 pub(super) fn read_store(section: Section<'_, '_, '_>, store: &mut Store, report: &Report<'_>) {
     let mut local = local::Config::default();
@@ -71,6 +71,7 @@ fn read_follow(
         url,
         token_file,
         public_keys,
+        key_file,
         ca_file,
         allow_http,
         cache_bytes_max,
@@ -82,6 +83,7 @@ fn read_follow(
     if let Some(keys) = section.list("public_keys", parsed(str::parse)) {
         *public_keys = keys;
     }
+    section.set("key_file", key_file, |value| path(value).map(Some));
     section.set("ca_file", ca_file, |value| path(value).map(Some));
     section.set("allow_http", allow_http, boolean);
     section.set("cache", &mut cache.path, path);
@@ -141,11 +143,17 @@ pub(super) fn read_edges(section: Section<'_, '_, '_>, edges: &mut Edges, report
         certificate,
         key,
         allow_http,
+        challenge_wait,
+        rings,
+        hold,
     } = edges;
     section.set("listen", listen, super::read::address_or_off);
     section.set("certificate", certificate, |value| path(value).map(Some));
     section.set("key", key, |value| path(value).map(Some));
     section.set("allow_http", allow_http, boolean);
+    section.set("rings", rings, number(1..=10));
+    section.set("hold_seconds", hold, seconds(1..=DAY_SECONDS));
+    section.set("challenge_wait_seconds", challenge_wait, seconds(0..=120));
     let Some(listen) = listen else {
         return;
     };

@@ -137,7 +137,7 @@ pub enum Store {
 }
 
 /// The listener for edges.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edges {
     /// Its address; `None` if no edge follows this node.
     pub listen: Option<SocketAddr>,
@@ -147,6 +147,26 @@ pub struct Edges {
     pub key: Option<PathBuf>,
     /// Whether it has no TLS.
     pub allow_http: bool,
+    /// How long the order of a certificate waits until every edge answers its challenge.
+    pub challenge_wait: Duration,
+    /// How many rings of edges there are.
+    pub rings: u8,
+    /// How long a change stays in a ring before the next ring gets it.
+    pub hold: Duration,
+}
+
+impl Default for Edges {
+    fn default() -> Self {
+        Self {
+            listen: None,
+            certificate: None,
+            key: None,
+            allow_http: false,
+            challenge_wait: Duration::from_secs(10),
+            rings: 1,
+            hold: Duration::from_secs(300),
+        }
+    }
 }
 
 /// Where the queue of updates is.

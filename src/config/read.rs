@@ -109,6 +109,12 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     within(top, "acme", |section| {
         super::acme::read(section, acme, listen, report);
     });
+    if store.is_edge() && acme.is_on() {
+        let why = "`acme.authorities` and `store.follow.url` exclude each other: the node that an \
+                   edge follows orders, and gives the certificates to edges with \
+                   `store.follow.key_file`";
+        report.add(Diagnostic::error(RULE, report.file(), why));
+    }
     within(top, "connections", |section| {
         read_connections(section, connections)
     });

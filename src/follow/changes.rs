@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::message::{Entry, Head, Identity, Kind, VERSION, push_line};
+use super::secrets::SecretLog;
 use crate::deploy::sites::Representation;
 use crate::index::reload::Observer;
 use crate::site::{ProjectId, Site};
@@ -45,12 +46,13 @@ struct State {
     removed: BTreeMap<u64, ProjectId>,
 }
 
+/// The last state of a project.
 #[derive(Clone, Debug)]
-struct Known {
-    revision: u64,
+pub(super) struct Known {
+    pub(super) revision: u64,
     /// `None` if it was removed.
-    site: Option<Arc<Site>>,
-    current: Option<Promotion>,
+    pub(super) site: Option<Arc<Site>>,
+    pub(super) current: Option<Promotion>,
 }
 
 /// The result of asking for changes.
@@ -60,20 +62,20 @@ pub(super) enum After {
     Nothing,
     /// The edge must compare everything.
     Gone,
-    /// A message.
-    Message(Vec<u8>),
+    /// A message, and the revision of an edge that has applied it.
+    Message { content: Vec<u8>, revision: u64 },
 }
 
 // === impl ChangeLog ===
 
 impl ChangeLog {
-    /// Begins a life of the source. Its number is kept in a file, and is greater than the one of
+    /// Begins a life of the source, and returns a log for each ring. Its number is kept in a file, and is greater than the one of
     /// every earlier life.
     ///
     /// # Errors
     ///
     /// When the file cannot be read or written, or the system has no random bytes.
-    pub fn begin(file: &Path, service: &str, now: u64) -> io::Result<Self> {
+    pub fn begin(file: &Path, service: &str, now: u64, rings: usize) -> io::Result<Vec<Self>> {
         let before = match fs::read_to_string(file) {
             Ok(text) => text.trim().parse().unwrap_or(0_u64),
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
@@ -88,13 +90,22 @@ impl ChangeLog {
         File::open(directory)?.sync_all()?;
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
-        Ok(Self::new(
-            Identity {
-                life,
-                id: hex::encode(random),
-            },
-            service,
-        ))
+        let id = hex::encode(random);
+        let logs = (0..rings).map(|ring| {
+            let id = match ring {
+                0 => id.clone(),
+                // An edge that comes from another ring compares everything.
+                _ => format!("{id}-{ring}"),
+            };
+            Self::new(Identity { life, id }, service)
+        });
+        Ok(logs.collect())
+    }
+
+    /// Makes the log of secrets of the same life.
+    #[must_use]
+    pub fn secrets(&self) -> SecretLog {
+        SecretLog::new(self.identity.clone(), &self.service)
     }
 
     fn new(identity: Identity, service: &str) -> Self {
@@ -104,6 +115,16 @@ impl ChangeLog {
             state: Mutex::default(),
             latest: watch::Sender::new(0),
         }
+    }
+
+    /// Returns the last state of a project.
+    pub(super) fn known(&self, project: &ProjectId) -> Option<Known> {
+        self.state().projects.get(project).cloned()
+    }
+
+    /// Lets those who wait look again.
+    pub(super) fn wake(&self) {
+        self.latest.send_modify(|_same| {});
     }
 
     /// Returns the text that names this life.
@@ -153,7 +174,10 @@ impl ChangeLog {
         }
         drop(state);
         let revision = found.last().map_or(latest, |(_, known)| known.revision);
-        After::Message(self.message(Kind::Changes, after, revision, latest, found))
+        After::Message {
+            content: self.message(Kind::Changes, after, revision, latest, found),
+            revision,
+        }
     }
 
     /// Returns a message with everything, and its revision.
@@ -279,7 +303,7 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::message::Message;
     use super::*;
     use crate::clock::Clock;
@@ -289,7 +313,7 @@ mod tests {
     use crate::store::SiteRecord;
     use crate::store::sites::read_record;
 
-    fn log() -> ChangeLog {
+    pub(in crate::follow) fn log() -> ChangeLog {
         let identity = Identity {
             life: 1,
             id: "a".to_owned(),
@@ -297,7 +321,7 @@ mod tests {
         ChangeLog::new(identity, "waypost.localhost")
     }
 
-    fn site(project: &str, owner: &str) -> Arc<Site> {
+    pub(in crate::follow) fn site(project: &str, owner: &str) -> Arc<Site> {
         let record = serde_json::json!({ "subdomain": project, "owner": owner });
         let stored = SiteRecord {
             project: ProjectId::parse(project).unwrap(),
@@ -308,7 +332,7 @@ mod tests {
         read_record(&stored, &Service::default(), &PrivateHosts::default()).unwrap()
     }
 
-    fn promotion(generation: u64) -> Option<Promotion> {
+    pub(in crate::follow) fn promotion(generation: u64) -> Option<Promotion> {
         Some(Promotion {
             release: ReleaseId::of(Digest::of(&generation.to_be_bytes())),
             generation,
@@ -318,10 +342,14 @@ mod tests {
     }
 
     fn projects(after: After) -> (u64, Vec<(String, bool)>) {
-        let After::Message(bytes) = after else {
+        let After::Message { content, .. } = after else {
             panic!("{after:?}");
         };
-        let message = Message::parse(&bytes).unwrap();
+        read(&content)
+    }
+
+    fn read(content: &[u8]) -> (u64, Vec<(String, bool)>) {
+        let message = Message::parse(content).unwrap();
         let entries = message.entries.iter();
         let entries = entries.map(|(project, entry)| (project.to_string(), entry.record.is_some()));
         (message.head.revision, entries.collect())
@@ -347,7 +375,7 @@ mod tests {
         );
         assert_eq!(log.sites(), 1);
         let (revision, snapshot) = log.snapshot();
-        assert_eq!(projects(After::Message(snapshot)).1, [("one".into(), true)]);
+        assert_eq!(read(&snapshot).1, [("one".into(), true)]);
         assert_eq!(revision, 4);
     }
 
@@ -368,7 +396,7 @@ mod tests {
             log.removed(std::slice::from_ref(&site.project));
         }
         assert_eq!(log.after("a", 1), After::Gone);
-        assert!(matches!(log.after("a", 2), After::Message(_)));
+        assert!(matches!(log.after("a", 2), After::Message { .. }));
         assert_eq!(log.sites(), 0);
     }
 
@@ -379,7 +407,11 @@ mod tests {
         let now = Clock::System.unix_seconds();
         let lives: Vec<_> = [now, now, 5]
             .into_iter()
-            .map(|now| ChangeLog::begin(&file, "x", now).unwrap().identity)
+            .map(|now| {
+                let logs = ChangeLog::begin(&file, "x", now, 2).unwrap();
+                assert_ne!(logs[0].identity, logs[1].identity);
+                logs[0].identity.clone()
+            })
             .collect();
         assert!(lives[0].life < lives[1].life && lives[1].life < lives[2].life);
         assert_ne!(lives[0].id, lives[1].id);

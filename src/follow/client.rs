@@ -14,12 +14,13 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Body};
 
 use super::message::{InvalidMessage, Kind, Message};
+use super::report::Report;
 use super::signature::PublicKey;
 use super::{Config, PATH, SIGNATURE};
 use crate::digest::Digest;
 use crate::release::ReleaseId;
 use crate::source::remote::client_settings;
-use crate::store::{PromoteError, PutError, ReadError, SiteError};
+use crate::store::{FileError, PromoteError, PutError, ReadError, SiteError};
 
 /// How many connections are kept for further requests: as many as are used at once.
 const CONNECTIONS_IDLE_MAX: usize = 32;
@@ -92,6 +93,13 @@ pub enum FollowError {
          `waypost edge key` prints the key there"
     )]
     Signature,
+    /// The message is encrypted for another edge.
+    #[error(
+        "the message of the source is encrypted for another key than the one in \
+         `store.follow.key_file`; `waypost edge key` prints the public key of this edge, for \
+         `waypost edge set NAME --key` on the source"
+    )]
+    Sealed,
     /// The message cannot be read.
     #[error("the message of the source is not valid: {0}")]
     Message(String),
@@ -154,6 +162,9 @@ pub enum FollowError {
     /// A record of the cache cannot be written.
     #[error("write the cache")]
     Record(#[from] SiteError),
+    /// A document of the cache cannot be read or written.
+    #[error("use the cache")]
+    Document(#[from] FileError),
     /// A file of the cache cannot be written.
     #[error("write the cache")]
     File(#[source] io::Error),
@@ -183,6 +194,7 @@ impl FollowError {
             Self::Read(_) => "read",
             Self::TooLarge(_) => "too_large",
             Self::Signature => "signature",
+            Self::Sealed => "sealed",
             Self::Message(_) | Self::Answer => "message",
             Self::Service { .. } => "service",
             Self::Older => "older",
@@ -191,9 +203,12 @@ impl FollowError {
             Self::CacheFull { .. } => "cache_full",
             Self::Removals { .. } => "removals",
             Self::Put(PutError::Full { .. }) => "disk_full",
-            Self::Put(_) | Self::Cache(_) | Self::Promote(_) | Self::Record(_) | Self::File(_) => {
-                "cache"
-            }
+            Self::Put(_)
+            | Self::Cache(_)
+            | Self::Promote(_)
+            | Self::Record(_)
+            | Self::Document(_)
+            | Self::File(_) => "cache",
         }
     }
 
@@ -252,9 +267,11 @@ impl Client {
         identity: &str,
         after: u64,
         wait: Duration,
+        report: &Report,
     ) -> Result<Changes, FollowError> {
         let seconds = wait.as_secs();
-        let path = format!("changes?identity={identity}&after={after}&wait={seconds}");
+        let report = report.to_query();
+        let path = format!("changes?identity={identity}&after={after}&wait={seconds}{report}");
         let mut response = self.get(&path, wait + ANSWER_TIME, MESSAGE_TIME)?;
         let signature = signature(&response);
         match response.status() {
@@ -284,6 +301,34 @@ impl Client {
         let bytes = read(reader, self.snapshot_bytes_max)?;
         let message = self.checked(&bytes, &signature, Kind::Snapshot)?;
         Ok((message, bytes.len() as u64))
+    }
+
+    /// Asks for secrets after a revision, and waits for them; `None` if there are none.
+    pub(super) fn secrets(
+        &self,
+        identity: &str,
+        after: u64,
+        wait: Duration,
+    ) -> Result<Option<Vec<u8>>, FollowError> {
+        let seconds = wait.as_secs();
+        let path = format!("secrets?identity={identity}&after={after}&wait={seconds}");
+        let mut response = self.get(&path, wait + ANSWER_TIME, MESSAGE_TIME)?;
+        match response.status() {
+            StatusCode::NO_CONTENT => return Ok(None),
+            StatusCode::OK => {}
+            status => return Err(refused(status, "secrets")),
+        }
+        signed(&mut response, &self.keys).map(Some)
+    }
+
+    /// Asks for certificates.
+    pub(super) fn certificates(&self, wanted: &[String]) -> Result<Vec<u8>, FollowError> {
+        let path = format!("certificates?keys={}", wanted.join(","));
+        let mut response = self.get(&path, ANSWER_TIME, MESSAGE_TIME)?;
+        match response.status() {
+            StatusCode::OK => signed(&mut response, &self.keys),
+            status => Err(refused(status, "certificates")),
+        }
     }
 
     /// Fetches an object of at most this length, and checks its digest.
@@ -343,6 +388,16 @@ impl Client {
                 expected: self.service.clone(),
             }),
         }
+    }
+}
+
+/// Reads a content, and checks its signature.
+fn signed(response: &mut http::Response<Body>, keys: &[PublicKey]) -> Result<Vec<u8>, FollowError> {
+    let signature = signature(response);
+    let bytes = read(response.body_mut().as_reader(), CHANGES_BYTES_MAX)?;
+    match keys.iter().any(|key| key.has_signed(&bytes, &signature)) {
+        true => Ok(bytes),
+        false => Err(FollowError::Signature),
     }
 }
 

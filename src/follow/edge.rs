@@ -17,20 +17,22 @@ use super::client::{Changes, Client, FollowError};
 use super::fetch::Fetcher;
 use super::message::{Entry, Identity, Message};
 use super::position::Position;
+use super::report::Reporter;
 use super::status::Status;
 use crate::error::chain;
 use crate::site::ProjectId;
 use crate::store::{SiteRecord, Store};
+use crate::telemetry::Metrics;
 
 /// The file of the position, in the directory of the cache.
 const POSITION: &str = "follow-position";
 /// The file that the process which follows has locked.
 const LOCK: &str = "follow-lock";
 /// How long one request waits for changes.
-const WAIT: Duration = Duration::from_secs(30);
+pub(super) const WAIT: Duration = Duration::from_secs(30);
 /// The wait after the first failure, and the longest one.
-const PAUSE: Duration = Duration::from_secs(1);
-const PAUSE_MAX: Duration = Duration::from_secs(30);
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// An edge with a filled cache begins at a random time of this length, so that many edges that
 /// start together do not ask together.
 const START: Duration = Duration::from_secs(2);
@@ -41,9 +43,9 @@ const CONTACT_SECONDS: u64 = 60;
 /// How often the files of the cache are counted again.
 const COUNT_INTERVAL: Duration = Duration::from_secs(3600);
 /// F5: removing at most one of this many sites needs no operator.
-const REMOVALS_SHARE: usize = 10;
+pub(super) const REMOVALS_SHARE: usize = 10;
 /// F5: removing fewer sites than this needs no operator.
-const REMOVALS_FREE: usize = 10;
+pub(super) const REMOVALS_FREE: usize = 10;
 
 /// What a follower needs.
 #[derive(Debug)]
@@ -58,6 +60,8 @@ pub struct FollowerParts {
     pub directory: PathBuf,
     /// What it tells.
     pub status: Arc<Status>,
+    /// The numbers of the process.
+    pub metrics: Arc<Metrics>,
     /// Set by an operator who accepts that the next comparison removes many sites.
     pub accepts_removals: Arc<AtomicBool>,
 }
@@ -67,6 +71,7 @@ pub struct FollowerParts {
 pub struct Follower {
     parts: FollowerParts,
     client: Client,
+    reporter: Reporter,
     space: Space,
     position: Option<Position>,
     /// The newest revision that the source has told.
@@ -102,6 +107,7 @@ impl Follower {
         }
         parts.status.cache_has(space.used());
         Ok(Self {
+            reporter: Reporter::new(&parts.metrics),
             parts,
             client,
             space,
@@ -196,7 +202,9 @@ impl Follower {
             None => WAIT,
         };
         let identity = &position.identity;
-        match self.client.changes(&identity.id, position.revision, wait)? {
+        let report = self.reporter.report(self.waiting.len());
+        let (id, after) = (&identity.id, position.revision);
+        match self.client.changes(id, after, wait, &report)? {
             Changes::None => {
                 self.contacted();
                 self.keep(identity.clone(), position.revision)
@@ -423,7 +431,7 @@ fn fetch_one(fetcher: &Fetcher<'_>, project: &ProjectId, entry: &Entry) -> Resul
 }
 
 /// Returns a number from 0 to 1.
-fn random() -> f64 {
+pub(super) fn random() -> f64 {
     let mut bytes = [0; 4];
     // Without random bytes nothing is spread.
     match getrandom::fill(&mut bytes) {

@@ -7,8 +7,11 @@
 //!
 //! * A [`ChangeLog`] numbers the changes of a source in the order in which they became visible. It
 //!   has one entry for each project: its record, and its current promotion.
+//! * The [`Rings`] of a source have a log each: a change reaches one ring of edges after the other.
 //! * A [`Source`] answers edges: changes after a revision (a long poll), everything (a snapshot),
 //!   and files by digest. Changes and snapshots are signed.
+//! * A [`SecretLog`] does the same for certificates, ticket keys and answers to challenges, and
+//!   a [`SecretFollower`] keeps them. They are encrypted for one edge.
 //! * A [`Follower`] writes what it gets into the [cache](crate::store::Store), which is a store in
 //!   a directory of the edge. The rest of the process reads that store as on any node. So an edge
 //!   starts from its cache, and serves from it as long as the source is away.
@@ -34,6 +37,10 @@ mod edge;
 mod fetch;
 mod message;
 mod position;
+mod report;
+mod rings;
+mod sealing;
+mod secrets;
 mod signature;
 mod source;
 mod status;
@@ -44,8 +51,14 @@ use std::path::PathBuf;
 pub use changes::ChangeLog;
 pub use client::FollowError;
 pub use edge::{Follower, FollowerParts};
+pub use rings::{RINGS_MAX, Rings};
+pub use sealing::{EdgeKey, InvalidSealingKey, SealingKey};
+pub use secrets::{
+    Certificate, FollowedTickets, Kept, SecretFollower, SecretFollowerParts, SecretKind, SecretLog,
+    ToRecord,
+};
 pub use signature::{InvalidPublicKey, KeyError, PublicKey, SigningKey};
-pub use source::{Answer, Request, Source};
+pub use source::{Answer, Certificates, Request, Source, SourceParts};
 pub use status::Status;
 pub use tokens::{EdgeName, InvalidEdgeName, ListedEdge, TokenError, Tokens};
 
@@ -63,6 +76,9 @@ pub struct Config {
     pub token_file: PathBuf,
     /// The public keys that may sign; several while one replaces another.
     pub public_keys: Vec<PublicKey>,
+    /// The file with the key of this edge; `None` if it terminates no TLS with certificates of the
+    /// source.
+    pub key_file: Option<PathBuf>,
     /// Authorities that are trusted instead of those of the machine.
     pub ca_file: Option<PathBuf>,
     /// Whether the address may begin with `http://`.
@@ -83,6 +99,7 @@ impl Default for Config {
             url: String::new(),
             token_file: PathBuf::new(),
             public_keys: Vec::new(),
+            key_file: None,
             ca_file: None,
             allow_http: false,
             cache_bytes_max: 20 << 30,

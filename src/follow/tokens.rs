@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
+use super::sealing::SealingKey;
 use crate::digest::Digest;
 
 /// The version of the files.
@@ -45,6 +46,10 @@ pub struct ListedEdge {
     pub name: EdgeName,
     /// When it got its token, in seconds after the Unix epoch.
     pub created_at: u64,
+    /// Its public key; `None` if it gets no private keys.
+    pub key: Option<SealingKey>,
+    /// Its ring: changes reach ring 0 first.
+    pub ring: u8,
 }
 
 /// Why tokens could not be changed or listed.
@@ -54,6 +59,9 @@ pub enum TokenError {
     /// The edge has a token already.
     #[error("the edge {0} has a token; remove the edge first to give it another one")]
     Exists(EdgeName),
+    /// There is no such edge.
+    #[error("there is no edge {0}")]
+    Unknown(EdgeName),
     /// An operation of the file system failed.
     #[error("use the tokens of edges in {}", path.display())]
     File {
@@ -71,6 +79,8 @@ struct Stored {
     version: u32,
     digest: Digest,
     created_at: u64,
+    key: Option<String>,
+    ring: u8,
 }
 
 // === impl EdgeName ===
@@ -120,7 +130,13 @@ impl Tokens {
     /// # Errors
     ///
     /// [`TokenError::Exists`] if the edge has one.
-    pub fn add(&self, name: &EdgeName, now: u64) -> Result<String, TokenError> {
+    pub fn add(
+        &self,
+        name: &EdgeName,
+        key: Option<SealingKey>,
+        ring: u8,
+        now: u64,
+    ) -> Result<String, TokenError> {
         let path = self.file(name);
         let failed = |source| failed(&path, source);
         let mut random = [0; RANDOM_BYTES];
@@ -130,13 +146,12 @@ impl Tokens {
             version: VERSION,
             digest: Digest::of(token.as_bytes()),
             created_at: now,
+            key: key.map(|key| key.to_string()),
+            ring,
         };
         let write = || -> io::Result<()> {
             fs::create_dir_all(&self.directory)?;
-            let mut partial = tempfile::NamedTempFile::new_in(&self.directory)?;
-            partial.write_all(&serde_json::to_vec(&stored)?)?;
-            partial.as_file().sync_all()?;
-            partial.persist_noclobber(&path)?;
+            self.written(&stored)?.persist_noclobber(&path)?;
             File::open(&self.directory)?.sync_all()
         };
         match write() {
@@ -145,6 +160,38 @@ impl Tokens {
             }
             written => written.map(|()| token).map_err(failed),
         }
+    }
+
+    /// Sets the public key or the ring of an edge. It counts from the next request on.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenError::Unknown`] if there is no such edge.
+    pub fn set(
+        &self,
+        name: &EdgeName,
+        key: Option<SealingKey>,
+        ring: Option<u8>,
+    ) -> Result<(), TokenError> {
+        let stored = self.stored(name);
+        let mut stored = stored.ok_or_else(|| TokenError::Unknown(name.clone()))?;
+        if let Some(key) = key {
+            stored.key = Some(key.to_string());
+        }
+        stored.ring = ring.unwrap_or(stored.ring);
+        let path = self.file(name);
+        let write = || -> io::Result<()> {
+            self.written(&stored)?.persist(&path)?;
+            File::open(&self.directory)?.sync_all()
+        };
+        write().map_err(|error| failed(&path, error))
+    }
+
+    fn written(&self, stored: &Stored) -> io::Result<tempfile::NamedTempFile> {
+        let mut partial = tempfile::NamedTempFile::new_in(&self.directory)?;
+        partial.write_all(&serde_json::to_vec(stored)?)?;
+        partial.as_file().sync_all()?;
+        Ok(partial)
     }
 
     /// Removes the token of an edge. Returns whether it had one.
@@ -181,8 +228,8 @@ impl Tokens {
             let Some(name) = name.and_then(|name| EdgeName::parse(name).ok()) else {
                 continue;
             };
-            if let Some(Stored { created_at, .. }) = self.stored(&name) {
-                edges.push(ListedEdge { name, created_at });
+            if let Some(stored) = self.stored(&name) {
+                edges.push(stored.listed(name));
             }
         }
         edges.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -192,7 +239,7 @@ impl Tokens {
     /// Returns which edge has sent the value of an `Authorization` field; `None` if no edge has
     /// this token.
     #[must_use]
-    pub fn holder(&self, authorization: &[u8]) -> Option<EdgeName> {
+    pub fn holder(&self, authorization: &[u8]) -> Option<ListedEdge> {
         let (scheme, token) = authorization.split_at_checked(7)?;
         let token = std::str::from_utf8(token.trim_ascii()).ok()?;
         let (name, _digits) = token.strip_prefix(&self.prefix)?.rsplit_once('_')?;
@@ -200,7 +247,8 @@ impl Tokens {
         let stored = self.stored(&name)?;
         let given = Digest::of(token.as_bytes());
         let is_equal = bool::from(given.as_bytes().ct_eq(stored.digest.as_bytes()));
-        (scheme.eq_ignore_ascii_case(b"bearer ") && is_equal).then_some(name)
+        let is_holder = scheme.eq_ignore_ascii_case(b"bearer ") && is_equal;
+        is_holder.then(|| stored.listed(name))
     }
 
     fn stored(&self, name: &EdgeName) -> Option<Stored> {
@@ -211,6 +259,18 @@ impl Tokens {
 
     fn file(&self, name: &EdgeName) -> PathBuf {
         self.directory.join(format!("{name}.json"))
+    }
+}
+
+impl Stored {
+    fn listed(&self, name: EdgeName) -> ListedEdge {
+        let key = self.key.as_deref();
+        ListedEdge {
+            name,
+            created_at: self.created_at,
+            key: key.and_then(|key| key.parse().ok()),
+            ring: self.ring,
+        }
     }
 }
 
@@ -231,10 +291,21 @@ mod tests {
         let tokens = Tokens::new(directory.path().join("edges"), "waypost");
         assert_eq!(tokens.list().unwrap(), []);
         let name = EdgeName::parse("paris-1").unwrap();
-        let token = tokens.add(&name, 7).unwrap();
+        let token = tokens.add(&name, None, 0, 7).unwrap();
         let field = format!("Bearer {token}");
-        assert_eq!(tokens.holder(field.as_bytes()), Some(name.clone()));
-        assert!(matches!(tokens.add(&name, 8), Err(TokenError::Exists(_))));
+        assert_eq!(tokens.holder(field.as_bytes()).unwrap().name, name);
+        assert!(matches!(
+            tokens.add(&name, None, 0, 8),
+            Err(TokenError::Exists(_))
+        ));
+        let key: SealingKey = format!("x25519:{}=", "A".repeat(43)).parse().unwrap();
+        tokens.set(&name, Some(key), Some(2)).unwrap();
+        tokens.set(&name, None, None).unwrap();
+        let holder = tokens.holder(field.as_bytes()).unwrap();
+        assert_eq!((holder.key, holder.ring), (Some(key), 2));
+        let other = EdgeName::parse("tokyo").unwrap();
+        let unknown = tokens.set(&other, Some(key), None);
+        assert!(matches!(unknown, Err(TokenError::Unknown(_))));
         assert_eq!(tokens.list().unwrap().len(), 1);
         let stored = fs::read_to_string(tokens.file(&name)).unwrap();
         assert!(!stored.contains(&token[token.len() - 64..]), "{stored}");

@@ -297,7 +297,7 @@ impl Reloader {
         }
         drop(known);
         for project in &changes.removed {
-            self.failing().set(project, false);
+            self.set_failing(project, false);
         }
         if !changes.upserted.is_empty() || !changes.removed.is_empty() {
             let (sites, hosts) = self.index.size();
@@ -377,11 +377,18 @@ impl Reloader {
         if error.is_some() {
             self.count_swap("failed");
         }
-        self.failing().set(&site.project, error.is_some());
+        self.set_failing(&site.project, error.is_some());
         // Without a fence, the next rescan loads the release again.
         let fence = fence.filter(|_| loaded.is_ok());
         known.insert(site.project.clone(), Loaded { fence, error });
         loaded.ok().or(earlier)
+    }
+
+    fn set_failing(&self, project: &ProjectId, fails: bool) {
+        let mut failing = self.failing();
+        failing.set(project, fails);
+        let count = i64::try_from(failing.projects.len()).unwrap_or(i64::MAX);
+        self.metrics.index_failing.set(count);
     }
 
     fn failing(&self) -> MutexGuard<'_, Failing> {

@@ -129,6 +129,8 @@ pub struct Metrics {
     pub index_hosts: IntGauge,
     /// Sites that are served.
     pub index_sites: IntGauge,
+    /// Sites whose current release cannot be served.
+    pub index_failing: IntGauge,
     /// Changes of the served sites: `swapped`, `failed`, `rejected`.
     pub index_swaps: IntCounterVec,
     /// When the index last agreed with store and site records, in seconds after the Unix epoch.
@@ -312,6 +314,10 @@ impl Metrics {
             ),
             index_hosts: gauge("index_hosts", "Hosts that are served now."),
             index_sites: gauge("index_sites", "Sites that are served now."),
+            index_failing: gauge(
+                "index_failing_sites",
+                "Sites whose current release cannot be served; they serve an earlier one, if there is one.",
+            ),
             index_swaps: by(
                 "index_swaps_total",
                 "Changes of the served sites, by outcome: swapped, failed, rejected.",
@@ -342,6 +348,29 @@ impl Metrics {
         let at = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
         self.requests[route as usize][at].inc();
         self.durations[route as usize].observe(took.as_secs_f64());
+    }
+
+    /// Returns how many requests were answered, and how many of them with an error of this process: a
+    /// status of 500 or more. Of the answers for sites only 500 counts: the others tell that the server
+    /// of a site does not answer.
+    #[must_use]
+    pub fn answers(&self) -> (u64, u64) {
+        let mut all = 0;
+        let mut errors = 0;
+        for (route, counters) in self.requests.iter().enumerate() {
+            for (at, counter) in counters.iter().enumerate() {
+                let count = counter.get();
+                all += count;
+                let is_of_site = route == Route::Origin as usize;
+                let is_error = STATUSES
+                    .get(at)
+                    .is_some_and(|status| *status == 500 || (*status > 500 && !is_of_site));
+                if is_error {
+                    errors += count;
+                }
+            }
+        }
+        (all, errors)
     }
 
     /// Counts a request that did not end with a complete response.

@@ -13,9 +13,11 @@ use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::dns::Client;
+use crate::follow::FollowedTickets;
 use crate::gateway::tls::{Certificates, Resolver, Tickets, server_config};
 use crate::index::Index;
 use crate::store::documents::Documents;
+use crate::store::ticket_keys::TicketSource;
 use crate::telemetry::{Health, Metrics, panics};
 
 /// Certificates by ACME, read but not yet ordered.
@@ -61,11 +63,16 @@ pub(super) fn of_directory(
 pub(super) fn tls(
     config: &Config,
     resolver: &Arc<Resolver>,
+    followed: Option<FollowedTickets>,
     health: &Health,
 ) -> anyhow::Result<Arc<rustls::ServerConfig>> {
     let part = health.part("session-tickets");
-    let (tickets, rotation) = Tickets::new(settings::ticket_keys(config), part, Clock::System)
-        .context("make keys of session tickets")?;
+    let source: Box<dyn TicketSource> = match followed {
+        Some(followed) => Box::new(followed),
+        None => Box::new(settings::ticket_keys(config)),
+    };
+    let (tickets, rotation) =
+        Tickets::new(source, part, Clock::System).context("make keys of session tickets")?;
     // Never joined: it can be stopped at any point.
     panics::essential_thread("session-tickets", move || rotation.run())
         .context("start a thread")?;
@@ -101,6 +108,11 @@ impl Acme {
             vault,
             authorities,
         }))
+    }
+
+    /// Returns the documents of certificates, and the key of their secrets.
+    pub(super) fn vault(&self) -> Vault {
+        self.vault.clone()
     }
 
     /// Returns where the documents of certificates are.

@@ -8,10 +8,14 @@ use tokio::net::TcpSocket;
 use tokio_util::sync::CancellationToken;
 
 use super::reload::Request;
+use super::shared::{ByEdges, EdgeSecrets, SourceSecrets};
+use crate::acme::Elsewhere;
 use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::{self, Config};
-use crate::follow::{ChangeLog, Follower, FollowerParts, Source, Status};
+use crate::follow::{
+    ChangeLog, Follower, FollowerParts, Rings, SecretFollower, Source, SourceParts, Status,
+};
 use crate::gateway::followers::{self, Identity};
 use crate::gateway::operator;
 use crate::store::Store;
@@ -23,6 +27,7 @@ const LIFE: &str = "edges-life";
 /// The listener for edges, before it accepts connections.
 pub(super) struct Edges {
     pub(super) source: Arc<Source>,
+    secrets: Arc<SourceSecrets>,
     socket: TcpSocket,
     identity: Option<Arc<Identity>>,
 }
@@ -31,6 +36,7 @@ pub(super) struct Edges {
 pub(super) struct Following {
     pub(super) status: Arc<Status>,
     follower: Follower,
+    secrets: SecretFollower,
     accepts_removals: Arc<AtomicBool>,
 }
 
@@ -41,8 +47,8 @@ struct EdgeRequest {
     accepts_removals: Arc<AtomicBool>,
 }
 
-/// Begins the log of changes, if edges follow this node. It is filled by the first load.
-pub(super) fn change_log(config: &Config) -> anyhow::Result<Option<Arc<ChangeLog>>> {
+/// Begins the logs of changes, if edges follow this node. They are filled by the first load.
+pub(super) fn rings(config: &Config) -> anyhow::Result<Option<Arc<Rings>>> {
     if config.edges.listen.is_none() {
         return Ok(None);
     }
@@ -50,15 +56,18 @@ pub(super) fn change_log(config: &Config) -> anyhow::Result<Option<Arc<ChangeLog
     settings::open_store(config)?;
     let life = settings::store_path(config).join(LIFE);
     let service = config.service.domain.as_str();
-    let log = ChangeLog::begin(&life, service, Clock::System.unix_seconds());
-    let log = log.with_context(|| format!("write {}", life.display()))?;
-    Ok(Some(Arc::new(log)))
+    let now = Clock::System.unix_seconds();
+    let logs = ChangeLog::begin(&life, service, now, config.edges.rings.into());
+    let logs = logs.with_context(|| format!("write {}", life.display()))?;
+    let frozen = settings::frozen(config);
+    let rings = Rings::new(logs, config.edges.hold, frozen);
+    Ok(Some(Arc::new(rings)))
 }
 
 impl Edges {
     pub(super) fn open(
         config: &Config,
-        log: Arc<ChangeLog>,
+        (rings, secrets): (Arc<Rings>, Arc<SourceSecrets>),
         store: &Arc<Store>,
         socket: TcpSocket,
         metrics: &Metrics,
@@ -74,18 +83,28 @@ impl Edges {
             }
             _ => None,
         };
-        let source = Source::new(
-            log,
-            Arc::clone(store),
-            settings::edge_key(config)?,
-            settings::edge_tokens(config),
-            metrics,
-            handed_over,
-        );
+        let parts = SourceParts {
+            rings,
+            store: Arc::clone(store),
+            secrets: Arc::clone(&secrets.log),
+            certificates: Box::new(Arc::clone(&secrets)),
+            key: settings::edge_key(config)?,
+            tokens: settings::edge_tokens(config),
+        };
         Ok(Self {
-            source: Arc::new(source),
+            source: Arc::new(Source::new(parts, metrics, handed_over)),
+            secrets,
             socket,
             identity,
+        })
+    }
+
+    /// Returns what waits until edges answer challenges.
+    pub(super) fn elsewhere(&self, config: &Config) -> Arc<dyn Elsewhere> {
+        Arc::new(ByEdges {
+            source: Arc::clone(&self.source),
+            secrets: Arc::clone(&self.secrets),
+            time: config.edges.challenge_wait,
         })
     }
 
@@ -93,9 +112,16 @@ impl Edges {
     pub(super) fn start(self) -> anyhow::Result<()> {
         let Self {
             source,
+            secrets,
             socket,
             identity,
         } = self;
+        // Before the first edge asks. These threads are never joined: they can be stopped at any point.
+        source.step();
+        panics::essential_thread("edge-secrets", move || secrets.run())
+            .context("start a thread")?;
+        let rings = Arc::clone(&source);
+        panics::essential_thread("edge-rings", move || rings.run()).context("start a thread")?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("edges")
@@ -129,11 +155,13 @@ impl Following {
     /// Opens the cache of an edge; `None` on other nodes.
     pub(super) fn open(
         config: &Config,
+        secrets: Option<EdgeSecrets>,
         store: &Arc<Store>,
-        metrics: &Metrics,
+        metrics: &Arc<Metrics>,
         health: &Health,
     ) -> anyhow::Result<Option<Self>> {
-        let config::Store::Follow { follow, cache } = &config.store else {
+        let (config::Store::Follow { follow, cache }, Some(secrets)) = (&config.store, secrets)
+        else {
             return Ok(None);
         };
         let status = Status::new(&follow.url, metrics, health.part("follow"));
@@ -145,12 +173,16 @@ impl Following {
             store: Arc::clone(store),
             directory: cache.path.clone(),
             status: Arc::clone(&status),
+            metrics: Arc::clone(metrics),
             accepts_removals: Arc::clone(&accepts_removals),
         };
         let follower = Follower::open(parts).context("follow another node")?;
+        let secrets = secrets.parts(config, follow, Arc::clone(&status), health);
+        let secrets = SecretFollower::new(secrets).context("follow another node")?;
         Ok(Some(Self {
             status,
             follower,
+            secrets,
             accepts_removals,
         }))
     }
@@ -165,7 +197,9 @@ impl Following {
 
     /// Starts to follow. The thread is never joined: it can be stopped at any point.
     pub(super) fn start(self) -> anyhow::Result<()> {
-        let follower = self.follower;
+        let (follower, secrets) = (self.follower, self.secrets);
+        panics::essential_thread("follow-secrets", move || secrets.run())
+            .context("start a thread")?;
         panics::essential_thread("follow", move || follower.run()).context("start a thread")?;
         Ok(())
     }

@@ -18,7 +18,11 @@
 //! | `verification` | DNS → ownership of domains |
 //! | `session-tickets` | keys of session tickets → TLS |
 //! | `edges` | answers edges that follow this node |
+//! | `edge-rings` | changes → rings of edges |
+//! | `edge-visible` | what every edge has → queue |
+//! | `edge-secrets` | certificates, ticket keys, challenges → edges |
 //! | `follow` | on an edge: the node that it follows → cache |
+//! | `follow-secrets` | the same for certificates, ticket keys, challenges |
 //! | `sweep` | removes what the store no longer needs |
 //! | `memory` | reads how much memory is used, if it is bounded |
 //! | `freed-memory` | gives freed memory back to the system |
@@ -44,6 +48,7 @@ mod handover;
 mod inherited;
 mod reload;
 mod runtimes;
+mod shared;
 mod stop;
 mod successor;
 pub(super) mod upgrade;
@@ -67,7 +72,7 @@ use tokio_util::sync::CancellationToken;
 use super::secrets;
 use super::settings::{self, Settings};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::deploy::worker;
 use crate::gateway::access::{Access, Target};
 use crate::gateway::balance::Balancer;
@@ -89,6 +94,7 @@ use handover::Passed;
 use inherited::Inherited;
 use reload::Reload;
 use runtimes::{Begin, ConnectionService, OperatorService};
+use shared::{EdgeSecrets, SourceSecrets};
 use stop::Stop;
 use successor::Predecessor;
 use updates::{ServedLog, Updates};
@@ -150,22 +156,32 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let drain = Drain::new();
     let directory = certificates::of_directory(&config, &metrics)?;
     let index = Arc::new(Index::new(config.service.clone()));
-    let log = follow::change_log(&config)?;
-    let observer = log.clone().map(|log| log as Arc<dyn Observer>);
+    let rings = follow::rings(&config)?;
+    let observer = rings.clone().map(|rings| rings as Arc<dyn Observer>);
     let reload = Reload::load(&config, &index, &metrics, &health, observer)?;
-    let following = Following::open(&config, &reload.store, &metrics, &health)?;
     // They are kept in the store, which exists now.
     let acme = Acme::open(&config)?;
+    let followed = EdgeSecrets::open(&config)?;
+    let of_acme = acme.as_ref().map(|acme| (&acme.ordered, &acme.challenges));
+    let of_source = followed.as_ref();
+    let ordered = match of_source {
+        Some(followed) => followed.ordered.clone(),
+        None => of_acme.map(|(ordered, _)| Arc::clone(ordered)),
+    };
+    let challenges = of_source.map(|followed| &followed.challenges);
+    let challenges = challenges.or(of_acme.map(|(_, challenges)| challenges));
     let resolver = Arc::new(tls::Resolver {
         directory: directory.clone(),
-        ordered: acme.as_ref().map(|acme| Arc::clone(&acme.ordered)),
-        challenges: acme.as_ref().map(|acme| Arc::clone(&acme.challenges)),
+        ordered,
+        challenges: challenges.cloned(),
         default: config.tls.default.clone(),
     });
-    let has_tls = directory.is_some() || acme.is_some();
+    let tickets = of_source.and_then(|followed| followed.tickets.clone());
+    let has_tls = directory.is_some() || resolver.ordered.is_some();
     let tls_config = has_tls
-        .then(|| certificates::tls(&config, &resolver, &health))
+        .then(|| certificates::tls(&config, &resolver, tickets, &health))
         .transpose()?;
+    let following = Following::open(&config, followed, &reload.store, &metrics, &health)?;
     let served = Arc::clone(&index);
     let documents = acme.as_ref().map(Acme::documents);
     // An edge has no queue, no worker and no admin API.
@@ -227,17 +243,24 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Some(changes),
     );
     let handed_over = CancellationToken::new();
-    let edges = match (log, edges_socket) {
-        (Some(log), Some(socket)) => Some(Edges::open(
-            &config,
-            log,
-            &reload.store,
-            socket,
-            &metrics,
-            handed_over.clone(),
-        )?),
+    let edges = match (rings, edges_socket) {
+        (Some(rings), Some(socket)) => {
+            let vault = acme.as_ref().map(Acme::vault);
+            let secrets = SourceSecrets::new(&config, &rings, vault, directory.clone());
+            Some(Edges::open(
+                &config,
+                (rings, secrets),
+                &reload.store,
+                socket,
+                &metrics,
+                handed_over.clone(),
+            )?)
+        }
         _ => None,
     };
+    if let (Some(edges), Some(acme)) = (&edges, &acme) {
+        acme.challenges.share(edges.elsewhere(&config));
+    }
     let operator = operator.with_follow(
         edges.as_ref().map(|edges| Arc::clone(&edges.source)),
         following.as_ref().map(|edge| Arc::clone(&edge.status)),
@@ -294,6 +317,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let served_log = updates
         .as_ref()
         .map_or_else(ServedLog::none, Updates::served_log);
+    if let Some(edges) = &edges {
+        served_log.follow(&edges.source, &reload.reloader)?;
+    }
     let domain_changes = updates
         .as_ref()
         .map(|updates| updates.domain_changes.clone())
@@ -342,9 +368,15 @@ fn bind(
     if config.listen.http.is_empty() && config.listen.https.is_empty() {
         anyhow::bail!("`listen` names no address for http or https");
     }
-    if !config.listen.https.is_empty() && config.tls.directory.is_none() && !config.acme.is_on() {
+    let follows = match &config.store {
+        config::Store::Follow { follow, .. } => follow.key_file.is_some(),
+        config::Store::Local(_) => false,
+    };
+    let has_certificates = config.tls.directory.is_some() || config.acme.is_on() || follows;
+    if !config.listen.https.is_empty() && !has_certificates {
         anyhow::bail!(
-            "`listen.https` needs `tls.directory`, where the certificates are, or `acme.authorities`"
+            "`listen.https` needs `tls.directory`, where the certificates are, or \
+             `acme.authorities`, or on an edge `store.follow.key_file`"
         );
     }
     let mut all = |addresses: &[SocketAddr]| {

@@ -1,11 +1,13 @@
 //! Updates: the admin API, its queue, and a worker.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::reload::{Reload, lock_reloader};
 use super::successor::Predecessor;
@@ -21,12 +23,16 @@ use crate::deploy::sites::{Changed, Known, SiteAdmin};
 use crate::deploy::worker::{self, Worker};
 use crate::deploy::{FindSite, Timestamp, lower_priority};
 use crate::error::chain;
+use crate::follow::Source;
 use crate::index::Index;
 use crate::index::reload::Reloader;
 use crate::site::ProjectId;
 use crate::store::Fence;
 use crate::store::documents::Documents;
 use crate::telemetry::{Health, Metrics, panics};
+
+/// How often it is looked whether the edges that an update waits for still follow.
+const UNSEEN_TIME: Duration = Duration::from_secs(5);
 
 /// Admin API, queue and worker, opened but not started.
 pub(super) struct Updates {
@@ -38,12 +44,23 @@ pub(super) struct Updates {
     worker: Option<Worker>,
     key_cache: Arc<KeyCache>,
     queue: Arc<Queue>,
+    unseen: Arc<Unseen>,
 }
 
 /// Records in the queue which releases are served.
 pub(super) struct ServedLog {
     /// `None` on an edge, which has no updates.
     queue: Option<Arc<Queue>>,
+    unseen: Arc<Unseen>,
+}
+
+/// Projects whose release this node serves, and perhaps not every edge that follows it.
+#[derive(Debug, Default)]
+pub(super) struct Unseen {
+    /// Whether edges can follow this node.
+    has_edges: bool,
+    projects: Mutex<BTreeSet<ProjectId>>,
+    changed: Notify,
 }
 
 /// The started worker.
@@ -69,16 +86,28 @@ impl Updates {
         let find_site: FindSite =
             Arc::new(move |project| Some(Arc::clone(&index.served_by(project)?.site)));
         let reloader = Arc::clone(&reload.reloader);
+        let unseen = Arc::new(Unseen {
+            has_edges: config.edges.listen.is_some(),
+            ..Unseen::default()
+        });
+        let announced = Arc::clone(&unseen);
         let announce: Announce = Arc::new(move |project| {
             // The update's record is completed at its end, not here.
             let _ = lock_reloader(&reloader).promoted(project);
+            if announced.has_edges {
+                announced.add(project);
+            }
+            !announced.has_edges
         });
         let stages = deploying::stages(config, &queue, &reload.store, projects_of, Some(announce))?;
         deploying::report_isolation(&stages, metrics)?;
         let known: Arc<dyn Known> = Arc::clone(&known_sites) as _;
         let domain_changes = DomainChanges::default();
         let changed: Changed = {
-            let (reloader, served) = (Arc::clone(&reload.reloader), ServedLog::new(&queue));
+            let (reloader, served) = (
+                Arc::clone(&reload.reloader),
+                ServedLog::new(&queue, &unseen),
+            );
             let domain_changes = domain_changes.clone();
             Arc::new(move |project| {
                 domain_changes.project(project);
@@ -135,11 +164,12 @@ impl Updates {
             worker: config.worker.embedded.then_some(worker),
             key_cache,
             queue,
+            unseen,
         })
     }
 
     pub(super) fn served_log(&self) -> ServedLog {
-        ServedLog::new(&self.queue)
+        ServedLog::new(&self.queue, &self.unseen)
     }
 
     pub(super) fn start(
@@ -180,15 +210,68 @@ impl Updates {
 }
 
 impl ServedLog {
-    fn new(queue: &Arc<Queue>) -> Self {
+    fn new(queue: &Arc<Queue>, unseen: &Arc<Unseen>) -> Self {
         Self {
             queue: Some(Arc::clone(queue)),
+            unseen: Arc::clone(unseen),
         }
+    }
+
+    /// Records a release when every edge that follows has it. The thread is never joined: it can be
+    /// stopped at any point.
+    pub(super) fn follow(
+        &self,
+        source: &Arc<Source>,
+        reloader: &Arc<Mutex<Reloader>>,
+    ) -> anyhow::Result<()> {
+        let Some(queue) = self.queue.clone() else {
+            return Ok(());
+        };
+        let (source, reloader) = (Arc::clone(source), Arc::clone(reloader));
+        let unseen = Arc::clone(&self.unseen);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .context("start a thread")?;
+        let work = move || {
+            let mut progress = source.progress();
+            loop {
+                runtime.block_on(async {
+                    if unseen.projects().is_empty() {
+                        unseen.changed.notified().await;
+                        return;
+                    }
+                    tokio::select! {
+                        () = unseen.changed.notified() => {}
+                        _asked = progress.changed() => {}
+                        // An edge that goes away is not waited for, and tells nothing.
+                        () = tokio::time::sleep(UNSEEN_TIME) => {}
+                    }
+                });
+                progress.borrow_and_update();
+                let projects = unseen.projects().clone();
+                for project in projects {
+                    let Some(fence) = lock_reloader(&reloader).served(&project) else {
+                        unseen.projects().remove(&project);
+                        continue;
+                    };
+                    if source.waits_for(&project, fence).is_none() {
+                        unseen.projects().remove(&project);
+                        record(&queue, &project, fence);
+                    }
+                }
+            }
+        };
+        panics::essential_thread("edge-visible", work).context("start a thread")?;
+        Ok(())
     }
 
     /// Records nothing: an edge has no queue.
     pub(super) fn none() -> Self {
-        Self { queue: None }
+        Self {
+            queue: None,
+            unseen: Arc::default(),
+        }
     }
 
     /// Cancels the waiting updates of sites that were removed.
@@ -216,12 +299,9 @@ impl ServedLog {
     /// Records that a release of a project is served from now on.
     pub(super) fn served(&self, project: &ProjectId, fence: Fence) {
         let Some(queue) = &self.queue else { return };
-        let now = Timestamp::of(Clock::System.now());
-        if let Err(error) = queue.record_served(project, fence, now)
-            && !error.is_outage()
-        {
-            // The next comparison tries again.
-            log::warn!(target: "deploy", project:%; "record the served release of {project}: {}", chain(&error));
+        match self.unseen.has_edges {
+            true => self.unseen.add(project),
+            false => record(queue, project, fence),
         }
     }
 
@@ -243,6 +323,28 @@ impl ServedLog {
                 log::warn!(target: "deploy", "list the updates that are not yet visible: {}", chain(&error));
             }
         }
+    }
+}
+
+fn record(queue: &Queue, project: &ProjectId, fence: Fence) {
+    let now = Timestamp::of(Clock::System.now());
+    if let Err(error) = queue.record_served(project, fence, now)
+        && !error.is_outage()
+    {
+        // The next comparison tries again.
+        log::warn!(target: "deploy", project:%; "record the served release of {project}: {}", chain(&error));
+    }
+}
+
+impl Unseen {
+    fn add(&self, project: &ProjectId) {
+        self.projects().insert(project.clone());
+        self.changed.notify_one();
+    }
+
+    fn projects(&self) -> MutexGuard<'_, BTreeSet<ProjectId>> {
+        // Every change is one insertion or removal.
+        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

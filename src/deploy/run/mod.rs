@@ -112,8 +112,9 @@ pub struct Stages {
     pub announce: Option<Announce>,
 }
 
-/// Makes this node serve a project's current release, and returns when the node serves it.
-pub type Announce = Arc<dyn Fn(&ProjectId) + Send + Sync>;
+/// Makes this node serve a project's current release, and returns when the node serves it: whether
+/// every node that shows it to readers does.
+pub type Announce = Arc<dyn Fn(&ProjectId) -> bool + Send + Sync>;
 
 /// How an attempt ended, for the queue and for the metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]

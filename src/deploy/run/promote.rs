@@ -344,11 +344,12 @@ impl Stages {
         })
     }
 
-    /// Makes this node serve the promoted release; `None` if this process serves nothing.
+    /// Makes this node serve the promoted release; `None` if this process serves nothing, or if edges
+    /// follow it that may not have it yet.
     async fn announce(&self, project: &ProjectId) -> Option<Timestamp> {
         let (announce, project) = (self.announce.clone()?, project.clone());
-        blocking(move || announce(&project)).await;
-        Some(self.now())
+        let is_everywhere = blocking(move || announce(&project)).await;
+        is_everywhere.then(|| self.now())
     }
 
     async fn record_published(

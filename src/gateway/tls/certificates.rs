@@ -175,6 +175,26 @@ impl Certificates {
         Ok(report)
     }
 
+    /// Reads the files of all pairs that are in use: name, chain in PEM, and private key in DER. A pair
+    /// whose files cannot be used now is left out, although an earlier one may still be in use.
+    #[must_use]
+    pub fn exported(&self) -> Vec<(Box<str>, String, Vec<u8>)> {
+        let Ok(entries) = fs::read_dir(&self.directory) else {
+            return Vec::new();
+        };
+        let now = unix_seconds(self.clock.now());
+        let pairs = entries.flatten().filter_map(|entry| {
+            let directory = entry.path();
+            let name = server_name(directory.file_name()?.to_str()?);
+            load(&directory, &name, now).ok()?;
+            let chain = fs::read_to_string(directory.join(CHAIN)).ok()?;
+            let key = fs::read(directory.join(KEY)).ok()?;
+            let key = PrivateKeyDer::from_pem_slice(&key).ok()?;
+            Some((name, chain, key.secret_der().to_vec()))
+        });
+        pairs.collect()
+    }
+
     /// Returns a number that changes when the certificates were read again.
     #[must_use]
     pub fn generation(&self) -> u64 {

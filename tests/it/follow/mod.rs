@@ -1,6 +1,9 @@
 //! Edges that follow a node: they serve what it serves, from their own cache, also while it is
 //! away, and nobody between can make them serve anything else.
 
+mod rollout;
+mod secrets;
+
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -23,6 +26,8 @@ type Lie = Box<dyn Fn(&str, &mut Vec<u8>) + Send>;
 struct Between {
     address: SocketAddr,
     lie: Arc<Mutex<Option<Lie>>>,
+    /// Everything that went through.
+    seen: Arc<Mutex<Vec<u8>>>,
 }
 
 /// Returns an address that is free now, for a source that is started again.
@@ -56,6 +61,25 @@ fn edge_of(source: &Setup, url: &str, name: &str, more: &str) -> Setup {
     let token = output(source, &["edge", "add", name]);
     write_private(edge.path("token"), &token);
     following(source, edge, url, more)
+}
+
+/// Starts a source with a skill and one edge that serves it.
+fn source_and_edge() -> (SocketAddr, Edge, Edge) {
+    let listen = free_address();
+    let source = source(listen).with_skill().start();
+    let edge = edge_of(&source.setup, &url(listen), "paris", "").start();
+    wait_until_serves(&edge, SKILL);
+    (listen, source, edge)
+}
+
+/// The same with a server between them.
+fn source_between_edge() -> (SocketAddr, Edge, Between, Edge) {
+    let listen = free_address();
+    let source = source(listen).with_skill().start();
+    let between = Between::start(listen);
+    let edge = edge_of(&source.setup, &url(between.address), "paris", "").start();
+    wait_until_serves(&edge, SKILL);
+    (listen, source, between, edge)
 }
 
 fn following(source: &Setup, edge: Setup, url: &str, more: &str) -> Setup {
@@ -108,7 +132,7 @@ fn readiness(edge: &Edge) -> serde_json::Value {
 }
 
 /// Asks the running source for its edges with the command.
-fn edge_status(source: &Edge) -> String {
+fn fleet(source: &Edge) -> String {
     let conf = source.setup.path("waypost.yaml");
     let text = std::fs::read_to_string(conf).unwrap();
     let known = text.replace(
@@ -118,11 +142,12 @@ fn edge_status(source: &Edge) -> String {
     let path = source.setup.path("known.yaml");
     std::fs::write(&path, known).unwrap();
     let status = std::process::Command::new(env!("CARGO_BIN_EXE_waypost"))
-        .args(["edge", "status", "--conf"])
+        .args(["fleet", "--conf"])
         .arg(path)
         .output()
         .unwrap();
-    assert!(status.status.success(), "{status:?}");
+    // It is 1 if an edge is not well.
+    assert!(status.status.code().unwrap() < 2, "{status:?}");
     String::from_utf8(status.stdout).unwrap()
 }
 
@@ -160,12 +185,13 @@ impl Between {
         let between = Self {
             address: listener.local_addr().unwrap(),
             lie: Arc::default(),
+            seen: Arc::default(),
         };
-        let lie = Arc::clone(&between.lie);
+        let server = between.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let lie = Arc::clone(&lie);
-                std::thread::spawn(move || forward(stream, source, &lie));
+                let server = server.clone();
+                std::thread::spawn(move || server.forward(stream, source));
             }
         });
         between
@@ -178,27 +204,28 @@ impl Between {
     fn be_honest(&self) {
         *self.lie.lock().unwrap() = None;
     }
-}
 
-/// Forwards one request and its response. Either side may be gone.
-fn forward(mut client: TcpStream, source: SocketAddr, lie: &Mutex<Option<Lie>>) -> Option<()> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        client.read_exact(&mut byte).ok()?;
-        head.push(byte[0]);
+    /// Forwards one request and its response. Either side may be gone.
+    fn forward(&self, mut client: TcpStream, source: SocketAddr) -> Option<()> {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            client.read_exact(&mut byte).ok()?;
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let path = head.split(' ').nth(1).unwrap().to_owned();
+        let mut server = TcpStream::connect(source).ok()?;
+        let closing = head.replacen("\r\n", "\r\nConnection: close\r\n", 1);
+        server.write_all(closing.as_bytes()).ok()?;
+        let mut response = Vec::new();
+        server.read_to_end(&mut response).ok()?;
+        if let Some(lie) = &*self.lie.lock().unwrap() {
+            lie(&path, &mut response);
+        }
+        self.seen.lock().unwrap().extend_from_slice(&response);
+        client.write_all(&response).ok()
     }
-    let head = String::from_utf8(head).unwrap();
-    let path = head.split(' ').nth(1).unwrap().to_owned();
-    let mut server = TcpStream::connect(source).ok()?;
-    let closing = head.replacen("\r\n", "\r\nConnection: close\r\n", 1);
-    server.write_all(closing.as_bytes()).ok()?;
-    let mut response = Vec::new();
-    server.read_to_end(&mut response).ok()?;
-    if let Some(lie) = &*lie.lock().unwrap() {
-        lie(&path, &mut response);
-    }
-    client.write_all(&response).ok()
 }
 
 /// Changes the last byte of a response.
@@ -265,17 +292,14 @@ fn what_a_node_serves_is_served_by_its_edges() {
         wait_until("removed", || gone(edge) == expected);
     }
     wait_until("both follow", || {
-        let status = edge_status(&source);
-        status.matches("  following  0 behind").count() == 2
+        let status = fleet(&source);
+        status.matches("  ring 0  following  0 behind").count() == 2
     });
 }
 
 #[test]
 fn an_edge_serves_from_its_cache_while_its_source_is_away() {
-    let listen = free_address();
-    let source = source(listen).with_skill().start();
-    let edge = edge_of(&source.setup, &url(listen), "paris", "").start();
-    wait_until_serves(&edge, SKILL);
+    let (listen, source, edge) = source_and_edge();
     wait_until("filled", || readiness(&edge)["status"] == "ready");
     let source = kill(source);
     let edge = kill(edge).start();
@@ -314,10 +338,7 @@ fn an_edge_without_a_cache_is_not_ready_before_it_has_everything() {
 
 #[test]
 fn a_removed_edge_and_a_wrong_token_are_refused() {
-    let listen = free_address();
-    let source = source(listen).with_skill().start();
-    let edge = edge_of(&source.setup, &url(listen), "paris", "").start();
-    wait_until_serves(&edge, SKILL);
+    let (listen, source, edge) = source_and_edge();
     let asked = |fields: &[(&str, &str)]| {
         let path = "/v1/follow/snapshot";
         http::request(listen, "GET", "source", path, fields).status
@@ -339,11 +360,7 @@ fn a_removed_edge_and_a_wrong_token_are_refused() {
 
 #[test]
 fn a_forged_message_changes_nothing() {
-    let listen = free_address();
-    let source = source(listen).with_skill().start();
-    let between = Between::start(listen);
-    let edge = edge_of(&source.setup, &url(between.address), "paris", "").start();
-    wait_until_serves(&edge, SKILL);
+    let (listen, source, between, edge) = source_between_edge();
     between.lie(|path, response| {
         if path.contains("changes") && response.starts_with(b"HTTP/1.1 200") {
             change_end(response);
@@ -375,11 +392,7 @@ fn source_of_another_key() -> Setup {
 
 #[test]
 fn an_earlier_state_is_not_accepted_again() {
-    let listen = free_address();
-    let source = source(listen).with_skill().start();
-    let between = Between::start(listen);
-    let edge = edge_of(&source.setup, &url(between.address), "paris", "").start();
-    wait_until_serves(&edge, SKILL);
+    let (listen, source, between, edge) = source_between_edge();
     // A snapshot of this life is kept by the server between, and sent again later.
     let token = std::fs::read_to_string(edge.setup.path("token")).unwrap();
     let mut stream = TcpStream::connect(listen).unwrap();
@@ -416,11 +429,7 @@ fn an_earlier_state_is_not_accepted_again() {
 
 #[test]
 fn an_object_with_other_bytes_or_no_end_is_refused_and_fetched_again() {
-    let listen = free_address();
-    let source = source(listen).with_skill().start();
-    let between = Between::start(listen);
-    let edge = edge_of(&source.setup, &url(between.address), "paris", "").start();
-    wait_until_serves(&edge, SKILL);
+    let (_, source, between, edge) = source_between_edge();
     between.lie(|path, response| {
         if path.contains("objects") {
             change_end(response);
@@ -634,10 +643,7 @@ fn kills_at_any_moment_leave_every_edge_equal_to_its_source() {
 
 #[test]
 fn a_cache_that_cannot_be_written_serves_its_last_state() {
-    let listen = free_address();
-    let source = source(listen).with_skill().start();
-    let edge = edge_of(&source.setup, &url(listen), "paris", "").start();
-    wait_until_serves(&edge, SKILL);
+    let (listen, source, edge) = source_and_edge();
     // More than any disk has free.
     let setup = kill(edge);
     let full = following(

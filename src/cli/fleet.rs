@@ -1,0 +1,193 @@
+//! `waypost fleet`, `waypost freeze` and `waypost unfreeze`: the edges of a running node, and whether they
+//! get changes.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use http::StatusCode;
+use serde_json::Value;
+
+use super::operator::Operator;
+use super::settings::{self, Settings};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::deploy::Timestamp;
+
+/// Show the edges that follow the running gateway: ring, version, how far behind and how old
+///
+/// Exit status: 0 if every edge follows and is well, 1 if not or if the node is frozen.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Write the answer of the gateway as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The configuration, which has the address of the operator's listener.
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// Stop all changes of sites and releases on their way to edges
+///
+/// Edges serve what they have. Certificates and answers to challenges still reach them. This node
+/// itself goes on to build and to serve.
+#[derive(Clone, Debug, clap::Args)]
+pub struct FreezeArgs {
+    /// Why, for those who look at `waypost fleet`
+    #[arg(long, default_value = "")]
+    pub why: String,
+    /// Where the store is.
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// Let changes reach edges again, each site in its newest state
+#[derive(Clone, Debug, clap::Args)]
+pub struct UnfreezeArgs {
+    /// Where the store is.
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// Prints the edges.
+///
+/// # Errors
+///
+/// When the gateway does not respond, or no edge can follow it.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let operator = Operator::of(&args.settings.load()?)?;
+    let (status, text) = operator.get("/edges")?;
+    if status != StatusCode::OK {
+        let address = operator.address();
+        bail!("no edge can follow the gateway on {address}: `edges.listen` is false");
+    }
+    let fleet: Value = serde_json::from_str(&text).context("read the answer of the gateway")?;
+    let (lines, is_well) = table(&fleet);
+    let printed = if args.json { text } else { lines };
+    io::stdout()
+        .write_all(printed.as_bytes())
+        .context("print the edges")?;
+    Ok(match is_well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// Returns the lines, and whether all is well.
+fn table(fleet: &Value) -> (String, bool) {
+    let list = |key: &str| fleet[key].as_array().map_or(&[][..], Vec::as_slice);
+    let mut is_well = true;
+    let mut lines = format!("revision {}, {} sites\n", fleet["revision"], fleet["sites"]);
+    if let Some(why) = fleet["frozen"].as_str() {
+        is_well = false;
+        lines.push_str(&format!("FROZEN: {why}\n"));
+    }
+    let rings = list("rings");
+    for ring in rings.iter().filter(|_| rings.len() > 1) {
+        let (number, waiting) = (&ring["ring"], &ring["waiting_projects"]);
+        let state = match (ring["has_begun"].as_bool(), ring["reason"].as_str()) {
+            (_, Some(reason)) => format!("waits: {reason}"),
+            (Some(false), None) => format!("begins after {} s", fleet["hold_seconds"]),
+            _ => "gets changes".to_owned(),
+        };
+        lines.push_str(&format!(
+            "ring {number}: {waiting} projects wait, {state}\n"
+        ));
+    }
+    for edge in list("edges") {
+        let text = |key: &str| edge[key].as_str().unwrap_or_default();
+        let (name, ring, state) = (text("name"), &edge["ring"], text("state"));
+        lines.push_str(&format!("{name}  ring {ring}  {state}"));
+        if let Some(age) = edge["age_seconds"].as_u64() {
+            let lag = match edge["lag"].as_u64() {
+                Some(lag) => format!("{lag} behind"),
+                None => "comparing".to_owned(),
+            };
+            let (revision, program) = (&edge["revision"], text("program"));
+            lines.push_str(&format!(
+                "  {lag}  revision {revision}  seen {age} s ago  {program}"
+            ));
+        }
+        if let Some(why) = edge["ill"].as_str() {
+            lines.push_str(&format!("  {why}"));
+        }
+        lines.push('\n');
+        is_well &= state == "following" && edge["ill"].is_null();
+    }
+    (lines, is_well)
+}
+
+/// Freezes the edges.
+///
+/// # Errors
+///
+/// When no edge can follow this node, or its store cannot be written.
+pub fn freeze(args: &FreezeArgs) -> anyhow::Result<ExitCode> {
+    let config = opened(&args.settings)?;
+    let file = settings::frozen(&config);
+    let now = Timestamp::of(Clock::System.now());
+    let text = format!("since {now} {}\n", args.why);
+    fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
+    writeln!(
+        io::stdout(),
+        "frozen: edges get no changes until `waypost unfreeze`"
+    )
+    .context("print the outcome")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends a freeze.
+///
+/// # Errors
+///
+/// When the store cannot be written.
+pub fn unfreeze(args: &UnfreezeArgs) -> anyhow::Result<ExitCode> {
+    let file = settings::frozen(&opened(&args.settings)?);
+    let outcome = match fs::remove_file(&file) {
+        Ok(()) => "edges get changes again",
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "it was not frozen",
+        Err(error) => return Err(error).with_context(|| format!("remove {}", file.display())),
+    };
+    writeln!(io::stdout(), "{outcome}").context("print the outcome")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the configuration of a node that edges can follow.
+fn opened(settings: &Settings) -> anyhow::Result<Config> {
+    let config = settings.load()?;
+    settings::open_store(&config)?;
+    if config.edges.listen.is_none() {
+        bail!("no edge can follow this node: `edges.listen` is false");
+    }
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_edge_that_is_away_or_ill_is_shown_and_is_a_failure() {
+        let edge = |state: &str, ill: Option<&str>| {
+            json!({ "name": "paris", "ring": 1, "state": state, "age_seconds": 3, "lag": 2,
+                    "revision": 7, "program": "waypost/0.1", "ill": ill })
+        };
+        let fleet = |edge: Value| {
+            json!({ "revision": 9, "sites": 4, "frozen": null, "hold_seconds": 5, "edges": [edge],
+                    "rings": [{ "ring": 0, "waiting_projects": 0, "has_begun": true, "reason": null }] })
+        };
+        let (lines, is_well) = table(&fleet(edge("following", None)));
+        assert!(is_well);
+        assert_eq!(
+            lines,
+            "revision 9, 4 sites\nparis  ring 1  following  2 behind  revision 7  seen 3 s ago  \
+             waypost/0.1\n"
+        );
+        assert!(!table(&fleet(edge("away", None))).1);
+        let (lines, is_well) = table(&fleet(edge("following", Some("does not serve 1"))));
+        assert!(!is_well && lines.contains("does not serve 1"), "{lines}");
+    }
+}

@@ -1,0 +1,70 @@
+//! What an edge reports with each request for changes: how well it serves.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::telemetry::Metrics;
+
+/// How an edge is, since its process has started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Report {
+    /// Sites whose current release it could not fetch or cannot serve.
+    pub(super) failing: u64,
+    /// How long its process has run, in milliseconds.
+    pub(super) up: u64,
+    /// Requests that it has answered.
+    pub(super) requests: u64,
+    /// Requests that it has answered with an error of its own.
+    pub(super) errors: u64,
+}
+
+/// Makes reports.
+#[derive(Debug)]
+pub(super) struct Reporter {
+    began: Instant,
+    metrics: Arc<Metrics>,
+}
+
+impl Reporter {
+    pub(super) fn new(metrics: &Arc<Metrics>) -> Self {
+        Self {
+            began: Instant::now(),
+            metrics: Arc::clone(metrics),
+        }
+    }
+
+    pub(super) fn report(&self, waiting: usize) -> Report {
+        let (requests, errors) = self.metrics.answers();
+        let failing = u64::try_from(self.metrics.index_failing.get()).unwrap_or(0);
+        Report {
+            failing: failing.max(waiting as u64),
+            up: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            requests,
+            errors,
+        }
+    }
+}
+
+impl Report {
+    /// Returns the end of a query.
+    pub(super) fn to_query(self) -> String {
+        let Self {
+            failing,
+            up,
+            requests,
+            errors,
+        } = self;
+        format!("&failing={failing}&up={up}&requests={requests}&errors={errors}")
+    }
+
+    /// Reads the members of a query; one that is missing or is no number is 0.
+    pub(super) fn of(query: impl Fn(&str) -> Option<u64>) -> Self {
+        let number = |name| query(name).unwrap_or(0);
+        Self {
+            failing: number("failing"),
+            up: number("up"),
+            requests: number("requests"),
+            errors: number("errors"),
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The follower of secrets: a thread of an edge that keeps its certificates, ticket keys and answers to
+//! challenges equal to those of its source.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{CERTIFICATES, CERTIFICATES_MAX, FollowedTickets, Head, ITEMS, Item, SecretKind};
+use super::{Certificate, OPEN, SEALED, VERSION};
+use crate::error::chain;
+use crate::follow::Config;
+use crate::follow::client::{Client, FollowError};
+use crate::follow::edge::{PAUSE, PAUSE_MAX, REMOVALS_FREE, REMOVALS_SHARE, WAIT, random};
+use crate::follow::position::Position;
+use crate::follow::sealing::EdgeKey;
+use crate::follow::status::Status;
+use crate::store::documents::{Documents, Kind, KnownKeys};
+use crate::telemetry::Part;
+
+/// Makes the record of a certificate, which is encrypted with the key of the edge.
+pub type ToRecord = Box<dyn Fn(&Certificate) -> Result<Vec<u8>, String> + Send>;
+
+/// What an edge with a key keeps.
+pub struct Kept {
+    /// The key pair.
+    pub key: EdgeKey,
+    /// Makes a record of a certificate.
+    pub to_record: ToRecord,
+    /// The keys of session tickets.
+    pub tickets: FollowedTickets,
+    /// Called after certificates have changed.
+    pub changed: Box<dyn Fn() + Send>,
+}
+
+/// What a follower of secrets needs.
+#[derive(Debug)]
+pub struct SecretFollowerParts {
+    /// How the edge follows.
+    pub config: Config,
+    /// The domain of the service.
+    pub service: String,
+    /// Where certificates and answers to challenges are kept.
+    pub documents: Arc<dyn Documents>,
+    /// The file of the position.
+    pub position: PathBuf,
+    /// `None` if the edge has no key: then it gets only answers to challenges.
+    pub kept: Option<Kept>,
+    /// Counts failures.
+    pub status: Arc<Status>,
+    /// Tells why the edge does not have what it needs.
+    pub part: Part,
+}
+
+/// Follows the secrets of a source.
+#[derive(Debug)]
+pub struct SecretFollower {
+    parts: SecretFollowerParts,
+    client: Client,
+    position: Option<Position>,
+    /// Why a certificate could not be used.
+    unusable: Option<String>,
+}
+
+// === impl Kept ===
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kept")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl SecretFollower ===
+
+impl SecretFollower {
+    /// Makes a follower.
+    ///
+    /// # Errors
+    ///
+    /// When the file of authorities cannot be used.
+    pub fn new(parts: SecretFollowerParts) -> Result<Self, FollowError> {
+        let client = Client::new(&parts.config, &parts.service).map_err(FollowError::File)?;
+        let position = Position::read(&parts.position);
+        Ok(Self {
+            client,
+            position,
+            parts,
+            unusable: None,
+        })
+    }
+
+    /// Follows until the process ends. It can be stopped at any point.
+    pub fn run(mut self) {
+        let mut pause = PAUSE;
+        let mut wait = Duration::ZERO;
+        loop {
+            match self.round(wait) {
+                Ok(()) => {
+                    pause = PAUSE;
+                    wait = WAIT;
+                    match &self.unusable {
+                        Some(why) => self.parts.part.fail(why),
+                        None => self.parts.part.recover(),
+                    }
+                }
+                Err(error) => {
+                    self.parts.part.fail(self.parts.status.count(&error));
+                    wait = Duration::ZERO;
+                    std::thread::sleep(pause.mul_f64(0.5 + random() / 2.0));
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    /// Asks once, and applies the answer.
+    fn round(&mut self, wait: Duration) -> Result<(), FollowError> {
+        let position = self.position.clone();
+        let known = position.as_ref();
+        let (identity, after) = known.map_or(("", 0), |at| (&*at.identity.id, at.revision));
+        let Some(content) = self.client.secrets(identity, after, wait)? else {
+            return Ok(());
+        };
+        let text = self.open(&content, ITEMS)?;
+        let (head, items) = read(&text)?;
+        if head.service != self.parts.service {
+            return Err(FollowError::Service {
+                found: head.service,
+                expected: self.parts.service.clone(),
+            });
+        }
+        if head.after != after || (!head.is_complete && head.identity.id != identity) {
+            return Err(FollowError::Answer);
+        }
+        if known.is_some_and(|known| {
+            head.identity.life < known.identity.life
+                || (head.identity == known.identity && head.revision < known.revision)
+        }) {
+            return Err(FollowError::Older);
+        }
+        self.apply(&head, items)?;
+        let at = Position::new(head.identity, head.revision, self.parts.status.now());
+        at.write(&self.parts.position).map_err(FollowError::File)?;
+        self.position = Some(at);
+        Ok(())
+    }
+
+    /// Decrypts a content.
+    fn open(&mut self, content: &[u8], purpose: &str) -> Result<Vec<u8>, FollowError> {
+        match (content.split_first(), &self.parts.kept) {
+            (Some((&SEALED, sealed)), Some(kept)) => {
+                self.unusable = None;
+                kept.key.open(purpose, sealed).ok_or(FollowError::Sealed)
+            }
+            // The source knows no key of this edge. What it sends is public.
+            (Some((&OPEN, text)), kept) => {
+                self.unusable = kept.as_ref().map(|kept| {
+                    format!(
+                        "the source knows no key of this edge, so it sends no certificates; run \
+                         `waypost edge set NAME --key {}` there",
+                        kept.key.public()
+                    )
+                });
+                Ok(text.to_vec())
+            }
+            // It was sealed, and this edge has no key.
+            (Some((&SEALED, _)), None) => Err(FollowError::Sealed),
+            _ => Err(FollowError::Answer),
+        }
+    }
+
+    fn apply(&mut self, head: &Head, items: Vec<Item>) -> Result<(), FollowError> {
+        let documents = Arc::clone(&self.parts.documents);
+        if head.is_complete {
+            self.remove_others(&items)?;
+        }
+        let mut wanted = Vec::new();
+        let mut has_changed = head.is_complete;
+        for item in items {
+            match (item.kind, item.content) {
+                (SecretKind::Challenge, Some(content)) => {
+                    documents.put(Kind::Challenge, &item.key, content.as_bytes())?;
+                }
+                (SecretKind::Challenge, None) => documents.remove(Kind::Challenge, &item.key)?,
+                (SecretKind::Certificate, _) if item.is_removed => {
+                    documents.remove(Kind::Certificate, &item.key)?;
+                    has_changed = true;
+                }
+                (SecretKind::Certificate, _) => {
+                    if documents.get(Kind::Certificate, &item.key)?.is_none() {
+                        wanted.push(item.key);
+                    }
+                }
+                (SecretKind::Tickets, Some(content)) => {
+                    if let Some(kept) = &self.parts.kept {
+                        kept.tickets.replace(&content).map_err(FollowError::File)?;
+                    }
+                }
+                (SecretKind::Tickets, None) => {}
+            }
+        }
+        has_changed |= !wanted.is_empty();
+        for keys in wanted.chunks(CERTIFICATES_MAX) {
+            self.fetch(keys)?;
+        }
+        if let Some(kept) = self.parts.kept.as_ref().filter(|_| has_changed) {
+            (kept.changed)();
+        }
+        Ok(())
+    }
+
+    /// Fetches certificates. One that cannot be used is reported, and the others are kept.
+    fn fetch(&mut self, keys: &[String]) -> Result<(), FollowError> {
+        let content = self.client.certificates(keys)?;
+        let text = self.open(&content, CERTIFICATES)?;
+        let Some(kept) = &self.parts.kept else {
+            return Ok(());
+        };
+        for line in text
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
+            let certificate: Certificate = serde_json::from_slice(line)
+                .map_err(|error| FollowError::Message(error.to_string()))?;
+            let key = &certificate.key;
+            if !keys.contains(key) {
+                return Err(FollowError::Answer);
+            }
+            match (kept.to_record)(&certificate) {
+                Ok(record) => self.parts.documents.put(Kind::Certificate, key, &record)?,
+                Err(why) => {
+                    log::error!(target: "follow", "the certificate {key} of the source cannot be used: {why}");
+                    let name = &certificate.name;
+                    self.unusable =
+                        Some(format!("the certificate of {name} cannot be used: {why}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what a complete message does not have. If it would remove very many certificates, they
+    /// are kept: they serve until they expire.
+    fn remove_others(&self, items: &[Item]) -> Result<(), FollowError> {
+        let documents = &self.parts.documents;
+        for (kind, of) in [
+            (SecretKind::Certificate, Kind::Certificate),
+            (SecretKind::Challenge, Kind::Challenge),
+        ] {
+            let named: HashSet<&str> = items
+                .iter()
+                .filter(|item| item.kind == kind)
+                .map(|item| &*item.key)
+                .collect();
+            let known = documents.changes(of, &mut KnownKeys::default())?;
+            let known: Vec<Box<str>> = known
+                .into_iter()
+                .filter_map(|change| match change {
+                    crate::store::documents::Change::Added(key) => Some(key),
+                    crate::store::documents::Change::Removed(_) => None,
+                })
+                .collect();
+            let count = known.len();
+            let removed = known.into_iter().filter(|key| !named.contains(&**key));
+            let removed: Vec<Box<str>> = removed.collect();
+            let many = removed.len();
+            if of == Kind::Certificate && many >= REMOVALS_FREE && many * REMOVALS_SHARE > count {
+                log::error!(target: "follow", "the source has {many} of {count} certificates no more; they are used until they expire");
+                continue;
+            }
+            for key in removed {
+                documents.remove(of, &key)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a message.
+fn read(text: &[u8]) -> Result<(Head, Vec<Item>), FollowError> {
+    let invalid = |error: &dyn std::error::Error| FollowError::Message(chain(error));
+    let mut lines = text
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    if let Some(newer) = crate::version::newer_than(VERSION.into(), first) {
+        let why = format!("it has version {newer}; this program reads version {VERSION}");
+        return Err(FollowError::Message(why));
+    }
+    let head: Head = serde_json::from_slice(first).map_err(|error| invalid(&error))?;
+    let items = lines
+        .map(serde_json::from_slice)
+        .collect::<Result<Vec<Item>, _>>();
+    let items = items.map_err(|error| invalid(&error))?;
+    match items.len() as u64 == head.items {
+        true => Ok((head, items)),
+        false => Err(FollowError::Answer),
+    }
+}

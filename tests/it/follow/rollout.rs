@@ -1,0 +1,145 @@
+//! Rings, freezing and going back: what one ring cannot bear never reaches the next one.
+
+use waypost::clock::Clock;
+use waypost::release::{Release, ReleaseFile, ReleasePath};
+use waypost::site::ProjectId;
+use waypost::store::{Local, Store, local};
+
+use super::*;
+
+/// Starts a source with two rings, and an edge in each.
+fn rings(hold: u64) -> (SocketAddr, Edge, [Edge; 2]) {
+    let listen = free_address();
+    let edges =
+        format!("{{ listen: \"{listen}\", allow_http: true, rings: 2, hold_seconds: {hold} }}");
+    let source = Setup::new()
+        .acme("")
+        .conf("edges", &edges)
+        .with_skill()
+        .start();
+    let edges = [("first", "0"), ("second", "1")].map(|(name, ring)| {
+        let setup = edge_of(&source.setup, &url(listen), name, "");
+        output(&source.setup, &["edge", "set", name, "--ring", ring]);
+        setup.start()
+    });
+    (listen, source, edges)
+}
+
+/// Promotes a release that no gateway can serve.
+fn publish_poison(source: &Edge) {
+    let config = local::Config {
+        path: source.setup.path("store"),
+        ..local::Config::default()
+    };
+    let store = Store::Local(Local::open(&config, Clock::System).unwrap());
+    let mut poison = Release::builder();
+    let file = ReleaseFile::new("this is no documentation", "text/plain");
+    poison
+        .insert(ReleasePath::parse("poison").unwrap(), file)
+        .unwrap();
+    let project = ProjectId::parse("acme").unwrap();
+    let release = store.put(&poison.finish()).unwrap();
+    let fence = store.next_fence(&project, 0).unwrap();
+    store.promote(&project, release, fence).unwrap();
+}
+
+fn generation(edge: &Edge) -> Option<u64> {
+    let config = local::Config {
+        path: edge.setup.path("cache"),
+        ..local::Config::default()
+    };
+    let store = Store::Local(Local::open(&config, Clock::System).unwrap());
+    let current = store.current(&ProjectId::parse("acme").unwrap()).unwrap();
+    current.map(|pointer| pointer.current.generation)
+}
+
+#[test]
+fn a_change_reaches_the_second_ring_after_the_hold() {
+    let (_, source, [first, second]) = rings(1);
+    wait_until_serves(&first, SKILL);
+    wait_until_serves(&second, SKILL);
+    wait_until("both follow", || {
+        fleet(&source).matches("0 behind").count() == 2
+    });
+    let published = Instant::now();
+    source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&first, PAY);
+    wait_until_serves(&second, PAY);
+    assert!(published.elapsed().as_secs_f64() >= 1.0);
+    assert_eq!(source.metric("follow_source_frozen"), 0.0);
+    wait_until("the metrics", || source.metric("follow_source_edges") > 1.5);
+}
+
+#[test]
+fn a_poisoned_release_cannot_take_down_two_rings() {
+    let (_, source, edges) = rings(1);
+    edges.iter().for_each(|edge| wait_until_serves(edge, SKILL));
+    let [first, second] = edges;
+    let before = generation(&second);
+    publish_poison(&source);
+    wait_until("the first ring is ill", || {
+        fleet(&source).contains("waits: first does not serve 1 current releases")
+    });
+    assert_ne!(generation(&first), before);
+    // A restart of each does not let it through: the first edge serves the last good one.
+    let source = kill(source).start();
+    let first = kill(first).start();
+    wait_until_serves(&first, SKILL);
+    wait_until("the first ring is still ill", || {
+        fleet(&source).contains("does not serve 1 current releases")
+    });
+    let since = Instant::now();
+    while since.elapsed().as_millis() < 2500 {
+        // More than twice the hold.
+        assert_eq!(generation(&second), before);
+        std::thread::yield_now();
+    }
+    assert_eq!(served(&second, DOMAIN), SKILL);
+    // The mended one reaches both.
+    source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&first, PAY);
+    wait_until_serves(&second, PAY);
+}
+
+#[test]
+fn a_frozen_fleet_gets_nothing_and_a_rollback_does_not_wait() {
+    let (_, source, [first, second]) = rings(3600);
+    wait_until_serves(&first, SKILL);
+    // The second ring waits for an hour after the start of the source.
+    assert!(!knows(&second, DOMAIN));
+    assert!(
+        fleet(&source).contains("ring 1: 1 projects wait"),
+        "{}",
+        fleet(&source)
+    );
+    source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&first, PAY);
+    output(&source.setup, &["freeze", "--why", "look at this"]);
+    wait_until("it is frozen", || fleet(&source).contains("FROZEN: since"));
+    assert!(fleet(&source).contains("look at this"));
+    let again = source.publish("acme", &[("skill.md", &skill(3))]);
+    source.wait_until_served("acme", again.generation);
+    source.write_site("more", "domains: [more.test]");
+    wait_until("the source has it", || knows(&source, "more.test"));
+    assert_eq!(served(&first, DOMAIN), PAY);
+    // Freezing holds over a restart of the source.
+    let source = kill(source).start();
+    wait_until("the edge is there again", || {
+        fleet(&source).contains("first  ring 0  following")
+    });
+    assert_eq!(served(&first, DOMAIN), PAY);
+    assert!(!knows(&first, "more.test"));
+    let back = output(&source.setup, &["rollback", "acme"]);
+    assert!(
+        back.contains("promoted") && back.contains("of acme as"),
+        "{back}"
+    );
+    output(&source.setup, &["unfreeze"]);
+    wait_until("more", || knows(&first, "more.test"));
+    assert_eq!(served(&first, DOMAIN), PAY);
+    // Everything since a time goes back to what was before.
+    let refused = source.setup.run(&["rollback", "--since", "1999-01-01"]);
+    assert!(!refused.status.success());
+    let nothing = output(&source.setup, &["rollback", "--since", "2999-01-01"]);
+    assert_eq!(nothing, "");
+}
