@@ -53,7 +53,6 @@ fn a_release_has_the_authors_bytes_and_their_digest() {
             "navigation.json",
             "pages/index.html",
             "pages/index.html.br",
-            "pages/index.html.gz",
             "pages/index.md",
             "search.html",
             "search.index",

@@ -158,6 +158,13 @@ pub const RULES: &[Rule] = &[
             own directory.",
     },
     Rule {
+        id: "image-tag",
+        title: "images of previews exist",
+        text: "`og:image` and `twitter:image` in the frontmatter of a page name a file of the site, \
+            like `/images/start.png`, or a URL that begins with `https://`. Any other value is \
+            left out.",
+    },
+    Rule {
         id: "json-syntax",
         title: "JSON files are valid JSON",
         text: "No comments, no comma after the last entry, double quotes (RFC 8259). `check --fix` corrects \

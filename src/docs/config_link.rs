@@ -1,4 +1,4 @@
-//! The links of `docs.json`: in navigation, navbar, footer and logo.
+//! The links of `docs.json`: in navigation, navbar, footer, logo and the images of `seo`.
 //!
 //! A link with a scheme leads to another site and is written only if the scheme is safe. Any
 //! other link leads to a page, to a file of the documentation or to the source of a redirect.
@@ -43,7 +43,35 @@ pub(super) fn find(root: &Value) -> Vec<(Box<str>, Span, bool)> {
             gather(part, in_navigation, &mut links);
         }
     }
+    if let Some(seo) = root.get("seo") {
+        gather_images(seo, &mut links);
+    }
     links
+}
+
+/// Collects the images of the tags of `seo`.
+fn gather_images(seo: &Value, links: &mut Vec<(Box<str>, Span, bool)>) {
+    let below = seo.get("paths").map_or(&[][..], Value::items);
+    for tags in [seo]
+        .into_iter()
+        .chain(below)
+        .filter_map(|value| value.get("metatags"))
+    {
+        for tag in tags.members() {
+            if let Some(href) = tag.value.text().filter(|_| is_image_tag(&tag.key)) {
+                links.push((href.trim().into(), tag.value.span, false));
+            }
+        }
+    }
+}
+
+/// Returns whether the content of a tag is the address of an image.
+#[must_use]
+pub fn is_image_tag(name: &str) -> bool {
+    matches!(
+        name,
+        "og:image" | "og:image:url" | "twitter:image" | "twitter:image:src"
+    )
 }
 
 /// Collects the links of a value. The recursion is bounded: values are at most `DEPTH_MAX` deep.

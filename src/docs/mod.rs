@@ -30,7 +30,7 @@ use crate::diagnostic::{Diagnostic, Location};
 use crate::source::{Kind, LookupError, Tree, TreePath};
 use crate::syntax::{Diagnostics, Value, json};
 
-use config::Config;
+use config::{Config, Indexing};
 use config_link::ConfigLink;
 use navigation::Navigation;
 use openapi::Specification;
@@ -100,6 +100,18 @@ pub enum Extent {
     Everything,
     /// `docs.json` alone; every page that it names counts as present.
     Config,
+}
+
+// === impl Docs ===
+
+impl Docs {
+    /// Returns whether search engines may show a page, by its frontmatter and by `seo`.
+    #[must_use]
+    pub fn is_found(&self, page: &navigation::tree::Page) -> bool {
+        let seo = &self.config.seo;
+        let is_hidden = page.hidden && seo.indexing == Indexing::Navigable;
+        page.public && !page.noindex && !is_hidden && !seo.hides(page.url.trim_start_matches('/'))
+    }
 }
 
 /// Reads the documentation of a tree, with the specifications that are in it.

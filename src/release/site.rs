@@ -19,7 +19,7 @@
 //! | `search.index` | nowhere: questions are answered from it |
 //! | `search.html`, `search/{language}.html` | `/_waypost/search`, with results |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,12 @@ pub const SEARCH_RESULTS_END: &str = "-->";
 ///
 /// The rules say which links a browser may load before a click.
 pub const SPECULATION: &str = "_waypost/speculation.json";
+/// The beginning of the part of a page's HTML that has addresses of the site.
+///
+/// It is one uncompressed part of the page in brotli
+/// ([`replace_stored`](crate::response::segments::replace_stored)): its address can be replaced
+/// without compressing the page again.
+pub const ADDRESSED_START: &str = "<meta property=\"og:url\" content=\"";
 /// The beginning of the path of the frame that draws diagrams.
 pub const DIAGRAM_FRAME: &str = "_waypost/diagram.";
 /// The content security policy of that frame (CSP Level 3).
@@ -54,8 +60,11 @@ pub const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-s
      frame-ancestors 'self'; sandbox allow-scripts";
 /// If the name of a file below [`STATIC`] begins with one of these, the name contains the digest of
 /// the file.
-const DIGEST_NAMED: [&str; 7] = [
+const DIGEST_NAMED: [&str; 10] = [
     "site.",
+    "authors.",
+    "image.",
+    "try.",
     "finder.",
     "page.",
     "diagram.",
@@ -68,7 +77,7 @@ const NOT_FOUND: &str = "404.html";
 /// How many segments a directory may have that has its own 404 page.
 pub const NOT_FOUND_DEPTH_MAX: usize = 4;
 /// The version of the file that this program writes, and the highest that it reads.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Everything about a site that its file names do not say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +101,13 @@ pub struct SiteDescription {
     /// page.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub canonical: BTreeMap<Box<str>, Box<str>>,
+    /// Whether the HTML of pages has addresses of the site ([`ADDRESSED_START`]). Releases before
+    /// version 3 have none.
+    #[serde(default)]
+    pub addressed: bool,
+    /// The origins that scripts of pages may send requests to, each with the paths of these pages.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<Box<str>, BTreeSet<Box<str>>>,
 }
 
 /// One page of a set of translations.
@@ -145,6 +161,8 @@ impl SiteDescription {
             translations: Vec::new(),
             by_path: Vec::new(),
             canonical: BTreeMap::new(),
+            addressed: true,
+            servers: BTreeMap::new(),
         }
     }
 
@@ -363,11 +381,11 @@ mod tests {
         assert!(read.translations("fr/a").is_empty());
         let earlier =
             SiteDescription::parse(br#"{"version":1,"home":"a","redirects":[]}"#).unwrap();
-        assert!(earlier.translations("").is_empty());
-        let later = br#"{"version":3,"more":1}"#;
+        assert!(earlier.translations("").is_empty() && !earlier.addressed);
+        let later = br#"{"version":4,"more":1}"#;
         assert!(matches!(
             SiteDescription::parse(later),
-            Err(UnreadableDescription::Newer(3))
+            Err(UnreadableDescription::Newer(4))
         ));
     }
 }

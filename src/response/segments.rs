@@ -42,6 +42,12 @@ const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 /// The last byte of a brotli stream: an empty last meta-block.
 const BROTLI_END: u8 = 0b11;
 
+/// The longest stored segment: the length of a meta-block in four nibbles.
+pub const STORED_BYTES_MAX: usize = 1 << 16;
+/// The length of the header of a stored meta-block, which ends at a byte: ISLAST, MNIBBLES, four
+/// nibbles of MLEN, ISUNCOMPRESSED and four bits of padding (RFC 7932 §9.2).
+const STORED_HEADER_BYTES: usize = 3;
+
 /// A text that several documents have in common, possibly with insertions.
 #[derive(Debug)]
 pub struct Common {
@@ -64,6 +70,10 @@ pub struct Segment {
     /// The common text that has the same segment at this index. If the segment follows another one,
     /// this text has that one, too.
     pub same: Option<(Arc<Common>, usize)>,
+    /// Whether its bytes are in the encoded document as they are, so that [`replace_stored`] finds
+    /// them. Only brotli has such segments, of at most [`STORED_BYTES_MAX`] bytes, and none is the
+    /// first.
+    pub stored: bool,
 }
 
 // === impl Common ===
@@ -128,6 +138,10 @@ impl Encoding {
                 None => &[],
             };
             let part = &text[segment.range.clone()];
+            if segment.stored && self == Self::Brotli && at > 0 && !part.is_empty() {
+                store(part, &mut out);
+                continue;
+            }
             let encode = |out: &mut Vec<u8>| match self {
                 Self::Brotli => brotli(part, before, at == 0, out),
                 _ => deflate(part, before, is_last, out),
@@ -157,6 +171,72 @@ impl Encoding {
         out.shrink_to_fit();
         is_small_enough(&out, text).then_some(out)
     }
+}
+
+// === impl Segment ===
+
+impl Segment {
+    /// Makes a segment that no other document has.
+    #[must_use]
+    pub fn own(range: Range<usize>, follows: bool) -> Self {
+        Self {
+            range,
+            follows,
+            same: None,
+            stored: false,
+        }
+    }
+
+    /// Makes a segment whose bytes can be replaced in the encoded document.
+    #[must_use]
+    pub fn stored(range: Range<usize>) -> Self {
+        Self {
+            stored: true,
+            ..Self::own(range, false)
+        }
+    }
+}
+
+/// Appends bytes as an uncompressed meta-block.
+fn store(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&stored_header(bytes.len()));
+    out.extend_from_slice(bytes);
+}
+
+fn stored_header(length: usize) -> [u8; STORED_HEADER_BYTES] {
+    assert!((1..=STORED_BYTES_MAX).contains(&length), "a short segment");
+    let length = u32::try_from(length - 1).expect("less than 2^16");
+    // RFC 7932 §1.5: the first bit is the lowest one.
+    let [low, middle, high, _] = ((length << 3) | (1 << 19)).to_le_bytes();
+    [low, middle, high]
+}
+
+/// Replaces the stored segment that begins with `start` in a document in brotli, and nothing else
+/// of it. Returns `None` if there is no such segment, or the new one is too long.
+#[must_use]
+pub fn replace_stored(
+    encoded: &[u8],
+    start: &[u8],
+    replace: impl FnOnce(&[u8]) -> Vec<u8>,
+) -> Option<Vec<u8>> {
+    let at = memchr::memmem::find(encoded, start)?;
+    let header_at = at.checked_sub(STORED_HEADER_BYTES)?;
+    let header = &encoded[header_at..at];
+    let bits = u32::from_le_bytes([header[0], header[1], header[2], 0]);
+    let length = usize::try_from((bits >> 3) & 0xffff).ok()? + 1;
+    let end = at.checked_add(length).filter(|end| *end <= encoded.len())?;
+    if header != stored_header(length) {
+        return None;
+    }
+    let segment = replace(&encoded[at..end]);
+    if !(1..=STORED_BYTES_MAX).contains(&segment.len()) {
+        return None;
+    }
+    let mut out = Vec::with_capacity(encoded.len() + segment.len() - length);
+    out.extend_from_slice(&encoded[..header_at]);
+    store(&segment, &mut out);
+    out.extend_from_slice(&encoded[end..]);
+    Some(out)
 }
 
 /// Appends the meta-blocks of a segment, up to the end of a byte.
@@ -275,11 +355,7 @@ mod tests {
         tail: &str,
     ) -> (String, Vec<Segment>) {
         let mut text = head.to_owned();
-        let mut segments = vec![Segment {
-            range: 0..head.len(),
-            follows: false,
-            same: None,
-        }];
+        let mut segments = vec![Segment::own(0..head.len(), false)];
         for (index, range) in common.segments().enumerate() {
             let start = text.len();
             let is_changed = index == changed;
@@ -292,15 +368,12 @@ mod tests {
                 range: start..text.len(),
                 follows,
                 same: (!is_changed).then(|| (Arc::clone(common), index)),
+                stored: false,
             });
         }
         let start = text.len();
         text += tail;
-        segments.push(Segment {
-            range: start..text.len(),
-            follows: true,
-            same: None,
-        });
+        segments.push(Segment::own(start..text.len(), true));
         (text, segments)
     }
 
@@ -365,6 +438,39 @@ mod tests {
                     "{encoding:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_stored_segment_is_replaced_and_the_rest_decodes_as_before() {
+        let (head, tail) = (entries(0..3), entries(5..900));
+        for before in ["<meta x.invalid/a>", &"<meta x.invalid/a>".repeat(900)] {
+            let text = format!("{head}{before}{tail}");
+            let end = head.len() + before.len();
+            let segments = [
+                Segment::own(0..head.len(), false),
+                Segment::stored(head.len()..end),
+                Segment::own(end..text.len(), false),
+            ];
+            let encoded = Encoding::Brotli.encode_segments(text.as_bytes(), &segments);
+            let encoded = encoded.unwrap();
+            assert!(decoded(Encoding::Brotli, &encoded) == text.as_bytes());
+            for after in ["<meta y.test>".to_owned(), "z".repeat(STORED_BYTES_MAX)] {
+                let replaced = replace_stored(&encoded, b"<meta x", |found| {
+                    assert!(found == before.as_bytes());
+                    after.clone().into()
+                });
+                let text = format!("{head}{after}{tail}");
+                assert!(decoded(Encoding::Brotli, &replaced.unwrap()) == text.as_bytes());
+            }
+            let too_long = |_: &[u8]| vec![b'z'; STORED_BYTES_MAX + 1];
+            assert!(replace_stored(&encoded, b"<meta x", too_long).is_none());
+            let other = |_: &[u8]| -> Vec<u8> { panic!("there is no such segment") };
+            assert!(replace_stored(&encoded, b"<meta y", other).is_none());
+            // Bytes that only look like the start of a segment.
+            assert!(replace_stored(b"..<meta x and more", b"<meta x", other).is_none());
+            assert!(replace_stored(b"\0\0\x08<meta x", b"<meta x", |_| vec![1]).is_some());
+            assert!(replace_stored(b"\xff\xff\x0f<meta x", b"<meta x", other).is_none());
         }
     }
 }

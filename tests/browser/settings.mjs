@@ -210,3 +210,64 @@ reads("sidebar: a group that the reader has opened stays open on the next page",
   await page.reload();
   assert.equal(await details(), null);
 });
+
+reads("contextual: assistants, links of the owner and the MCP server are in a menu below the list of headings", async (open) => {
+  const page = await open(of("menu", "/payments/start"));
+  const menu = page.locator(".contents .connect");
+  assert.deepEqual(await seen(page, ".contents .actions > :not(details)"), ["Copy page"]);
+  await menu.locator("summary").click();
+  const at = new URL("/payments/start.md", page.url()).href;
+  const asked = await menu.getByRole("link", { name: "Claude" }).getAttribute("href");
+  assert.equal(new URL(asked).searchParams.get("q"), `Read ${at}. I want to ask questions about it.`);
+  const own = new URL(await menu.getByRole("link", { name: "Report" }).getAttribute("href"));
+  assert.deepEqual([own.searchParams.get("page"), own.searchParams.get("at")], [at, "/payments/start"]);
+  const code = menu.getByRole("link", { name: "VS Code" });
+  await code.waitFor();
+  const added = JSON.parse(decodeURIComponent((await code.getAttribute("href")).split("?")[1]));
+  assert.deepEqual([added.type, added.url], ["http", await menu.locator("code").textContent()]);
+  assert.equal(await menu.getByText("Cursor").count(), 0, "an option that is not named");
+});
+
+reads("contextual: a page without a list of headings has the menu below its title", async (open) => {
+  const page = await open(of("menu", "/payments/refunds"));
+  assert.equal(await page.locator(".title .actions").count(), 1);
+  await page.locator(".copy-page").click();
+  await page.locator(".copy-page.done").waitFor();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^# Refunds/);
+});
+
+reads("search.prompt: in the header and in the search", async (open) => {
+  const page = await open(of("menu", "/"));
+  assert.equal(await page.locator("a.search > span").textContent(), "Ask Acme");
+  await page.locator("a.search").click();
+  assert.equal(await page.locator(".finder input").getAttribute("placeholder"), "Ask Acme");
+});
+
+reads("errors.404: the title and the text of the site", async (open) => {
+  const page = await open(of("menu", "/no/such/page"));
+  assert.equal(await page.locator("h1").textContent(), "Lost");
+  await follow(page, page.locator(".lead a"));
+  assert.equal(path(page), "/payments/refunds");
+}, { faults: true });
+
+reads("previews of links: every page names its own address", async (open) => {
+  const page = await open(of("mint", "/payments/start"));
+  // The main address of a site has TLS, whatever the port of this test.
+  assert.equal(await page.locator("meta[property='og:url']").getAttribute("content"), "https://mint.waypost.localhost/payments/start");
+});
+
+reads("sidebar: labels with and without an icon begin at the same place", async (open) => {
+  const page = await open(of("mint", "/"));
+  const start = (text) => page.locator(".sidebar li", { hasText: text }).last().evaluate((entry, text) => {
+    const walker = document.createTreeWalker(entry, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      if (walker.currentNode.data.trim() !== text) continue;
+      const range = document.createRange();
+      range.selectNodeContents(walker.currentNode);
+      return range.getBoundingClientRect().x;
+    }
+    return null;
+  }, text);
+  assert.ok(await page.locator(".sidebar summary > .icon").count(), "one of them has an icon");
+  assert.equal(Math.round(await start("Index")), Math.round(await start("Payments")));
+});

@@ -6,9 +6,12 @@
 //!
 //! Sources: WCAG 2.2, as checked by `axe-core`.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, Weak};
+use std::thread;
 
 use crate::clients::client;
 use crate::edge::{Edge, Setup};
@@ -48,7 +51,7 @@ fn settings() -> Edge {
     const KNOWN: &str =
         r#"repository: { url: "git@gitlab.acme.test:docs/guide.git", branch: next }"#;
     const UNKNOWN: &str = r#"repository: { url: "https://git.acme.test/docs.git", branch: main }"#;
-    const SITES: [(&str, &str, &str); 7] = [
+    const SITES: [(&str, &str, &str); 8] = [
         (
             "always",
             r#""theme": "mint", "interaction": {"drilldown": true}"#,
@@ -70,6 +73,12 @@ fn settings() -> Edge {
         (
             "dark",
             r#""theme": "linden", "appearance": {"default": "dark", "strict": true}"#,
+            NONE,
+        ),
+        (
+            "menu",
+            r#""search": {"prompt": "Ask Acme"}, "errors": {"404": {"title": "Lost", "description": "See [refunds](/payments/refunds)."}},
+               "contextual": {"display": "toc", "options": ["copy", "claude", "vscode", "mcp", {"title": "Report", "href": {"base": "https://acme.test/new", "query": [{"key": "page", "value": "$page"}, {"key": "at", "value": "$path"}]}}]}"#,
             NONE,
         ),
     ];
@@ -94,7 +103,7 @@ fn settings() -> Edge {
         let config = format!(
             r#"{{"name": "Acme", {setting}, "navbar": {BUTTON}, "navigation": {navigation}}}"#
         );
-        let is_styled = project == "styled";
+        let is_styled = matches!(project, "styled" | "menu");
         let mut files = vec![
             ("docs.json", &*config),
             ("index.mdx", if is_styled { STYLED } else { "Welcome." }),
@@ -159,6 +168,114 @@ fn settings_change_the_page() {
     let edge = settings();
     let domain = format!("waypost.localhost:{}", edge.http.port());
     run("settings.mjs", ("WAYPOST_DOMAIN", &domain));
+}
+
+/// An API for the forms of endpoints. It answers every request with what it received, and allows
+/// requests of other origins or not.
+struct Api {
+    address: SocketAddr,
+}
+
+impl Api {
+    fn start(allows: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                // A browser may close a connection that it opened early.
+                let _hung_up = Self::respond(stream, allows);
+            }
+        });
+        Self { address }
+    }
+
+    fn respond(mut stream: TcpStream, allows: bool) -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut head = Vec::new();
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            if line == "\r\n" {
+                break;
+            }
+            head.push(line.trim_end().to_owned());
+        }
+        let field = |name: &str| {
+            let mut fields = head.iter().filter_map(|line| line.split_once(": "));
+            let found = fields.find(|(known, _)| known.eq_ignore_ascii_case(name));
+            found.map(|(_, value)| value.to_owned())
+        };
+        let length = field("content-length").map_or(0, |length| length.parse().unwrap());
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let echo = serde_json::json!({
+            "request": head[0], "key": field("x-key"), "authorization": field("authorization"),
+            "type": field("content-type"), "cookie": field("cookie"),
+            "body": String::from_utf8_lossy(&body),
+        });
+        let (status, body) = match head[0].starts_with("OPTIONS ") {
+            true => ("204 No Content", String::new()),
+            false if head[0].contains("/missing") => ("404 Not Found", "gone".to_owned()),
+            false => ("200 OK", echo.to_string()),
+        };
+        let cors = match allows {
+            true => {
+                "Access-Control-Allow-Origin: *\r\nAccess-Control-Allow-Methods: *\r\n\
+                 Access-Control-Allow-Headers: authorization, content-type, x-key\r\n\
+                 Access-Control-Expose-Headers: x-request\r\nX-Request: r1\r\n"
+            }
+            false => "",
+        };
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{cors}Content-Length: {}\r\n\
+             Connection: close\r\n\r\n{body}",
+            body.len()
+        )
+    }
+}
+
+#[test]
+fn a_request_is_sent_from_the_page_of_its_endpoint() {
+    let (open, closed) = (Api::start(true), Api::start(false));
+    // A port at which nothing listens: its listener is dropped.
+    let gone = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let servers = [open.address, closed.address, gone];
+    let servers = servers
+        .map(|address| format!(r#"{{"url": "http://{address}/v1"}}"#))
+        .join(", ");
+    let specification = format!(
+        r##"{{"openapi": "3.1.0", "info": {{"title": "Pay", "version": "1"}}, "servers": [{servers}],
+        "components": {{"securitySchemes": {{"key": {{"type": "apiKey", "in": "header", "name": "X-Key"}}, "basic": {{"type": "http", "scheme": "basic"}}}}}},
+        "security": [{{"key": []}}, {{"basic": []}}],
+        "paths": {{"/pay/{{id}}": {{"post": {{"summary": "Pay", "parameters": [
+            {{"name": "id", "in": "path", "required": true, "schema": {{"type": "string"}}}},
+            {{"name": "tags", "in": "query", "schema": {{"type": "array", "items": {{"type": "string"}}}}}},
+            {{"name": "mode", "in": "query", "schema": {{"enum": ["fast", "slow"]}}}}],
+          "requestBody": {{"content": {{"application/json": {{"example": {{"sum": 3}}}}, "application/x-www-form-urlencoded": {{"schema": {{"properties": {{"sum": {{"type": "integer"}}}}}}}}}}}},
+          "responses": {{"200": {{"description": "Paid"}}}}}}}},
+          "/missing": {{"get": {{"summary": "Missing", "security": [], "responses": {{}}}}}}}}}}"##
+    );
+    let edge = Setup::new().site("pay", "").site("simple", "").start();
+    for (project, display) in [("pay", "interactive"), ("simple", "simple")] {
+        let config = format!(
+            r#"{{"name": "Pay", "api": {{"openapi": "api.json", "playground": {{"display": "{display}"}}}},
+            "navigation": {{"groups": [{{"group": "Guides", "pages": ["index"]}}, {{"group": "API", "openapi": {{"source": "api.json", "directory": "api"}}}}]}}}}"#
+        );
+        let files = [
+            ("docs.json", &*config),
+            ("index.mdx", "Welcome."),
+            ("api.json", &specification),
+        ];
+        edge.publish(project, &files);
+    }
+    let domain = format!("waypost.localhost:{}", edge.http.port());
+    run("try.mjs", ("WAYPOST_DOMAIN", &domain));
 }
 
 #[test]

@@ -161,6 +161,7 @@ impl RenderInputs {
         if let Some(subject) = &page.subject {
             part(self.specifications.as_bytes());
             part(format!("{subject:?}").as_bytes());
+            part(format!("{:?}", source.shown).as_bytes());
         }
         Digest::of(&text)
     }

@@ -40,7 +40,9 @@ use crate::render::css::{self, Confined};
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::image::Form;
-use crate::render::layout::{Assets, Layout, Mode, Sidebars, linked_files, path_of, unknown_icons};
+use crate::render::layout::{
+    Assets, Layout, Mode, Sidebars, linked_files, missing_images, path_of, unknown_icons,
+};
 use crate::render::link::Map;
 use crate::response::Encoding;
 use crate::response::encoding::Effort;
@@ -132,6 +134,7 @@ pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
         .collect();
     found.extend(unknown_icons(docs, &map));
     found.extend(canonical::invalid_addresses(docs, &map));
+    found.extend(missing_images(docs, &map));
     let authors = authors(tree, docs, &map).diagnostics.into_iter();
     found.extend(authors.map(|found| with_repository_path(tree, found)));
     found
@@ -280,6 +283,7 @@ impl<'s> Site<'s> {
             .collect();
         found.extend(unknown_icons(self.docs, &self.plan.map));
         found.extend(canonical::invalid_addresses(self.docs, &self.plan.map));
+        found.extend(missing_images(self.docs, &self.plan.map));
         found
     }
 
@@ -295,12 +299,21 @@ impl<'s> Site<'s> {
         let written = self.layout.page_with(id, article, self.mode(at), sidebars);
         let identity = ReleaseFile::new(written.html, HTML);
         let segments = written.segments;
-        coded(path, identity, previous, |encoding, bytes| {
-            match segments.is_empty() {
+        // Only in brotli can the addresses be replaced.
+        let codings = match written.is_addressed {
+            true => &CODINGS[..1],
+            false => &CODINGS[..],
+        };
+        coded(
+            path,
+            identity,
+            previous,
+            codings,
+            |encoding, bytes| match segments.is_empty() {
                 true => encoding.encode(bytes, Effort::Page),
                 false => encoding.encode_segments(bytes, &segments),
-            }
-        })
+            },
+        )
     }
 
     /// Makes a file, with its encoded variants.
@@ -321,7 +334,7 @@ impl<'s> Site<'s> {
         };
         let identity = ReleaseFile::new(bytes, media_type);
         match file.is_coded() {
-            true => coded(path, identity, previous, |encoding, bytes| {
+            true => coded(path, identity, previous, &CODINGS, |encoding, bytes| {
                 encoding.encode(bytes, Effort::Page)
             }),
             false => vec![(path.to_owned(), identity)],
@@ -463,6 +476,7 @@ impl<'s> Site<'s> {
         let mut description =
             SiteDescription::new(self.layout.home(), redirects.map(redirect).collect())
                 .translated(translations);
+        description.servers = self.layout.servers();
         description.canonical = canonical::find(self.docs, public, &self.plan.map);
         description
     }
@@ -547,11 +561,12 @@ fn coded(
     path: &str,
     identity: ReleaseFile,
     previous: Option<&PreviousRelease<'_>>,
+    codings: &[Encoding],
     encode: impl Fn(Encoding, &[u8]) -> Option<Vec<u8>>,
 ) -> Vec<(String, ReleaseFile)> {
     let previous = previous.filter(|previous| previous.has(path, &identity));
-    let mut files = Vec::with_capacity(1 + CODINGS.len());
-    for encoding in CODINGS {
+    let mut files = Vec::with_capacity(1 + codings.len());
+    for &encoding in codings {
         let path = format!("{path}{}", encoding.suffix());
         let taken = previous.and_then(|previous| previous.take(&path));
         let coded = match taken {

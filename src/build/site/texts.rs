@@ -11,6 +11,7 @@ use super::llms::{self, AGENTS, Lists};
 use super::{canonical, catalog};
 use crate::discovery::{BASE_URL_PLACEHOLDER, JSON};
 use crate::docs::Docs;
+use crate::docs::config::Indexing;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::release::pages::{self, Pages, id_of};
 use crate::render::article::Article;
@@ -73,8 +74,15 @@ pub(super) fn write(
             (llms_full(&of_first), PLAIN)
         }
         SITEMAP => {
-            let pages = listed.into_iter().map(|(page, _)| page);
-            let own = pages.filter(|page| canonical::is_own(docs, page, map));
+            let pages = docs.navigation.pages.iter().zip(articles);
+            let rendered = pages.filter_map(|(page, article)| article.map(|_| page));
+            let found = rendered.filter(|page| {
+                // With `seo.indexing`, search engines find pages that no sidebar lists.
+                let is_all = docs.config.seo.indexing == Indexing::All;
+                let is_listed = page.is_listed() || is_all && page.link.is_none();
+                is_listed && docs.is_found(page)
+            });
+            let own = found.filter(|page| canonical::is_own(docs, page, map));
             (sitemap(own), XML)
         }
         ROBOTS => (robots(), PLAIN),

@@ -1,6 +1,6 @@
 //! Settings of endpoint pages: `api` in `docs.json`.
 
-use crate::docs::schema::kind::{OrDefault, Section, Specifications};
+use crate::docs::schema::kind::{Flag, OrDefault, Section, Specifications, Text};
 use crate::docs::schema::{Field, Kind, Shape, object};
 use crate::syntax::Value;
 
@@ -11,16 +11,19 @@ object! {
         "openapi" => openapi: OrDefault<Specifications>,
         /// The sample requests of an endpoint.
         "examples" => examples: OrDefault<Section<Examples>>,
+        /// The form that sends requests from the page of an endpoint.
+        "playground" => playground: OrDefault<Section<Playground>>,
+        /// How fields of schemas are shown.
+        "params" => params: OrDefault<Section<Params>>,
+        /// `full`: the address above an endpoint names the first server too.
+        "url" => url: Text,
     }
     also {
         Field::accepted("asyncapi", "AsyncAPI specifications"),
-        Field::accepted("params", "How parameters are shown"),
-        Field::accepted("playground", "Settings of a playground"),
         Field::accepted("mdx", "Settings of pages written by hand"),
         Field::accepted("auth", "Settings of a playground"),
         Field::accepted("baseUrl", "The server of pages written by hand"),
         Field::accepted("maintainOrder", "Settings of examples"),
-        Field::accepted("url", "Settings of a playground"),
         Field::accepted("proxy", "Settings of a playground"),
         Field::accepted("spec", "Settings of a playground"),
     }
@@ -31,12 +34,52 @@ object! {
     pub struct Examples = "`examples`" {
         /// The programming languages: `curl`, `python`, `javascript`, `go`. Others are left out.
         "languages" => languages: Languages,
+        /// Whether the form of an endpoint has the examples of parameters at first.
+        "prefill" => prefill: OrDefault<Flag>,
     }
     also {
         Field::accepted("defaults", "Which parameters samples have"),
-        Field::accepted("prefill", "Settings of a playground"),
         Field::accepted("autogenerate", "Whether samples are generated"),
     }
+}
+
+object! {
+    /// The form that sends requests from the page of an endpoint.
+    pub struct Playground = "`playground`" {
+        /// `interactive` shows the form; with any other value there is none.
+        "display" => display: Playing,
+        /// Whether requests carry the cookies that the reader has for the server.
+        "credentials" => credentials: OrDefault<Flag>,
+    }
+    also { Field::no_effect("proxy", "Requests go from the reader's browser to the server"), }
+}
+
+object! {
+    /// How fields of schemas are shown.
+    pub struct Params = "`params`" {
+        /// `all`: fields inside fields are open at first. `closed`: they are closed.
+        "expanded" => expanded: OrDefault<Expanded>,
+    }
+    also { Field::accepted("post", "Labels after the names of parameters; they are not shown"), }
+}
+
+/// Whether the page of an endpoint has a form that sends requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Playing {
+    /// It has one.
+    Interactive,
+    /// It shows samples only.
+    Samples,
+}
+
+/// Whether fields inside fields are open at first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expanded {
+    /// A reader opens them.
+    #[default]
+    Closed,
+    /// They are open.
+    All,
 }
 
 /// A programming language of samples.
@@ -85,6 +128,31 @@ impl Language {
 pub enum Languages {}
 
 // === impl Kind ===
+
+impl Kind for Playing {
+    type Value = Option<Self>;
+    const SHAPE: Shape = Shape::OneOf(&["interactive", "simple", "none", "auth"]);
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        Some(value.and_then(Value::text).map(|text| match text {
+            "interactive" => Self::Interactive,
+            _ => Self::Samples,
+        }))
+    }
+}
+
+impl Kind for Expanded {
+    type Value = Option<Self>;
+    const SHAPE: Shape = Shape::OneOf(&["all", "closed"]);
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        Some(value.and_then(Value::text).and_then(|text| match text {
+            "all" => Some(Self::All),
+            "closed" => Some(Self::Closed),
+            _ => None,
+        }))
+    }
+}
 
 impl Kind for Languages {
     type Value = Option<Vec<Language>>;

@@ -3,6 +3,7 @@
 mod api;
 mod appearance;
 mod part;
+mod reading;
 mod redirect;
 
 use crate::docs::schema::kind::{
@@ -12,13 +13,17 @@ use crate::docs::schema::{self, Declared as _, Field, Shape, navigation, object}
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 
 pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
-pub use api::{Api, Examples, Language, Languages};
+pub use api::{Api, Examples, Expanded, Language, Languages, Params, Playground, Playing};
 pub use appearance::{
     Appearance, Codeblocks, Colors, Eyebrows, Font, FontSet, Fonts, Icons, Image, ImageKeys,
     Interaction, Scheme, Styling,
 };
 pub use part::{
     Banner, Button, Column, Footer, FooterLink, Link, Links, Navbar, NavbarLink, NavbarPrimary,
+};
+pub use reading::{
+    Action, Actions, Contextual, CustomAction, Destination, Display, Errors, Indexing, NotFound,
+    Organization, Search, Seo, SeoPath, set_tag,
 };
 pub use redirect::Redirect;
 
@@ -57,6 +62,14 @@ object! {
         "navbar" ["N8"] => navbar: Section<Navbar>,
         /// Settings of endpoint pages.
         "api" => api: OrDefault<Section<Api>>,
+        /// Tags for search engines and for previews of links.
+        "seo" => seo: OrDefault<Section<Seo>>,
+        /// The menu of a page.
+        "contextual" => contextual: OrDefault<Section<Contextual>>,
+        /// Pages for errors.
+        "errors" => errors: OrDefault<Section<Errors>>,
+        /// The search.
+        "search" => search: OrDefault<Section<Search>>,
         /// Rules N1 and N2 warn instead of failing.
         "lenient" => lenient: OrDefault<Flag>,
     }
@@ -70,14 +83,10 @@ object! {
         .rule("N1"),
         Field::accepted("background", "The background of pages"),
         Field::accepted("thumbnails", "Preview images"),
-        Field::accepted("seo", "Tags for search engines"),
-        Field::accepted("search", "Settings of search"),
         Field::accepted("metadata", "Settings of pages"),
-        Field::accepted("contextual", "The menu of a page"),
         Field::accepted("integrations", "Analytics and other services"),
         Field::accepted("analytics", "Analytics and other services"),
         Field::accepted("feedback", "Analytics and other services"),
-        Field::accepted("errors", "The page for paths that do not exist"),
         Field::accepted("scripts", "Scripts are not run"),
         Field::accepted("markdown", "Settings of Markdown"),
         Field::accepted("variables", "Values for pages"),
@@ -98,6 +107,7 @@ impl Config {
             return Self::default();
         }
         check_buttons(root, diagnostics);
+        check_menu(root, diagnostics);
         Self::read(root).unwrap_or_default()
     }
 }
@@ -116,6 +126,27 @@ fn check_buttons(root: &Value, diagnostics: &mut Diagnostics) {
             let message = format!("the button of the navbar has no `label`; it shows `{label}`");
             let help = "add `label`, the text of the button";
             diagnostics.push(SpanDiagnostic::warning("N8", primary.span, message).help(help));
+        }
+    }
+}
+
+/// Reports entries of the menu of a page that are left out.
+fn check_menu(root: &Value, diagnostics: &mut Diagnostics) {
+    let options = root.get("contextual").and_then(|menu| menu.get("options"));
+    let Some(options) = options else {
+        return;
+    };
+    if options.list().is_none() {
+        let message = format!("`options` is an array, not {}", options.kind());
+        diagnostics.push(SpanDiagnostic::error(schema::SHAPE, options.span, message));
+    }
+    for option in options.items() {
+        if let Some(problem) = Action::problem(option) {
+            diagnostics.push(SpanDiagnostic::warning(
+                schema::NO_EFFECT,
+                option.span,
+                problem,
+            ));
         }
     }
 }

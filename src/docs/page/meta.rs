@@ -45,7 +45,23 @@ pub struct Meta {
     pub noindex: bool,
     /// Whether the subject of the page is deprecated.
     pub deprecated: bool,
+    /// Its tags for search engines and for previews of links.
+    pub tags: Vec<Tag>,
 }
+
+/// A tag for search engines or for previews of links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// Its name, such as `og:image`.
+    pub name: Box<str>,
+    /// Its content.
+    pub content: Box<str>,
+    /// Its place in the file.
+    pub location: Location,
+}
+
+/// The beginnings of the names of keys that are tags.
+const TAGS: [&str; 3] = ["og:", "twitter:", "article:"];
 
 // === impl Meta ===
 
@@ -79,6 +95,7 @@ impl Meta {
             boost: reader.weight("boost"),
             noindex: reader.flag("noindex").unwrap_or(false),
             deprecated: reader.flag("deprecated").unwrap_or(false),
+            tags: reader.tags(),
         }
     }
 
@@ -149,6 +166,24 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn tags(&mut self) -> Vec<Tag> {
+        let members = self.frontmatter.mapping.members().iter();
+        let is_tag = |key: &str| TAGS.iter().any(|start| key.starts_with(start));
+        let keys: Vec<Box<str>> = members
+            .filter(|member| is_tag(&member.key))
+            .map(|member| member.key.clone())
+            .collect();
+        let tag = |name: Box<str>| {
+            let (content, location) = self.located_text(&name)?;
+            Some(Tag {
+                name,
+                content,
+                location,
+            })
+        };
+        keys.into_iter().filter_map(tag).collect()
     }
 
     fn weight(&mut self, key: &str) -> Option<f32> {

@@ -29,7 +29,7 @@ use crate::source::{Tree, TreePath};
 use rayon::prelude::*;
 
 use ignored::Ignored;
-pub use meta::Meta;
+pub use meta::{Meta, Tag};
 use snippet::{Loaded, Snippets};
 
 /// How many bytes the file of a page may have; the longest real one has 1.1 MB.

@@ -35,9 +35,10 @@ use bytes::Bytes;
 use crate::digest::Digest;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::release::announcements;
-use crate::release::site::{STATIC, SiteDescription};
+use crate::release::site::{ADDRESSED_START, STATIC, SiteDescription};
 use crate::release::{Item, ReleaseId};
 use crate::response::encoding::{Accepted, Effort};
+use crate::response::segments::replace_stored;
 use crate::response::{Body, CachedResponse, Encoding, Response, Stored as StoredBody};
 use crate::search::SearchError;
 use crate::site::ProjectId;
@@ -298,6 +299,31 @@ impl Open<'_> {
         }
     }
 
+    /// Reads the HTML of a page, with `address` in place of the placeholder of the base URL.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadFileError`] when the file exists and cannot be read.
+    pub fn read_page(
+        &self,
+        path: &str,
+        address: &str,
+        accepted: Accepted,
+    ) -> Result<Option<File>, ReadFileError> {
+        match &self.list {
+            List::Release(stored, listing) if listing.description.addressed => {
+                let Some(item) = listing.get(path) else {
+                    return Ok(None);
+                };
+                let brotli = listing.get(&format!("{path}{}", Encoding::Brotli.suffix()));
+                let read = stored.read_page(item, brotli, address, accepted, self.reading);
+                read.map(Some)
+            }
+            List::Release(..) => self.read(path, accepted),
+            List::Live(_) => self.read_addressed(path, address, accepted),
+        }
+    }
+
     /// Reads a file that only pages of an older release load, if that release is still in the
     /// store.
     ///
@@ -420,6 +446,44 @@ impl Stored {
             return Ok(File::of(text, &item.media_type));
         }
         self.large_text(item, address, accepted, reading)
+    }
+
+    /// Reads the HTML of a page. In brotli only its addresses are replaced.
+    fn read_page(
+        &self,
+        item: &Item,
+        brotli: Option<&Item>,
+        address: &str,
+        accepted: Accepted,
+        reading: Reading,
+    ) -> Result<File, ReadFileError> {
+        let is_first = accepted.preferred().next() == Some(Encoding::Brotli);
+        let brotli = brotli.filter(|coded| is_first && coded.length <= FILE_BYTES_MAX as u64);
+        if let Some(coded) = brotli {
+            let name = form_name(item, address, Encoding::Brotli);
+            if let Some(file) = self.cache.file(&name) {
+                return Ok(File::of(file, &item.media_type));
+            }
+            if reading == Reading::Cached {
+                return Err(ReadFileError::NotCached);
+            }
+            let replace = |part: &[u8]| {
+                let part = Bytes::copy_from_slice(part);
+                addressed(&part, address).into()
+            };
+            let bytes = self.store.read(coded)?;
+            if let Some(bytes) = replace_stored(&bytes, ADDRESSED_START.as_bytes(), replace) {
+                let file = Coded {
+                    bytes: bytes.into(),
+                    encoding: Encoding::Brotli,
+                    // The page is a function of these two.
+                    digest: Digest::of(format!("{} {address}", item.digest).as_bytes()),
+                };
+                self.cache.put_file(name, file.clone());
+                return Ok(File::of(file, &item.media_type));
+            }
+        }
+        self.read_addressed(item, (address, false), accepted, reading)
     }
 
     /// Returns a text from the cache, or makes it. Returns `None` if the address makes it too

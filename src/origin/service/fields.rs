@@ -16,9 +16,34 @@ use crate::site::percent::encode;
 pub(super) const ASSET_POLICY: HeaderValue =
     HeaderValue::from_static("sandbox; default-src 'none'; style-src 'unsafe-inline'");
 
+/// The directive of the policy of pages that lists to which servers scripts may send requests.
+const CONNECT: &str = "connect-src 'self'";
+
 // === impl Request ===
 
 impl Request<'_> {
+    /// Returns the policy of the page. The page of an endpoint may send requests to the servers of
+    /// its specification.
+    pub(super) fn page_policy(&self) -> HeaderValue {
+        let servers = &self.files.description().servers;
+        let own = servers
+            .iter()
+            .filter(|(_, pages)| pages.contains(self.path));
+        // CSP Level 3 §2.3.1: with other characters, an origin could add directives.
+        let is_source = |origin: &&str| {
+            let allowed = |b: u8| b.is_ascii_alphanumeric() || b":/.*-".contains(&b);
+            origin.bytes().all(allowed)
+        };
+        let own = own.map(|(origin, _)| &**origin).filter(is_source);
+        let own: String = own.flat_map(|origin| [" ", origin]).collect();
+        if own.is_empty() {
+            return self.policy.clone();
+        }
+        let policy = self.policy.to_str().unwrap_or_default();
+        let policy = policy.replace(CONNECT, &format!("{CONNECT}{own}"));
+        HeaderValue::from_str(&policy).unwrap_or_else(|_| self.policy.clone())
+    }
+
     /// Returns the link to the catalog of APIs, if there is one.
     fn catalog(&self) -> Option<String> {
         let has_one = self.files.has(&format!("texts/{CATALOG}"));

@@ -339,15 +339,20 @@ impl Request<'_> {
         if self.headers.accept.is_some_and(prefers_markdown) {
             return self.markdown(self.path, Some(VARY_PAGE));
         }
-        let Some(response) = self.file(&html)? else {
+        let address = &self.files.files.address;
+        let file = self
+            .files
+            .read_page(&html, address, self.headers.accepted())?;
+        let Some(file) = file else {
             return Ok(None);
         };
+        let response = self.ok_response(file);
         let response = Response {
             caching: caching::DISCOVERY,
             vary: Some(VARY_PAGE),
             ..response
         };
-        let response = response.with(header::CONTENT_SECURITY_POLICY, self.policy.clone());
+        let response = response.with(header::CONTENT_SECURITY_POLICY, self.page_policy());
         Ok(Some(self.conditional(
             self.with_links(self.with_speculation(response)),
         )))
@@ -408,12 +413,6 @@ impl Request<'_> {
             ..Response::new(404, HTML, Bytes::new())
         };
         Ok(response.with(header::CONTENT_SECURITY_POLICY, self.policy.clone()))
-    }
-
-    /// Finds a file of the release.
-    fn file(&self, path: &str) -> Found {
-        let file = self.files.read(path, self.headers.accepted())?;
-        Ok(file.map(|file| self.ok_response(file)))
     }
 
     /// Finds a file, and replaces the placeholder of the base URL by the address of the site.

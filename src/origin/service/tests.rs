@@ -638,3 +638,45 @@ fn the_cached_response_depends_on_what_the_client_accepts() {
         }
     }
 }
+
+#[test]
+fn a_page_has_the_address_of_its_site_in_every_coding() {
+    use std::io::Read as _;
+
+    use crate::response::Encoding;
+
+    for base in ["", "/docs"] {
+        let site = served(base);
+        let tag =
+            format!("<meta property=\"og:url\" content=\"https://docs.acme.test{base}/guides/a\">");
+        let mut whole = None;
+        for (coding, encoding) in [
+            ("br", Encoding::Brotli),
+            ("gzip", Encoding::Gzip),
+            ("identity", Encoding::Identity),
+        ] {
+            let headers = RequestHeaders {
+                accept_encoding: Some(coding.as_bytes()),
+                ..RequestHeaders::GET
+            };
+            let path = format!("{base}/guides/a");
+            let response = response(&site, &path, &headers);
+            assert_eq!(response.encoding, encoding);
+            let bytes = response.body.memory().unwrap();
+            let mut html = String::new();
+            match coding {
+                "br" => brotli::Decompressor::new(&bytes[..], 4096).read_to_string(&mut html),
+                "gzip" => flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut html),
+                _ => (&bytes[..]).read_to_string(&mut html),
+            }
+            .unwrap();
+            assert!(html.contains(&tag), "{coding} {html}");
+            assert!(
+                !html.contains(crate::discovery::BASE_URL_PLACEHOLDER),
+                "{coding}"
+            );
+            let whole = whole.get_or_insert_with(|| html.clone());
+            assert!(*whole == html, "{coding}");
+        }
+    }
+}

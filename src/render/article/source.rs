@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::docs::Docs;
-use crate::docs::config::Language;
+use crate::docs::config::{Expanded, Language};
 use crate::docs::navigation::language::{self, Code};
 use crate::docs::navigation::tree::{Page, Subject};
 use crate::mdx::anchor::Anchors;
@@ -27,8 +27,8 @@ pub struct Source<'p> {
     pub read: Result<Option<&'p mdx::Page>, Rejected>,
     /// The part of a specification that it shows.
     pub subject: Option<endpoint::Subject<'p>>,
-    /// The programming languages of the samples of an endpoint.
-    pub samples: &'p [Language],
+    /// How it is shown.
+    pub shown: endpoint::Shown<'p>,
 }
 
 // === impl Source ===
@@ -40,6 +40,7 @@ impl<'p> Source<'p> {
         let written = docs.pages.get(&page.slug);
         let extension = written.and_then(|written| written.path.name().rsplit('.').next());
         let subject = page.subject.as_ref();
+        let api = &docs.config.api;
         Self {
             // A generated page has the name that an author would give it.
             file: format!("{}.{}", page.slug, extension.unwrap_or("mdx")),
@@ -53,13 +54,11 @@ impl<'p> Source<'p> {
                 Some(Err(rejected)) => Err(*rejected),
             },
             subject: subject.and_then(|subject| shown(docs, subject)),
-            samples: docs
-                .config
-                .api
-                .examples
-                .languages
-                .as_deref()
-                .unwrap_or(&Language::ALL),
+            shown: endpoint::Shown {
+                samples: api.examples.languages.as_deref().unwrap_or(&Language::ALL),
+                expanded: api.params.expanded == Expanded::All,
+                full_address: api.url.as_deref() == Some("full"),
+            },
         }
     }
 
@@ -77,7 +76,7 @@ impl<'p> Source<'p> {
                 Err(rejected) => Err(*rejected),
             },
             subject: None,
-            samples: &[],
+            shown: endpoint::Shown::default(),
         }
     }
 
@@ -112,7 +111,7 @@ impl<'p> Source<'p> {
 
     /// Makes the nodes of a specification; returns them and the anchors of the whole page.
     fn generated(&self, written: Option<&mdx::Page>) -> Option<(Vec<Node>, Anchors)> {
-        let mut nodes = endpoint::nodes(self.subject?, &self.language, self.samples);
+        let mut nodes = endpoint::nodes(self.subject?, &self.language, self.shown);
         let mut anchors =
             written.map_or_else(Anchors::default, |page| page.outline.anchors.clone());
         anchors.assign(&mut nodes);

@@ -13,6 +13,7 @@
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.10 (operations), §4.8.24 (schemas).
 
+pub mod form;
 mod sample;
 mod schema;
 
@@ -45,13 +46,24 @@ pub enum Subject<'s> {
     Schema(&'s Specification, &'s str),
 }
 
-/// Makes the nodes of a subject in the language of a BCP 47 tag, with samples in some programming
-/// languages; an empty list if the specification no longer contains it.
+/// How the page of an endpoint is shown: settings of `docs.json`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown<'s> {
+    /// The programming languages of samples.
+    pub samples: &'s [Language],
+    /// Whether fields inside fields are open at first.
+    pub expanded: bool,
+    /// Whether the address names the first server.
+    pub full_address: bool,
+}
+
+/// Makes the nodes of a subject in the language of a BCP 47 tag; an empty list if the specification
+/// no longer contains it.
 #[must_use]
-pub fn nodes(subject: Subject<'_>, language: &str, samples: &[Language]) -> Vec<Node> {
+pub fn nodes(subject: Subject<'_>, language: &str, shown: Shown<'_>) -> Vec<Node> {
     match subject {
         Subject::Endpoint(specification, endpoint) => {
-            endpoint_nodes(specification, endpoint, language, samples)
+            endpoint_nodes(specification, endpoint, language, shown)
         }
         Subject::Unresolved(method, path) => vec![name(method, path, language)],
         Subject::Schema(specification, name) => schema_nodes(specification, name, language),
@@ -74,19 +86,27 @@ fn endpoint_nodes(
     specification: &Specification,
     endpoint: &Endpoint,
     language: &str,
-    samples: &[Language],
+    shown: Shown<'_>,
 ) -> Vec<Node> {
     let Some(operation) = specification.operation(endpoint) else {
         return Vec::new();
     };
     let mut writer = Writer::new(specification, language);
-    writer.languages = samples;
+    writer.languages = shown.samples;
+    writer.expanded = shown.expanded;
     let mut nodes = Vec::new();
     if endpoint.deprecated {
         let warning = vec![paragraph(writer.messages.deprecated)];
         nodes.push(element("Warning", Vec::new(), warning));
     }
-    nodes.push(name(endpoint.method, &endpoint.path, language));
+    let servers = operation.servers();
+    let server = servers.first().filter(|_| shown.full_address);
+    let server = server.map(sample::address).unwrap_or_default();
+    let address = match endpoint.method {
+        Method::Webhook => endpoint.path.to_string(),
+        _ => format!("{}{}", server.trim_end_matches('/'), endpoint.path),
+    };
+    nodes.push(name(endpoint.method, &address, language));
     nodes.extend(prose(operation.description()));
     // The stylesheet puts them beside the rest on a wide screen.
     let mut examples = Vec::from_iter(writer.samples(endpoint, &operation));
@@ -129,6 +149,8 @@ struct Writer<'s> {
     specification: &'s Specification,
     /// The programming languages of samples.
     languages: &'s [Language],
+    /// Whether fields inside fields are open at first.
+    expanded: bool,
     messages: &'static messages::Endpoint,
     fields: usize,
     /// The names of the schemas that enclose the current one.
@@ -146,6 +168,7 @@ impl<'s> Writer<'s> {
         Self {
             specification,
             languages: &[],
+            expanded: false,
             messages: &Messages::of(language).endpoint,
             fields: 0,
             within: Vec::new(),

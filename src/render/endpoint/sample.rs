@@ -320,7 +320,7 @@ fn single_quoted(word: &str) -> String {
 }
 
 /// Returns the URL of a server with default values for its variables (§4.8.6).
-fn address(server: &Server<'_>) -> String {
+pub(super) fn address(server: &Server<'_>) -> String {
     let mut url = server.url.to_owned();
     for member in server.value.get("variables").map_or(&[][..], Json::members) {
         if let Some(default) = member.value.get("default").and_then(Json::scalar) {

@@ -146,10 +146,20 @@ impl<'s> Writer<'s> {
         self.schema(schema, &mut inner);
         self.within.pop();
         if !inner.is_empty() {
-            children.push(expandable(self.messages.fields, "fields", inner));
+            children.push(self.inner(inner));
         }
         attributes.extend(self.part.map(|part| text("part", part)));
         nodes.push(element("ResponseField", attributes, children));
+    }
+
+    /// Makes the element with the fields inside a field.
+    fn inner(&self, fields: Vec<Node>) -> Node {
+        let mut attributes = vec![
+            text("title", self.messages.fields),
+            text("id", &github("fields")),
+        ];
+        attributes.extend(self.expanded.then(|| flag("defaultOpen")));
+        element("Expandable", attributes, fields)
     }
 
     /// Shows the type of a schema without fields.

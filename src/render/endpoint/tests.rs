@@ -19,6 +19,13 @@ const PAY: &str = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "
         "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}, "example": {"id": "it's", "n": [1, null]}}}},
         "responses": {"200": {"description": "Done."}}}}}}"##;
 
+fn shown() -> Shown<'static> {
+    Shown {
+        samples: &Language::ALL,
+        ..Shown::default()
+    }
+}
+
 /// Writes the page of the first endpoint of a specification for people and for agents.
 fn written(specification: &str, language: &str) -> (String, String) {
     let path = |path: &str| TreePath::parse(path).unwrap();
@@ -33,7 +40,7 @@ fn written(specification: &str, language: &str) -> (String, String) {
     let (docs, _) = docs::read(&tree, &docs::Options::default());
     let specification = &docs.specifications[0];
     let subject = Subject::Endpoint(specification, &specification.endpoints[0]);
-    let mut nodes = nodes(subject, language, &Language::ALL);
+    let mut nodes = nodes(subject, language, shown());
     Anchors::default().assign(&mut nodes);
     let (map, messages) = (Map::default(), Messages::of(language));
     let html = html::write("x.mdx", Start::Page("x"), &nodes, &map, messages).html;
@@ -162,7 +169,11 @@ fn a_schema_shows_its_description_fields_and_example() {
     assert_eq!(found, []);
     let page = &docs.navigation.pages[0];
     assert_eq!((&*page.title, page.specification()), ("Node", Some(0)));
-    let nodes = nodes(Subject::Schema(&docs.specifications[0], "Node"), "en", &[]);
+    let nodes = nodes(
+        Subject::Schema(&docs.specifications[0], "Node"),
+        "en",
+        Shown::default(),
+    );
     let written = markdown::write("x.mdx", &nodes, &Map::default(), Messages::of("en"));
     for piece in [
         "One *node*.",
@@ -172,4 +183,35 @@ fn a_schema_shows_its_description_fields_and_example() {
     ] {
         assert!(written.contains(piece), "{piece}\nis not in\n{written}");
     }
+}
+
+#[test]
+fn settings_change_the_page_of_an_endpoint() {
+    let specification = r##"{"openapi": "3.1.0", "info": {"title": "P", "version": "1"}, "servers": [{"url": "https://{at}.acme.test/v1/", "variables": {"at": {"default": "eu"}}}],
+        "paths": {"/a": {"get": {"responses": {"200": {"description": "", "content": {"application/json": {"schema": {"type": "object", "properties": {"in": {"type": "object", "properties": {"deep": {"type": "string"}}}}}}}}}}}}}"##;
+    let config = r#"{"name": "A", "navigation": {"openapi": "a.json", "pages": ["GET /a"]}}"#;
+    let path = |path: &str| TreePath::parse(path).unwrap();
+    let files = [
+        (path("docs.json"), config.into()),
+        (path("a.json"), specification.into()),
+    ];
+    let (docs, _) = crate::docs::read(
+        &Tree::from_files(files, []),
+        &crate::docs::Options::default(),
+    );
+    let specification = &docs.specifications[0];
+    let subject = Subject::Endpoint(specification, &specification.endpoints[0]);
+    let written = |shown| format!("{:?}", nodes(subject, "en", shown));
+    let usual = written(Shown::default());
+    assert!(
+        usual.contains("\"GET /a\"") && !usual.contains("defaultOpen"),
+        "{usual}"
+    );
+    let full = written(Shown {
+        full_address: true,
+        expanded: true,
+        ..Shown::default()
+    });
+    assert!(full.contains("\"GET https://eu.acme.test/v1/a\""), "{full}");
+    assert!(full.contains("defaultOpen"), "{full}");
 }

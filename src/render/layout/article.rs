@@ -1,10 +1,11 @@
 //! The column of the article: breadcrumb, title, text, previous and next page.
 
 use super::{Mode, PageWriter, path_of};
-use crate::docs::config::Eyebrows;
+use crate::docs::config::{Action, Display, Eyebrows};
 use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
 use crate::render::html::Heading;
+use crate::render::messages::Messages;
 
 /// The deepest level of headings in the list beside an article.
 const LEVEL_MAX: u8 = 3;
@@ -15,11 +16,16 @@ impl PageWriter<'_> {
     pub(super) fn main(&mut self, page: &Page, article: &Article, mode: Mode) {
         // No heading has an id of a layout: slugs do not start with `_`.
         self.out.markup("<main id=_content>\n");
+        let is_listed = mode.has_contents() && is_list(&article.headings);
+        let display = self.layout.config().contextual.display;
+        // A panel takes the place of the list.
+        let has_panel = article.html.as_str().contains("<aside class=\"panel");
+        let is_beside = is_listed && display == Display::Contents && !has_panel;
         if mode.has_title() {
-            self.title(page);
+            self.title(page, !is_beside);
         }
-        if mode.has_contents() {
-            self.contents(&article.headings);
+        if is_listed {
+            self.contents(&article.headings, is_beside);
         }
         self.out.markup("<article>");
         self.out.append(&article.html);
@@ -31,7 +37,7 @@ impl PageWriter<'_> {
         self.out.markup("</main>\n");
     }
 
-    fn title(&mut self, page: &Page) {
+    fn title(&mut self, page: &Page, has_actions: bool) {
         self.out.markup("<div class=title>");
         self.outdated();
         self.eyebrow(page);
@@ -47,7 +53,9 @@ impl PageWriter<'_> {
             self.out.markup("<p class=lead>").text(description);
             self.out.markup("</p>\n");
         }
-        self.actions();
+        if has_actions {
+            self.actions();
+        }
         self.out.markup("</div>\n");
     }
 
@@ -89,23 +97,44 @@ impl PageWriter<'_> {
         }
     }
 
-    /// Writes the actions: copy the page as Markdown, view it as Markdown, edit its source,
-    /// add the MCP server of the site to an editor.
+    /// Writes the actions: copy and view the page as Markdown, edit its source, and a menu that
+    /// opens the page in an assistant or adds the MCP server of the site to an editor.
+    ///
+    /// `contextual.options` selects them.
     fn actions(&mut self) {
         let markdown = if self.path.is_empty() {
             "index"
         } else {
             self.path
         };
+        let own = self.layout.config().contextual.options.as_deref();
+        let options = own.unwrap_or(&Action::DEFAULT);
+        self.out.markup("<div class=actions>");
+        if let Some(form) = self.form.take() {
+            let messages = Messages::of(self.layout.language_tag(self.beside));
+            self.out
+                .markup("<button class=\"try-it scripted\" type=button disabled")
+                .attribute("data-operation", &form.to_string())
+                .attribute("data-words", &messages.words_of_form().to_string())
+                .markup(">")
+                .text(messages.form.try_it)
+                .markup("</button>");
+        }
+        if options.contains(&Action::Copy) {
+            self.out
+                .markup("<button class=\"copy-page scripted sign sign-copy\" type=button>")
+                .text(self.messages.copy_page)
+                .markup("</button>");
+        }
         self.out
-            .markup("<div class=actions><button class=\"copy-page scripted sign sign-copy\" type=button>")
-            .text(self.messages.copy_page)
-            .markup("</button><a class=\"sign sign-text\" rel=alternate type=\"text/markdown\"");
+            .markup("<a class=\"sign sign-text\" rel=alternate type=\"text/markdown\"");
         self.href(&format!("{markdown}.md"));
-        self.out
-            .markup(">")
-            .text(self.messages.view_as_markdown)
-            .markup("</a>");
+        // Agents and the script read its address also if readers do not see it.
+        self.out.markup(match options.contains(&Action::View) {
+            true => ">",
+            false => " hidden>",
+        });
+        self.out.text(self.messages.view_as_markdown).markup("</a>");
         let edit = self.id.and_then(|id| self.layout.edit(id));
         if let Some(edit) = edit {
             self.out
@@ -115,11 +144,64 @@ impl PageWriter<'_> {
                 .text(self.messages.edit_page)
                 .markup("</a>");
         }
-        // Its script fills it.
-        self.out.markup(
-            "<details class=\"selector connect scripted\"><summary>MCP</summary><ul></ul></details>",
-        );
+        self.menu_of_page(options);
         self.out.markup("</div>\n");
+    }
+
+    /// Writes the menu of a page. Its script adds the addresses, because a page does not know its
+    /// own.
+    fn menu_of_page(&mut self, options: &[Action]) {
+        let mut servers = String::new();
+        for option in options {
+            servers += match option {
+                Action::Cursor => "cursor ",
+                Action::VsCode => "vscode ",
+                Action::Server => "mcp ",
+                _ => "",
+            };
+        }
+        let is_link = |action: &&Action| matches!(action, Action::Ask { .. } | Action::Custom(_));
+        let links: Vec<&Action> = options.iter().filter(is_link).collect();
+        if servers.is_empty() && links.is_empty() {
+            return;
+        }
+        self.out
+            .markup("<details class=\"selector connect scripted\"");
+        if !servers.is_empty() {
+            self.out.attribute("data-mcp", servers.trim_end());
+        }
+        self.out.markup("><summary>");
+        self.out.text(match links.is_empty() {
+            true => "MCP",
+            false => self.messages.open_in,
+        });
+        self.out.markup("</summary><ul>");
+        for action in links {
+            self.out
+                .markup("<li><a rel=\"noopener nofollow\" target=_blank");
+            match action {
+                Action::Ask { name, address } => {
+                    self.out
+                        .attribute("data-ask", address)
+                        .markup(">")
+                        .text(name);
+                }
+                Action::Custom(custom) => {
+                    let href = custom.href.as_deref().unwrap_or_default();
+                    self.out.attribute("data-to", href).markup(">");
+                    self.out.text(&custom.title);
+                    if let Some(description) = &custom.description {
+                        self.out
+                            .markup(" <small>")
+                            .text(description)
+                            .markup("</small>");
+                    }
+                }
+                _ => {}
+            }
+            self.out.markup("</a></li>");
+        }
+        self.out.markup("</ul></details>");
     }
 
     fn neighbours(&mut self, page: &Page) {
@@ -156,18 +238,14 @@ impl PageWriter<'_> {
 
     /// Writes the list of headings. The stylesheet puts it beside the article on a wide
     /// screen, and above it otherwise.
-    fn contents(&mut self, headings: &[Heading]) {
-        let listed = headings.iter().filter(|h| h.level <= LEVEL_MAX);
-        if listed.clone().nth(1).is_none() {
-            return;
-        }
+    fn contents(&mut self, headings: &[Heading], has_actions: bool) {
         self.out
             .markup("<nav class=contents")
             .attribute("aria-label", self.messages.on_this_page)
             .markup("><details><summary>")
             .text(self.messages.on_this_page)
             .markup("</summary><ul>");
-        for heading in listed {
+        for heading in listed(headings) {
             self.out.markup(if heading.level == LEVEL_MAX {
                 "<li class=deeper data-depth=1><a"
             } else {
@@ -176,6 +254,20 @@ impl PageWriter<'_> {
             self.out.attribute("href", &format!("#{}", heading.id));
             self.out.markup(">").text(&heading.text).markup("</a></li>");
         }
-        self.out.markup("</ul></details></nav>\n");
+        self.out.markup("</ul></details>");
+        if has_actions {
+            self.actions();
+        }
+        self.out.markup("</nav>\n");
     }
+}
+
+/// Returns the headings that the list beside an article has.
+fn listed(headings: &[Heading]) -> impl Iterator<Item = &Heading> {
+    headings.iter().filter(|heading| heading.level <= LEVEL_MAX)
+}
+
+/// Returns whether an article has enough headings for a list.
+fn is_list(headings: &[Heading]) -> bool {
+    listed(headings).nth(1).is_some()
 }

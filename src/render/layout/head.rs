@@ -52,11 +52,17 @@ impl PageWriter<'_> {
             self.out.text(" - ").text(name);
         }
         self.out.markup("</title>\n");
-        self.described(title, description);
-        if !indexed {
-            self.out.markup("<meta name=robots content=noindex>\n");
+        if let Some(path) = self.redirect {
+            let refresh = format!("0;url={}", self.start.to(path));
+            self.out
+                .markup("<meta http-equiv=refresh")
+                .attribute("content", &refresh)
+                .markup(">\n");
         }
+        self.described(title, description, indexed);
         self.loaded();
+        // After the rest of the head, which is compressed better at the beginning of the page.
+        self.addressed_tags();
         self.out.markup("</head>\n<body");
         let root = self.start.to("");
         self.out.attribute("data-root", &root);
@@ -74,20 +80,6 @@ impl PageWriter<'_> {
             .markup(">\n<a class=skip href=\"#_content\">")
             .text(self.messages.skip_to_content)
             .markup("</a>\n");
-    }
-
-    fn described(&mut self, title: &str, description: Option<&str>) {
-        if let Some(description) = description {
-            self.out
-                .markup("<meta name=description")
-                .attribute("content", description);
-            self.out.markup(">\n<meta property=\"og:description\"");
-            self.out.attribute("content", description).markup(">\n");
-        }
-        self.out
-            .markup("<meta property=\"og:title\"")
-            .attribute("content", title);
-        self.out.markup(">\n");
     }
 
     fn loaded(&mut self) {
@@ -111,6 +103,21 @@ impl PageWriter<'_> {
         self.out.markup(">\n<script");
         let script = self.start.to(&self.layout.assets().script.path);
         self.out.attribute("src", &script).markup("></script>\n");
+        if let Some((script, styles)) = self
+            .layout
+            .assets()
+            .forms
+            .as_ref()
+            .filter(|_| self.form.is_some())
+        {
+            self.out.markup("<link rel=stylesheet");
+            self.href(&styles.path);
+            let script = self.start.to(&script.path);
+            self.out
+                .markup(">\n<script type=module")
+                .attribute("src", &script);
+            self.out.markup("></script>\n");
+        }
         if let Some(icon) = &self.layout.config().favicon {
             self.out.markup("<link rel=icon");
             match &self.layout.map().icon {

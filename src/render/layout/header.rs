@@ -34,13 +34,15 @@ impl PageWriter<'_> {
         if !has_sidebar {
             self.choices();
         }
+        let prompt = self.layout.config().search.prompt.as_deref();
+        let prompt = prompt.filter(|_| self.layout.is_in_first_language(self.beside));
         // Without a script it leads to a page with a form.
         self.out.markup("<a class=\"search sign sign-search\"");
         let search = self.start.to(SEARCH);
         self.out
             .attribute("href", &search)
             .markup("><span>")
-            .text(self.messages.search)
+            .text(prompt.unwrap_or(self.messages.search))
             .markup("</span><kbd class=scripted>/</kbd></a>");
         let sidebar = self.layout.sidebar(self.beside);
         for (divisions, at) in &sidebar.selected {
@@ -77,15 +79,7 @@ impl PageWriter<'_> {
             } else {
                 ">"
             });
-        // A banner that is not valid Markdown is shown as text.
-        if let Ok(nodes) = mdx::read_markdown(&banner.content) {
-            let messages = Messages::of(self.layout.language_tag(self.beside));
-            let map = self.layout.map();
-            let written = html::write(CONFIG, self.start, &nodes, map, messages);
-            self.out.append(&written.html);
-        } else {
-            self.out.text(&banner.content);
-        }
+        self.markdown(&banner.content);
         if banner.dismissible {
             self.out
                 .markup("<button class=\"dismiss scripted sign sign-close\" type=button")
@@ -93,6 +87,18 @@ impl PageWriter<'_> {
                 .markup("></button>");
         }
         self.out.markup("</div>\n");
+    }
+
+    /// Writes a text of `docs.json` in Markdown; one that is not valid is shown as it is.
+    pub(super) fn markdown(&mut self, text: &str) {
+        let Ok(nodes) = mdx::read_markdown(text) else {
+            self.out.text(text);
+            return;
+        };
+        let messages = Messages::of(self.layout.language_tag(self.beside));
+        let map = self.layout.map();
+        let written = html::write(CONFIG, self.start, &nodes, map, messages);
+        self.out.append(&written.html);
     }
 
     fn logo(&mut self) {

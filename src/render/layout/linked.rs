@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::icon::icon_files;
+use super::tags::image_files;
 use crate::docs::config::{Banner, Font, Footer, Navbar};
 use crate::docs::navigation::tree::{Content, Division};
 use crate::docs::{CONFIG, Docs};
@@ -19,7 +20,9 @@ use crate::render::messages::Messages;
 pub fn linked_files(docs: &Docs, map: &Map) -> BTreeSet<Box<str>> {
     let mut linked = Linked {
         map,
-        files: icon_files(docs, map).collect(),
+        files: icon_files(docs, map)
+            .chain(image_files(docs, map))
+            .collect(),
     };
     let config = &docs.config;
     for image in [&config.logo, &config.favicon].into_iter().flatten() {
@@ -32,6 +35,7 @@ pub fn linked_files(docs: &Docs, map: &Map) -> BTreeSet<Box<str>> {
     let fonts = fonts.filter(|path| map.assets.contains_key(*path));
     linked.files.extend(fonts.map(Box::from));
     linked.parts(&config.banner, &config.navbar, &config.footer);
+    linked.text(config.errors.not_found.description.as_deref());
     let navigation = &docs.navigation;
     linked.links(navigation.global.iter().map(|anchor| &*anchor.href));
     let public = navigation.pages.iter().filter(|page| page.public);
@@ -59,17 +63,20 @@ impl Linked<'_> {
         hrefs.into_iter().for_each(|href| self.link(href));
     }
 
+    /// Adds the files that a text in Markdown shows or links.
+    fn text(&mut self, text: Option<&str>) {
+        let Some(nodes) = text.map(mdx::read_markdown) else {
+            return;
+        };
+        let nodes = nodes.unwrap_or_default();
+        let messages = Messages::of("");
+        let written = html::write(CONFIG, Start::Anywhere, &nodes, self.map, messages);
+        self.files.extend(written.assets);
+    }
+
     /// Adds the files of banner, header and footer, which a language may override (N8).
     fn parts(&mut self, banner: &Option<Banner>, navbar: &Option<Navbar>, footer: &Option<Footer>) {
-        if let Some(nodes) = banner
-            .as_ref()
-            .map(|banner| mdx::read_markdown(&banner.content))
-        {
-            let nodes = nodes.unwrap_or_default();
-            let messages = Messages::of("");
-            let written = html::write(CONFIG, Start::Anywhere, &nodes, self.map, messages);
-            self.files.extend(written.assets);
-        }
+        self.text(banner.as_ref().map(|banner| &*banner.content));
         if let Some(navbar) = navbar {
             let links = navbar.links.iter().chain(&navbar.primary);
             self.links(links.map(|link| &*link.href));

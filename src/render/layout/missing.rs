@@ -72,20 +72,35 @@ impl<'d> Layout<'d> {
     pub fn not_found(&self, beside: Option<PageId>) -> String {
         let mut writer = PageWriter::anywhere(self, beside);
         let messages = writer.messages;
-        writer.head(messages.not_found, None, false);
+        let own = &self.config().errors.not_found;
+        let is_own = self.is_in_first_language(beside);
+        let title = own.title.as_deref().filter(|_| is_own);
+        let title = title.unwrap_or(messages.not_found);
+        let home = beside.map_or(self.home(), |id| self.path(id));
+        if own.redirect {
+            writer.redirect = Some(home);
+        }
+        writer.head(title, None, false);
         writer.top(true);
         writer.out.markup(Mode::Wide.columns());
         writer.sidebar();
         writer
             .out
             .markup("<main id=_content><article class=missing><h1>");
-        writer
-            .out
-            .text(messages.not_found)
-            .markup("</h1><p class=lead>");
-        writer.out.text(messages.not_found_text);
-        writer.out.markup("</p><div id=_suggestions></div><p><a");
-        writer.href(beside.map_or(self.home(), |id| self.path(id)));
+        writer.out.text(title).markup("</h1>");
+        match own.description.as_deref().filter(|_| is_own) {
+            Some(text) => {
+                writer.out.markup("<div class=lead>");
+                writer.markdown(text);
+                writer.out.markup("</div>");
+            }
+            None => {
+                writer.out.markup("<p class=lead>");
+                writer.out.text(messages.not_found_text).markup("</p>");
+            }
+        }
+        writer.out.markup("<div id=_suggestions></div><p><a");
+        writer.href(home);
         writer.out.markup(">").text(messages.go_to_first_page);
         writer.out.markup("</a></p></article></main></div>\n");
         writer.bottom();

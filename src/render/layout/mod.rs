@@ -38,6 +38,7 @@ mod results;
 mod selector;
 mod sidebar;
 mod shared;
+mod tags;
 mod theme;
 
 pub(super) use assets::STYLES;
@@ -48,6 +49,7 @@ pub use linked::linked_files;
 pub use part::Part;
 pub use shared::Layout;
 pub use sidebar_entries::{Sidebars, Written};
+pub use tags::missing_images;
 
 use sidebar_entries::{CURRENT, Marks};
 
@@ -139,8 +141,15 @@ struct PageWriter<'s> {
     sidebars: Option<&'s Sidebars>,
     /// The places of insertions, while entries are written for no page in particular.
     marks: Option<Marks>,
+    /// The form of the endpoint of the page.
+    form: Option<serde_json::Value>,
+    /// The page that readers are taken to at once.
+    redirect: Option<&'s str>,
     /// The segments of the page up to the end of its sidebar.
     segments: Vec<Segment>,
+    /// Start and end of the part of the head that has addresses of the site, from the placeholder
+    /// of its URL on.
+    addressed: Option<(usize, usize)>,
     out: Html,
 }
 
@@ -179,7 +188,7 @@ impl Layout<'_> {
     ) -> Written {
         let page = self.navigation().page(id);
         let description = page.description.as_deref().or(article.summary.as_deref());
-        writer.head(&page.title, description, page.is_indexed());
+        writer.head(&page.title, description, self.docs.is_found(page));
         writer.top(mode.has_sidebar());
         writer.out.markup(mode.columns());
         if mode.has_sidebar() {
@@ -202,6 +211,7 @@ impl<'s> PageWriter<'s> {
             path,
             id: Some(id),
             start: Start::Page(path),
+            form: layout.form(id),
             ..Self::anywhere(layout, Some(id))
         }
     }
@@ -218,7 +228,10 @@ impl<'s> PageWriter<'s> {
             emitted_icons: EmittedIcons::default(),
             sidebars: None,
             marks: None,
+            form: None,
+            redirect: None,
             segments: Vec::new(),
+            addressed: None,
             out: Html::default(),
         }
     }

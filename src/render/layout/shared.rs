@@ -1,15 +1,17 @@
 //! The part of the layout that is the same for all pages of a site, computed once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::path_of;
 use crate::docs::Docs;
-use crate::docs::config::{Banner, Config, Eyebrows, Footer, Navbar};
+use crate::docs::config::{Banner, Config, Eyebrows, Footer, Navbar, Playing};
 use crate::docs::navigation::Navigation;
 use crate::docs::navigation::tree::{
     Anchor, Content, DivisionKind, Divisions, Entry, Group, LanguageParts, PageId,
 };
 use crate::docs::openapi::Endpoint;
+use crate::docs::page::Tag;
+use crate::render::endpoint::form;
 use crate::render::link::Map;
 use crate::site::EditLink;
 
@@ -20,7 +22,7 @@ use super::theme;
 /// The layout of a site.
 #[derive(Debug)]
 pub struct Layout<'d> {
-    docs: &'d Docs,
+    pub(super) docs: &'d Docs,
     map: &'d Map,
     assets: &'d Assets,
     sidebars: Vec<Sidebar<'d>>,
@@ -172,6 +174,19 @@ impl<'d> Layout<'d> {
         theme::drilldown(&self.docs.config)
     }
 
+    /// Returns the tags in the frontmatter of a page.
+    pub(super) fn own_tags(&self, id: PageId) -> &'d [Tag] {
+        let page = self.docs.navigation.page(id);
+        let written = self.docs.pages.get(&page.slug);
+        written.map_or(&[][..], |written| &written.meta.tags)
+    }
+
+    /// Returns whether a page is in the language that the site opens with: texts of `docs.json` are
+    /// in that language.
+    pub(super) fn is_in_first_language(&self, id: Option<PageId>) -> bool {
+        self.language_tag(id) == self.language_tag(self.navigation().first())
+    }
+
     /// Returns where the source of a page is edited; a generated page has no source.
     pub(super) fn edit(&self, id: PageId) -> Option<String> {
         let page = self.docs.navigation.page(id);
@@ -237,6 +252,40 @@ impl<'d> Layout<'d> {
         let id = self.navigation().page(id).endpoint()?;
         let specification = self.docs.specifications.get(id.specification)?;
         specification.endpoints.get(id.endpoint)
+    }
+
+    /// Describes the form that sends a request of the endpoint of a page; `None` if the site has no
+    /// such forms, or the endpoint has no server that a browser can ask.
+    pub(super) fn form(&self, id: PageId) -> Option<serde_json::Value> {
+        let api = &self.docs.config.api;
+        if api.playground.display != Some(Playing::Interactive) {
+            return None;
+        }
+        let specification = self.navigation().page(id).endpoint()?.specification;
+        let specification = self.docs.specifications.get(specification)?;
+        form::form(specification, self.endpoint(id)?, api)
+    }
+
+    /// Returns the origins that the pages of endpoints send requests to, each with the paths of
+    /// these pages, sorted. The site's own origin is not among them.
+    #[must_use]
+    pub fn servers(&self) -> BTreeMap<Box<str>, BTreeSet<Box<str>>> {
+        let mut servers: BTreeMap<Box<str>, BTreeSet<Box<str>>> = BTreeMap::new();
+        if self.docs.config.api.playground.display != Some(Playing::Interactive) {
+            return servers;
+        }
+        for (id, page) in self.navigation().pages().filter(|(_, page)| page.public) {
+            let specification = page.endpoint().map(|endpoint| endpoint.specification);
+            let specification = specification.and_then(|n| self.docs.specifications.get(n));
+            let (Some(specification), Some(endpoint)) = (specification, self.endpoint(id)) else {
+                continue;
+            };
+            for origin in form::origins(specification, endpoint) {
+                let pages = servers.entry(origin).or_default();
+                pages.insert(path_of(page).into());
+            }
+        }
+        servers
     }
 
     pub(super) fn rooted_at(&self, id: PageId) -> &[&'d Group] {

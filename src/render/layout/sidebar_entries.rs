@@ -71,13 +71,16 @@ pub(super) struct Marks {
     last: usize,
 }
 
-/// A page, with the segments in which it is compressed; a page with a short sidebar has none.
+/// A page, with the segments in which it is compressed; a page with a short sidebar and without
+/// addresses of its own site has none.
 #[derive(Debug)]
 pub struct Written {
     /// The HTML.
     pub html: String,
     /// The segments, which are all of the HTML, in order.
     pub segments: Vec<Segment>,
+    /// Whether one of them is stored: the part with addresses of the site.
+    pub is_addressed: bool,
 }
 
 // === impl Marks ===
@@ -179,6 +182,7 @@ impl PageWriter<'_> {
             sidebars: None,
             marks: Some(Marks::default()),
             segments: Vec::new(),
+            form: None,
             emitted_icons: self.emitted_icons.clone(),
             out: Html::default(),
             ..*self
@@ -206,11 +210,8 @@ impl PageWriter<'_> {
         let mut left = &insertions[..];
         let mut follows = false;
         if entries.is_long {
-            self.segments.push(Segment {
-                range: 0..self.out.as_str().len(),
-                follows: false,
-                same: None,
-            });
+            self.segments
+                .push(Segment::own(0..self.out.as_str().len(), false));
         }
         let mut is_before_same = true;
         for (index, range) in entries.common.segments().enumerate() {
@@ -227,6 +228,7 @@ impl PageWriter<'_> {
                     range: start..self.out.as_str().len(),
                     follows,
                     same: is_same.then(|| (Arc::clone(&entries.common), index)),
+                    stored: false,
                 });
             }
             is_before_same = here.is_empty();
@@ -254,15 +256,26 @@ impl PageWriter<'_> {
     pub(super) fn finish(mut self) -> Written {
         let html = self.out.into_string();
         if let Some(last) = self.segments.last() {
-            self.segments.push(Segment {
-                range: last.range.end..html.len(),
-                follows: true,
-                same: None,
-            });
+            self.segments
+                .push(Segment::own(last.range.end..html.len(), true));
+        }
+        if let Some((start, end)) = self.addressed {
+            if self.segments.is_empty() {
+                self.segments.push(Segment::own(0..html.len(), false));
+            }
+            // The head is in the first segment. The text after the addresses does not refer to them.
+            let first = self.segments[0].range.clone();
+            let parts = [
+                Segment::own(0..start, false),
+                Segment::stored(start..end),
+                Segment::own(end..first.end, false),
+            ];
+            self.segments.splice(..1, parts);
         }
         Written {
             html,
             segments: self.segments,
+            is_addressed: self.addressed.is_some(),
         }
     }
 }

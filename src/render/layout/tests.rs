@@ -487,9 +487,6 @@ fn a_copied_sidebar_is_the_one_that_is_written_for_the_page() {
             assert_eq!(range.start, end);
             range.end
         });
-        if first[at].segments.is_empty() {
-            continue;
-        }
         assert_eq!(end, html.len());
         // The order of the pages changes nothing.
         let again = layout.page_with(*id, &article, Mode::Default, &backwards);
@@ -501,9 +498,11 @@ fn a_copied_sidebar_is_the_one_that_is_written_for_the_page() {
     }
     // Those of the first tab; the sidebar of the second is short.
     assert_eq!(long, 13);
-    // Without a sidebar, there is nothing to copy.
+    // Without a sidebar, there is nothing to copy: only the addresses are a segment of their own.
     let custom = layout.page_with(pages[0], &article, Mode::Custom, &forwards);
-    assert!(custom.segments.is_empty());
+    assert_eq!(custom.segments.len(), 3);
+    let addressed = &custom.html[custom.segments[1].range.clone()];
+    assert!(addressed.starts_with(crate::release::site::ADDRESSED_START));
 }
 
 #[test]
@@ -535,4 +534,160 @@ fn a_page_has_the_same_segments_when_groups_around_others_are_opened() {
     let closed = segments(false);
     assert!(closed.1.len() > 3);
     assert!(segments(true) == closed);
+}
+
+#[test]
+fn tags_of_a_page_replace_those_of_the_site() {
+    let config = r#""description": "About", "seo": {"metatags": {"og:site_name": "Acme docs", "twitter:card": "summary", "author": "A \"B\"", "og:image": "/s.png", "canonical": "https://x.test"},
+        "paths": [{"path": "/guides", "metatags": {"author": "C"}}]}, "navigation": {"pages": ["a", "guides/b", "c"]}"#;
+    let b = "---\ntitle: B\ndescription: Of b\n'og:title': Other\n'og:image': ./b.png\n'twitter:site': '@acme'\n---\n";
+    let c = "---\n'og:image': javascript:alert(1)\n---\n";
+    let (docs, mut map) = docs(config, &[("a", ""), ("guides/b", b), ("c", c)]);
+    for image in ["s.png", "guides/b.png"] {
+        map.assets.insert(image.into(), Asset::default());
+    }
+    let placeholder = crate::discovery::BASE_URL_PLACEHOLDER;
+    let image =
+        |path: &str| format!("<meta property=\"og:image\" content=\"{placeholder}/{path}\">");
+    let html = page(&docs, &map, "a");
+    shows(
+        &html,
+        &[
+            "<meta property=\"og:site_name\" content=\"Acme docs\">",
+            "<meta name=\"author\" content=\"A &quot;B&quot;\">",
+            "<meta name=\"twitter:card\" content=\"summary\">",
+            "<meta property=\"og:type\" content=\"website\">",
+            &format!("<meta property=\"og:url\" content=\"{placeholder}/a\">"),
+            &image("s.png"),
+        ],
+    );
+    assert_eq!(html.matches("twitter:card").count(), 1);
+    assert!(!html.contains("canonical"), "the response names it");
+    let html = page(&docs, &map, "guides/b");
+    shows(
+        &html,
+        &[
+            "<meta name=\"author\" content=\"C\">",
+            "<meta property=\"og:title\" content=\"Other\">",
+            "<meta property=\"og:description\" content=\"Of b\">",
+            "<meta name=\"twitter:site\" content=\"@acme\">",
+            &image("guides/b.png"),
+        ],
+    );
+    assert!(!html.contains("s.png"));
+    shows(&page(&docs, &map, "c"), &[&image("s.png")]);
+    let missing = missing_images(&docs, &map);
+    assert_eq!(missing.len(), 1);
+    assert_eq!(&*missing[0].file, "c.mdx");
+    let files: Vec<_> = linked_files(&docs, &map).into_iter().collect();
+    assert_eq!(files, ["guides/b.png".into(), "s.png".into()]);
+    // A page that is shown at any path has no address of its own.
+    let assets = Assets::new(&docs, "");
+    assert!(
+        !Layout::new(&docs, &map, &assets)
+            .not_found(None)
+            .contains("og:url")
+    );
+}
+
+#[test]
+fn search_engines_find_pages_as_seo_says() {
+    let robots = |seo: &str, path: &str| {
+        let config = format!(r#""seo": {seo}, "navigation": {{"pages": ["a", "b", "c"]}}"#);
+        let pages = [
+            ("a", ""),
+            ("b", "---\nhidden: true\n---\n"),
+            ("c", "---\nnoindex: true\n---\n"),
+        ];
+        let (docs, map) = docs(&config, &pages);
+        let html = page(&docs, &map, path);
+        let (_, rest) = html
+            .split_once("<meta name=robots content=")
+            .or_else(|| html.split_once("<meta name=\"robots\" content="))?;
+        Some(rest.split_once('>').unwrap().0.to_owned())
+    };
+    let none = Some("noindex".to_owned());
+    assert_eq!(robots("{}", "a"), None);
+    assert_eq!(robots("{}", "b"), none);
+    assert_eq!(robots(r#"{"indexing": "all"}"#, "b"), None);
+    assert_eq!(robots(r#"{"indexing": "all"}"#, "c"), none);
+    let tagged = |content: &str| format!(r#"{{"metatags": {{"robots": "{content}"}}}}"#);
+    assert_eq!(robots(&tagged("noindex"), "a"), none);
+    assert_eq!(
+        robots(&tagged("max-snippet:50"), "a").as_deref(),
+        Some("\"max-snippet:50\"")
+    );
+    assert_eq!(robots(&tagged("index"), "c"), none);
+}
+
+#[test]
+fn the_menu_of_a_page_has_the_entries_of_contextual() {
+    let menu = |contextual: &str| {
+        let config = format!(r#""contextual": {contextual}, "navigation": {{"pages": ["a"]}}"#);
+        let (docs, map) = docs(&config, &[("a", "")]);
+        let html = page(&docs, &map, "a");
+        let (_, actions) = html.split_once("<div class=actions>").unwrap();
+        actions.split_once("</div>").unwrap().0.to_owned()
+    };
+    let own = menu(
+        r#"{"options": ["claude", "cursor", {"title": "Ask <us>", "description": "Now", "href": "https://us.test/?q=$page"}]}"#,
+    );
+    shows(
+        &own,
+        &[
+            " hidden>View as Markdown",
+            "data-mcp=\"cursor\"><summary>Open in</summary>",
+            "data-ask=\"https://claude.ai/new?q=\">Claude</a>",
+            "data-to=\"https://us.test/?q=$page\">Ask &lt;us&gt; <small>Now</small></a>",
+        ],
+    );
+    assert!(!own.contains("copy-page"));
+    let none = menu(r#"{"options": ["copy", "view"]}"#);
+    assert!(none.contains("copy-page") && !none.contains("<details") && !none.contains("hidden"));
+    shows(
+        &menu("{}"),
+        &["copy-page", "data-mcp=\"cursor vscode mcp\"><summary>MCP<"],
+    );
+}
+
+#[test]
+fn the_page_for_missing_paths_has_the_texts_of_the_site() {
+    let (docs, map) = docs(
+        r#""errors": {"404": {"title": "Lost & found", "description": "Try [b](/b) or <script>1</script>."}},
+           "navigation": {"languages": [{"language": "en", "pages": ["a", "b"]}, {"language": "fr", "pages": ["fr/a"]}]}"#,
+        &[("a", ""), ("b", ""), ("fr/a", "")],
+    );
+    let assets = Assets::new(&docs, "");
+    let layout = Layout::new(&docs, &map, &assets);
+    let html = layout.not_found(None);
+    shows(
+        &html,
+        &[
+            "<title>Lost &amp; found - Acme",
+            "<h1>Lost &amp; found</h1><div class=lead>",
+            "/b\">b</a>",
+        ],
+    );
+    assert_eq!(html.matches("<script").count(), 1);
+    assert!(!html.contains("http-equiv"));
+    // The texts are in the first language of the site.
+    let french = docs
+        .navigation
+        .pages()
+        .find(|(_, page)| &*page.url == "/fr/a");
+    let html = layout.not_found(french.map(|(id, _)| id));
+    assert!(!html.contains("Lost"), "{html}");
+}
+
+#[test]
+fn a_site_may_take_readers_of_missing_paths_to_its_first_page() {
+    let (docs, map) = docs(
+        r#""errors": {"404": {"redirect": true}}, "search": {"prompt": "Ask"}, "navigation": {"pages": ["guides/a"]}"#,
+        &[("guides/a", "")],
+    );
+    let assets = Assets::new(&docs, "");
+    let html = Layout::new(&docs, &map, &assets).not_found(None);
+    let placeholder = crate::discovery::BASE_URL_PLACEHOLDER;
+    let refresh = format!("<meta http-equiv=refresh content=\"0;url={placeholder}/guides/a\">");
+    shows(&html, &[&refresh, "<span>Ask</span>"]);
 }

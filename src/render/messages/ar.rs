@@ -1,6 +1,6 @@
 //! Arabic.
 
-use super::{Article, Bounds, Endpoint, Layout, Messages, Script};
+use super::{Article, Bounds, Endpoint, Form, Layout, Messages, Script};
 
 pub(super) const MESSAGES: Messages = Messages {
     article: Article {
@@ -41,6 +41,7 @@ pub(super) const MESSAGES: Messages = Messages {
         copy_page: "نسخ الصفحة",
         view_as_markdown: "عرض بصيغة Markdown",
         edit_page: "تعديل هذه الصفحة",
+        open_in: "فتح في",
         previous_and_next: "السابق والتالي",
         previous: "السابق",
         next: "التالي",
@@ -112,5 +113,18 @@ pub(super) const MESSAGES: Messages = Messages {
             max_items: "عدد العناصر {} على الأكثر",
             pattern: "يطابق {}",
         },
+    },
+    form: Form {
+        try_it: "جرّب",
+        server: "الخادم",
+        user: "اسم المستخدم",
+        password: "كلمة المرور",
+        kept: "تبقى بيانات الدخول في علامة التبويب هذه ولا تُرسل إلا إلى هذا الخادم.",
+        forget: "انسها",
+        send: "إرسال",
+        sending: "جارٍ الإرسال…",
+        cors: "يمكن الوصول إلى {} لكنه لا يسمح بالطلبات من {} (CORS). ربما نُفّذ الطلب رغم ذلك. يستطيع مالك الواجهة السماح به بالترويسة Access-Control-Allow-Origin. تعمل الأمثلة في هذه الصفحة في الطرفية.",
+        unreachable: "تعذّر الوصول إلى {}: السبب هو الشبكة أو الاسم أو الشهادة.",
+        mixed: "هذه الصفحة مشفّرة، لذلك لا يرسل المتصفح شيئًا إلى {} لأنه غير مشفّر.",
     },
 };

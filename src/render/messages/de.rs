@@ -1,6 +1,6 @@
 //! German.
 
-use super::{Article, Bounds, Endpoint, Layout, Messages, Script};
+use super::{Article, Bounds, Endpoint, Form, Layout, Messages, Script};
 
 pub(super) const MESSAGES: Messages = Messages {
     article: Article {
@@ -41,6 +41,7 @@ pub(super) const MESSAGES: Messages = Messages {
         copy_page: "Seite kopieren",
         view_as_markdown: "Als Markdown ansehen",
         edit_page: "Diese Seite bearbeiten",
+        open_in: "Öffnen in",
         previous_and_next: "Zurück und weiter",
         previous: "Zurück",
         next: "Weiter",
@@ -112,5 +113,18 @@ pub(super) const MESSAGES: Messages = Messages {
             max_items: "Anzahl der Elemente höchstens {}",
             pattern: "entspricht {}",
         },
+    },
+    form: Form {
+        try_it: "Ausprobieren",
+        server: "Server",
+        user: "Benutzername",
+        password: "Passwort",
+        kept: "Zugangsdaten bleiben in diesem Tab und werden nur an diesen Server gesendet.",
+        forget: "Vergessen",
+        send: "Senden",
+        sending: "Wird gesendet…",
+        cors: "{} ist erreichbar, erlaubt aber keine Anfragen von {} (CORS). Die Anfrage kann trotzdem ausgeführt worden sein. Der Betreiber der API kann sie mit dem Header Access-Control-Allow-Origin erlauben. Die Beispiele auf dieser Seite funktionieren im Terminal.",
+        unreachable: "{} ist nicht erreichbar: Grund ist das Netz, der Name oder das Zertifikat.",
+        mixed: "Diese Seite ist verschlüsselt, daher sendet der Browser nichts an {}, das es nicht ist.",
     },
 };

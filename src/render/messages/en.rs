@@ -1,6 +1,6 @@
 //! English.
 
-use super::{Article, Bounds, Endpoint, Layout, Messages, Script};
+use super::{Article, Bounds, Endpoint, Form, Layout, Messages, Script};
 
 pub(super) const MESSAGES: Messages = Messages {
     article: Article {
@@ -41,6 +41,7 @@ pub(super) const MESSAGES: Messages = Messages {
         copy_page: "Copy page",
         view_as_markdown: "View as Markdown",
         edit_page: "Edit this page",
+        open_in: "Open in",
         previous_and_next: "Previous and next",
         previous: "Previous",
         next: "Next",
@@ -112,5 +113,18 @@ pub(super) const MESSAGES: Messages = Messages {
             max_items: "number of items at most {}",
             pattern: "matches {}",
         },
+    },
+    form: Form {
+        try_it: "Try it",
+        server: "Server",
+        user: "user name",
+        password: "password",
+        kept: "Credentials stay in this tab and are sent to this server only.",
+        forget: "Forget them",
+        send: "Send",
+        sending: "Sending…",
+        cors: "{} can be reached, but does not allow requests from {} (CORS). The request may have been carried out all the same. The owner of the API can allow it with the header Access-Control-Allow-Origin. The samples on this page work in a terminal.",
+        unreachable: "{} cannot be reached: the network, its name or its certificate is the reason.",
+        mixed: "This page is encrypted, so the browser sends nothing to {}, which is not.",
     },
 };

@@ -1,6 +1,6 @@
 //! Spanish.
 
-use super::{Article, Bounds, Endpoint, Layout, Messages, Script};
+use super::{Article, Bounds, Endpoint, Form, Layout, Messages, Script};
 
 pub(super) const MESSAGES: Messages = Messages {
     article: Article {
@@ -41,6 +41,7 @@ pub(super) const MESSAGES: Messages = Messages {
         copy_page: "Copiar página",
         view_as_markdown: "Ver como Markdown",
         edit_page: "Editar esta página",
+        open_in: "Abrir en",
         previous_and_next: "Anterior y siguiente",
         previous: "Anterior",
         next: "Siguiente",
@@ -112,5 +113,18 @@ pub(super) const MESSAGES: Messages = Messages {
             max_items: "número máximo de elementos {}",
             pattern: "coincide con {}",
         },
+    },
+    form: Form {
+        try_it: "Probar",
+        server: "Servidor",
+        user: "usuario",
+        password: "contraseña",
+        kept: "Las credenciales se quedan en esta pestaña y solo se envían a este servidor.",
+        forget: "Olvidarlas",
+        send: "Enviar",
+        sending: "Enviando…",
+        cors: "{} responde, pero no permite peticiones desde {} (CORS). Es posible que la petición se haya ejecutado. El dueño de la API puede permitirla con la cabecera Access-Control-Allow-Origin. Los ejemplos de esta página funcionan en una terminal.",
+        unreachable: "No se puede llegar a {}: la causa es la red, el nombre o el certificado.",
+        mixed: "Esta página está cifrada, así que el navegador no envía nada a {}, que no lo está.",
     },
 };

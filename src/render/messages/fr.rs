@@ -1,6 +1,6 @@
 //! French.
 
-use super::{Article, Bounds, Endpoint, Layout, Messages, Script};
+use super::{Article, Bounds, Endpoint, Form, Layout, Messages, Script};
 
 pub(super) const MESSAGES: Messages = Messages {
     article: Article {
@@ -41,6 +41,7 @@ pub(super) const MESSAGES: Messages = Messages {
         copy_page: "Copier la page",
         view_as_markdown: "Voir en Markdown",
         edit_page: "Modifier cette page",
+        open_in: "Ouvrir dans",
         previous_and_next: "Précédent et suivant",
         previous: "Précédent",
         next: "Suivant",
@@ -112,5 +113,18 @@ pub(super) const MESSAGES: Messages = Messages {
             max_items: "nombre d’éléments d’au plus {}",
             pattern: "correspond à {}",
         },
+    },
+    form: Form {
+        try_it: "Essayer",
+        server: "Serveur",
+        user: "nom d’utilisateur",
+        password: "mot de passe",
+        kept: "Les identifiants restent dans cet onglet et ne sont envoyés qu’à ce serveur.",
+        forget: "Les oublier",
+        send: "Envoyer",
+        sending: "Envoi…",
+        cors: "{} est joignable, mais n’autorise pas les requêtes depuis {} (CORS). La requête a peut-être été exécutée quand même. Le propriétaire de l’API peut l’autoriser avec l’en-tête Access-Control-Allow-Origin. Les exemples de cette page fonctionnent dans un terminal.",
+        unreachable: "{} n’est pas joignable : le réseau, le nom ou le certificat en est la cause.",
+        mixed: "Cette page est chiffrée, le navigateur n’envoie donc rien à {}, qui ne l’est pas.",
     },
 };

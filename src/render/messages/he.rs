@@ -1,6 +1,6 @@
 //! Hebrew.
 
-use super::{Article, Bounds, Endpoint, Layout, Messages, Script};
+use super::{Article, Bounds, Endpoint, Form, Layout, Messages, Script};
 
 pub(super) const MESSAGES: Messages = Messages {
     article: Article {
@@ -41,6 +41,7 @@ pub(super) const MESSAGES: Messages = Messages {
         copy_page: "העתקת הדף",
         view_as_markdown: "הצגה כ־Markdown",
         edit_page: "עריכת הדף",
+        open_in: "פתיחה ב־",
         previous_and_next: "הקודם והבא",
         previous: "הקודם",
         next: "הבא",
@@ -112,5 +113,18 @@ pub(super) const MESSAGES: Messages = Messages {
             max_items: "מספר הפריטים לכל היותר {}",
             pattern: "תואם ל־{}",
         },
+    },
+    form: Form {
+        try_it: "נסו",
+        server: "שרת",
+        user: "שם משתמש",
+        password: "סיסמה",
+        kept: "פרטי הגישה נשארים בלשונית הזו ונשלחים לשרת הזה בלבד.",
+        forget: "לשכוח אותם",
+        send: "שליחה",
+        sending: "שולח…",
+        cors: "אפשר להגיע אל {}, אבל הוא אינו מרשה בקשות מ־{} (CORS). ייתכן שהבקשה בוצעה בכל זאת. בעלי ה־API יכולים להרשות אותה בכותרת Access-Control-Allow-Origin. הדוגמאות בדף הזה פועלות במסוף.",
+        unreachable: "אי אפשר להגיע אל {}: הסיבה היא הרשת, השם או התעודה.",
+        mixed: "הדף הזה מוצפן, ולכן הדפדפן אינו שולח דבר אל {}, שאינו מוצפן.",
     },
 };

@@ -37,6 +37,7 @@ pub struct Messages {
     pub(super) article: Article,
     pub(super) layout: Layout,
     pub(super) endpoint: Endpoint,
+    pub(super) form: Form,
 }
 
 /// Messages in an article.
@@ -86,6 +87,8 @@ pub(super) struct Layout {
     pub(super) copy_page: &'static str,
     pub(super) view_as_markdown: &'static str,
     pub(super) edit_page: &'static str,
+    /// Names of assistants follow.
+    pub(super) open_in: &'static str,
     pub(super) previous_and_next: &'static str,
     pub(super) previous: &'static str,
     pub(super) next: &'static str,
@@ -177,6 +180,27 @@ pub(super) struct Endpoint {
     pub(super) bounds: Bounds,
 }
 
+/// Messages of the form that sends a request from the page of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    pub(super) try_it: &'static str,
+    pub(super) server: &'static str,
+    pub(super) user: &'static str,
+    pub(super) password: &'static str,
+    /// Where credentials are kept.
+    pub(super) kept: &'static str,
+    pub(super) forget: &'static str,
+    pub(super) send: &'static str,
+    pub(super) sending: &'static str,
+    /// Shown when a server does not allow requests of the page; the first `{}` is its origin, the
+    /// second one the origin of the page.
+    pub(super) cors: &'static str,
+    /// `{}` is the origin of the server.
+    pub(super) unreachable: &'static str,
+    /// Shown when a page with TLS may not ask a server without it; `{}` is its origin.
+    pub(super) mixed: &'static str,
+}
+
 /// Messages for the keywords that bound a value; `{}` is the bound
 /// (JSON Schema 2020-12, validation, §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,6 +227,33 @@ impl Messages {
         let mut all = CATALOGUES.iter();
         all.find(|(known, _)| *known == language)
             .map_or(&en::MESSAGES, |(_, messages)| messages)
+    }
+}
+
+impl Messages {
+    /// Returns the texts of the form of an endpoint, by the names that its script uses.
+    pub(super) fn words_of_form(&self) -> serde_json::Value {
+        let Self { form, endpoint, .. } = self;
+        serde_json::json!({
+            "server": form.server,
+            "authorization": endpoint.authorization,
+            "nothing": endpoint.nothing,
+            "user": form.user,
+            "password": form.password,
+            "kept": form.kept,
+            "forget": form.forget,
+            "path": endpoint.path_parameters,
+            "query": endpoint.query_parameters,
+            "header": endpoint.headers,
+            "body": endpoint.body,
+            "required": self.article.required,
+            "send": form.send,
+            "sending": form.sending,
+            "close": self.layout.close,
+            "cors": form.cors,
+            "unreachable": form.unreachable,
+            "mixed": form.mixed,
+        })
     }
 }
 
@@ -298,6 +349,14 @@ mod tests {
             for message in own.into_iter().chain(bounds) {
                 assert_eq!(message.matches("{}").count(), 1, "{tag}: {message}");
             }
+        }
+    }
+
+    #[test]
+    fn messages_of_failed_requests_name_the_origins() {
+        for (tag, Messages { form, .. }) in CATALOGUES {
+            let counts = [form.cors, form.unreachable, form.mixed].map(|m| m.matches("{}").count());
+            assert_eq!(counts, [2, 1, 1], "{tag}");
         }
     }
 

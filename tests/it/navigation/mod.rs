@@ -295,6 +295,7 @@ fn every_rule_has_a_case_that_breaks_it_and_no_case_names_another() {
         "formula",
         "icon",
         "icon-library",
+        "image-tag",
         "link-dangling",
         "link-loop",
         "link-outside",

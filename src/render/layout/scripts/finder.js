@@ -45,7 +45,7 @@ const recent = {
   },
 };
 
-const input = make("input", { type: "search", className: "sign-close", placeholder: search, autocomplete: "off", spellcheck: false, enterKeyHint: "search", maxLength: 200 });
+const input = make("input", { type: "search", className: "sign-close", placeholder: document.querySelector("a.search > span")?.textContent ?? search, autocomplete: "off", spellcheck: false, enterKeyHint: "search", maxLength: 200 });
 const versions = make("select", { hidden: true });
 const close = make("button", { type: "button", className: "plain-button leave sign sign-close" });
 const list = make("div", { id: "found" });

@@ -73,7 +73,7 @@ parts.push(() => {
 // The list of headings shows the headings of the visible tabs only. It marks the heading that the
 // reader has scrolled to.
 parts.push(() => {
-  const links = [...document.querySelectorAll(".contents a")];
+  const links = [...document.querySelectorAll(".contents > details a")];
   const headings = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
   if (!headings.length || headings.includes(null)) return;
   const choose = () => headings.forEach((heading, n) => {
