@@ -446,6 +446,12 @@ pub const RULES: &[Rule] = &[
         text: "Unknown keys are ignored; for a likely misspelling the message names the known key.",
     },
     Rule {
+        id: "variable",
+        title: "names in double braces are spelled right",
+        text: "`{{name}}` in a page is replaced by the value of `name` in `variables` of `docs.json`. \
+            A name that is not there stays as it is; this one is similar to a variable.",
+    },
+    Rule {
         id: "yaml-syntax",
         title: "YAML files are valid YAML",
         text: "The file cannot be read from here on (YAML 1.2).",

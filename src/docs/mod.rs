@@ -105,6 +105,19 @@ pub enum Extent {
 // === impl Docs ===
 
 impl Docs {
+    /// Returns the file of a page, unless the page is generated.
+    #[must_use]
+    pub fn written(&self, page: &navigation::tree::Page) -> Option<&page::Page> {
+        self.pages.get(&page.slug)
+    }
+
+    /// Returns whether a page has a feed: it is a changelog that search engines may show.
+    #[must_use]
+    pub fn has_feed(&self, page: &navigation::tree::Page) -> bool {
+        let written = self.written(page);
+        self.is_found(page) && written.is_some_and(|written| !written.updates().is_empty())
+    }
+
     /// Returns whether search engines may show a page, by its frontmatter and by `seo`.
     #[must_use]
     pub fn is_found(&self, page: &navigation::tree::Page) -> bool {

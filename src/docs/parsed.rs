@@ -37,19 +37,19 @@ pub struct Parsed {
 pub fn parse(tree: &Tree, options: &Options, before: &Pages) -> Parsed {
     let mut diagnostics = Diagnostics::default();
     let ignored = Ignored::read(tree);
-    let pages = match options.extent {
-        Extent::Everything => {
-            let (pages, found) = Pages::read(tree, &ignored, before);
-            diagnostics.extend(found);
-            Some(pages)
-        }
-        Extent::Config => None,
-    };
     let root = super::config(tree, &mut diagnostics);
     let config = root
         .as_ref()
         .map(|root| Config::of(root, &mut diagnostics))
         .unwrap_or_default();
+    let pages = match options.extent {
+        Extent::Everything => {
+            let (pages, found) = Pages::read(tree, &ignored, &config.variables, before);
+            diagnostics.extend(found);
+            Some(pages)
+        }
+        Extent::Config => None,
+    };
     Parsed {
         options: *options,
         ignored,

@@ -115,3 +115,32 @@ fn a_tree_without_configuration_has_no_documentation() {
     assert!(!has_documentation(&tree(&[("a.mdx", "".into())])));
     assert!(has_documentation(&tree(&[("docs.json", "{".into())])));
 }
+
+#[test]
+fn variables_are_filled_into_pages_and_snippets() {
+    let files = [
+        (
+            "docs.json",
+            r#"{"name": "A", "variables": {"version": "2.1", "a b": "x"}, "navigation": {"pages": ["index"]}}"#,
+        ),
+        (
+            "index.mdx",
+            "---\ntitle: Acme {{version}}\n---\n\n`run {{version}}` {{versoin}}\n\n<Snippet file=\"s.mdx\" />\n",
+        ),
+        ("snippets/s.mdx", "Snippet {{ version }}."),
+    ];
+    let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
+    let (docs, found) = read(&Tree::from_files(files, []), &Options::default());
+    let page = docs.pages.get("index").unwrap();
+    assert_eq!(&*page.title(), "Acme 2.1");
+    assert!(page.body().contains("`run 2.1`"));
+    let nodes = format!("{:?}", page.read.as_ref().unwrap().nodes);
+    assert!(nodes.contains("Snippet 2.1."), "{nodes}");
+    let found: Vec<_> = found
+        .iter()
+        .filter(|found| found.rule == "variable")
+        .collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    let place = found[0].location.unwrap();
+    assert_eq!((place.line, place.column, place.length), (5, 19, 11));
+}

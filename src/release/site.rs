@@ -12,6 +12,7 @@
 //! | `assets/{path}` | `/{path}`: files of the repository |
 //! | `static/{path}` | `/{path}`: styles, scripts |
 //! | `texts/{path}` | `/{path}`: `llms.txt`, `llms-agents.txt`, `llms-full.txt`, `sitemap.xml`, `robots.txt` |
+//! | `texts/{page}/rss.xml` | `/{page}/rss.xml`: the feed of a changelog |
 //! | `texts/api-catalog` | `/.well-known/api-catalog` |
 //! | `texts/_waypost/pages` | `/_waypost/pages`: the list of pages, for programs ([`pages`](super::pages)) |
 //! | `404.html` | every path without a page |
@@ -72,6 +73,8 @@ const DIGEST_NAMED: [&str; 10] = [
     "geist.",
     "geist-mono.",
 ];
+/// The name of the feed of a changelog, below its page.
+const FEED: &str = "rss.xml";
 /// The 404 page of the whole site.
 const NOT_FOUND: &str = "404.html";
 /// How many segments a directory may have that has its own 404 page.
@@ -288,6 +291,22 @@ pub fn is_named_by_digest(name: &str) -> bool {
 pub fn page_file(path: &str, extension: &str) -> String {
     let path = if path.is_empty() { "index" } else { path };
     format!("pages/{path}.{extension}")
+}
+
+/// Returns the path in URLs of the feed of a page, without leading slash.
+#[must_use]
+pub fn feed_path(page: &str) -> String {
+    match page {
+        "" => FEED.to_owned(),
+        page => format!("{page}/{FEED}"),
+    }
+}
+
+/// Returns whether a path in URLs may be that of a feed.
+#[must_use]
+pub fn is_feed(path: &str) -> bool {
+    let before = path.strip_suffix(FEED);
+    before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 /// Returns the file in a release of the page of search results, of the whole site or in a

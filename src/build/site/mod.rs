@@ -13,6 +13,7 @@
 mod articles;
 mod canonical;
 mod catalog;
+mod feeds;
 mod files;
 mod llms;
 mod search;
@@ -41,7 +42,8 @@ use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::image::Form;
 use crate::render::layout::{
-    Assets, Layout, Mode, Sidebars, linked_files, missing_images, path_of, unknown_icons,
+    Assets, Layout, Mode, Sidebars, broken_related, linked_files, missing_images, path_of,
+    unknown_icons,
 };
 use crate::render::link::Map;
 use crate::response::Encoding;
@@ -135,6 +137,7 @@ pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     found.extend(unknown_icons(docs, &map));
     found.extend(canonical::invalid_addresses(docs, &map));
     found.extend(missing_images(docs, &map));
+    found.extend(broken_related(docs, &map));
     let authors = authors(tree, docs, &map).diagnostics.into_iter();
     found.extend(authors.map(|found| with_repository_path(tree, found)));
     found
@@ -284,6 +287,7 @@ impl<'s> Site<'s> {
         found.extend(unknown_icons(self.docs, &self.plan.map));
         found.extend(canonical::invalid_addresses(self.docs, &self.plan.map));
         found.extend(missing_images(self.docs, &self.plan.map));
+        found.extend(broken_related(self.docs, &self.plan.map));
         found
     }
 
@@ -407,7 +411,7 @@ impl<'s> Site<'s> {
             let path = search_page_file(Some(language));
             files.push((path, File::SearchPage(Some(first))));
         }
-        for name in texts::names(self.lists()) {
+        for name in texts::names(self.docs, self.lists()) {
             files.push((format!("texts/{name}"), File::Text(name.into())));
         }
         files

@@ -778,3 +778,39 @@ fn the_first_list_has_the_default_versions_and_names_the_others() {
     let agents = text(&release, "texts/llms-agents.txt");
     assert!(agents.contains("- /: pay, help\n"), "{agents}");
 }
+
+#[test]
+fn a_changelog_has_a_feed_with_whole_addresses() {
+    let log = "---\ntitle: News & more\nlastUpdatedDate: 2026-02-01T10:00:00Z\n---\n\n<Update label=\"2026-01-31\" description=\"v1 <x>\">\nSee [a](./a).\n</Update>\n\n<div>\n<Update label=\"v0.9\">\n## First\n</Update>\n</div>\n";
+    let Built { release, .. } = built(&[
+        ("index.mdx", "Text."),
+        ("guides/a.mdx", log),
+        (
+            "hidden.mdx",
+            "---\nhidden: true\n---\n<Update label=\"v1\">Secret.</Update>",
+        ),
+    ]);
+    let feed = text(&release, "texts/guides/a/rss.xml");
+    for piece in [
+        "<title>News &amp; more - Acme</title>",
+        "<title>2026-01-31: v1 &lt;x&gt;</title>",
+        "<pubDate>Sat, 31 Jan 2026 00:00:00 +0000</pubDate>",
+        "<title>v0.9</title>",
+        &format!("&lt;a href=&quot;{BASE_URL_PLACEHOLDER}/guides/a&quot;&gt;a&lt;/a&gt;"),
+        &format!("<link>{BASE_URL_PLACEHOLDER}/guides/a#"),
+    ] {
+        assert!(feed.contains(piece), "{piece} {feed}");
+    }
+    assert_eq!(feed.matches("<item>").count(), 2);
+    assert_eq!(feed.matches("<pubDate>").count(), 1);
+    let page = text(&release, "pages/guides/a.html");
+    assert!(page.contains("<link rel=alternate type=\"application/rss+xml\" title=\"News &amp; more\" href=\"a/rss.xml\">"));
+    assert!(page.contains("<time datetime=\"2026-02-01\">"));
+    assert!(release.file("texts/hidden/rss.xml").is_none());
+    assert!(!text(&release, "pages/index.html").contains("rss"));
+    let sitemap = text(&release, "texts/sitemap.xml");
+    assert!(
+        sitemap.contains("/guides/a</loc><lastmod>2026-02-01</lastmod>"),
+        "{sitemap}"
+    );
+}

@@ -8,12 +8,13 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::llms::{self, AGENTS, Lists};
-use super::{canonical, catalog};
+use super::{canonical, catalog, feeds};
 use crate::discovery::{BASE_URL_PLACEHOLDER, JSON};
 use crate::docs::Docs;
 use crate::docs::config::Indexing;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::release::pages::{self, Pages, id_of};
+use crate::release::site::is_feed;
 use crate::render::article::Article;
 use crate::render::layout::path_of;
 use crate::render::link::Map;
@@ -37,7 +38,7 @@ const API_DESCRIPTION: &str = pages::API_DESCRIPTION;
 
 /// Returns the names of the lists, which are their paths. The API catalog is served below
 /// `.well-known`.
-pub(super) fn names(lists: &Lists) -> Vec<String> {
+pub(super) fn names(docs: &Docs, lists: &Lists) -> Vec<String> {
     let others = [
         AGENTS,
         LLMS_FULL,
@@ -48,7 +49,8 @@ pub(super) fn names(lists: &Lists) -> Vec<String> {
         API_DESCRIPTION,
     ];
     let names = others.into_iter().chain(lists.names());
-    names.map(str::to_owned).collect()
+    let names = names.map(str::to_owned);
+    names.chain(feeds::names(docs)).collect()
 }
 
 /// Writes a list by its name; returns its text and media type.
@@ -83,12 +85,16 @@ pub(super) fn write(
                 is_listed && docs.is_found(page)
             });
             let own = found.filter(|page| canonical::is_own(docs, page, map));
-            (sitemap(own), XML)
+            (sitemap(docs, own), XML)
         }
         ROBOTS => (robots(), PLAIN),
         CATALOG => (catalog::write(docs), catalog::LINKSET),
         PAGES => (page_list(docs, &listed), JSON),
         API_DESCRIPTION => (catalog::api_description(docs), JSON),
+        feed if is_feed(feed) => (
+            feeds::write(feed, docs, map).unwrap_or_default(),
+            feeds::RSS,
+        ),
         list => {
             let places: HashMap<PageId, &Article> = docs
                 .navigation
@@ -151,7 +157,7 @@ fn page_list(docs: &Docs, listed: &[(&Page, &Article)]) -> String {
     String::from_utf8(list).expect("JSON is UTF-8")
 }
 
-fn sitemap<'p>(listed: impl Iterator<Item = &'p Page>) -> String {
+fn sitemap<'p>(docs: &Docs, listed: impl Iterator<Item = &'p Page>) -> String {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
@@ -161,8 +167,16 @@ fn sitemap<'p>(listed: impl Iterator<Item = &'p Page>) -> String {
         let path = encode(path_of(page))
             .replace('&', "&amp;")
             .replace('\'', "&apos;");
-        writeln!(out, "<url><loc>{BASE_URL_PLACEHOLDER}/{path}</loc></url>")
-            .expect("a String takes every character");
+        let updated = docs
+            .written(page)
+            .and_then(|page| page.meta.updated.as_deref());
+        let updated = updated.map(|day| format!("<lastmod>{day}</lastmod>"));
+        let updated = updated.unwrap_or_default();
+        writeln!(
+            out,
+            "<url><loc>{BASE_URL_PLACEHOLDER}/{path}</loc>{updated}</url>"
+        )
+        .expect("a String takes every character");
     }
     out + "</urlset>\n"
 }

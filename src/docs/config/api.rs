@@ -19,13 +19,13 @@ object! {
         "url" => url: Text,
     }
     also {
-        Field::accepted("asyncapi", "AsyncAPI specifications"),
-        Field::accepted("mdx", "Settings of pages written by hand"),
-        Field::accepted("auth", "Settings of a playground"),
-        Field::accepted("baseUrl", "The server of pages written by hand"),
-        Field::accepted("maintainOrder", "Settings of examples"),
-        Field::accepted("proxy", "Settings of a playground"),
-        Field::accepted("spec", "Settings of a playground"),
+        Field::accepted("asyncapi", "AsyncAPI specifications; no effect here"),
+        Field::accepted("mdx", "Settings of pages written by hand; no effect here"),
+        Field::accepted("auth", "Settings of a playground; no effect here"),
+        Field::accepted("baseUrl", "The server of pages written by hand; no effect here"),
+        Field::accepted("maintainOrder", "Settings of examples; no effect here"),
+        Field::accepted("proxy", "Settings of a playground; no effect here"),
+        Field::accepted("spec", "Settings of a playground; no effect here"),
     }
 }
 
@@ -38,8 +38,8 @@ object! {
         "prefill" => prefill: OrDefault<Flag>,
     }
     also {
-        Field::accepted("defaults", "Which parameters samples have"),
-        Field::accepted("autogenerate", "Whether samples are generated"),
+        Field::accepted("defaults", "Which parameters samples have; no effect here"),
+        Field::accepted("autogenerate", "Whether samples are generated; no effect here"),
     }
 }
 

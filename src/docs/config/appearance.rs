@@ -39,9 +39,9 @@ object! {
         "codeblocks" => codeblocks: Codeblocks,
     }
     also {
-        Field::accepted("latex", "Whether pages have formulas"),
-        Field::accepted("custom", "The site's own styles"),
-        Field::accepted("rounded", "How round corners are"),
+        Field::accepted("latex", "Whether pages have formulas; no effect here"),
+        Field::accepted("custom", "The site's own styles; no effect here"),
+        Field::accepted("rounded", "How round corners are; no effect here"),
     }
 }
 

@@ -5,6 +5,7 @@ mod appearance;
 mod part;
 mod reading;
 mod redirect;
+mod variable;
 
 use crate::docs::schema::kind::{
     Flag, Label, List, OrDefault, RequiredOrEmpty, Section, Text, Unchecked,
@@ -22,10 +23,11 @@ pub use part::{
     Banner, Button, Column, Footer, FooterLink, Link, Links, Navbar, NavbarLink, NavbarPrimary,
 };
 pub use reading::{
-    Action, Actions, Contextual, CustomAction, Destination, Display, Errors, Indexing, NotFound,
-    Organization, Search, Seo, SeoPath, set_tag,
+    Action, Actions, Contextual, CustomAction, Destination, Display, Errors, Indexing, Metadata,
+    NotFound, Organization, Search, Seo, SeoPath, set_tag,
 };
 pub use redirect::Redirect;
+pub use variable::{Misspelled, Variables};
 
 object! {
     /// The configuration of a documentation site.
@@ -70,6 +72,10 @@ object! {
         "errors" => errors: OrDefault<Section<Errors>>,
         /// The search.
         "search" => search: OrDefault<Section<Search>>,
+        /// Settings of pages.
+        "metadata" => metadata: OrDefault<Section<Metadata>>,
+        /// Texts that pages name as `{{name}}`.
+        "variables" => variables: OrDefault<Variables>,
         /// Rules N1 and N2 warn instead of failing.
         "lenient" => lenient: OrDefault<Flag>,
     }
@@ -81,18 +87,16 @@ object! {
         )
         .required()
         .rule("N1"),
-        Field::accepted("background", "The background of pages"),
-        Field::accepted("thumbnails", "Preview images"),
-        Field::accepted("metadata", "Settings of pages"),
-        Field::accepted("integrations", "Analytics and other services"),
-        Field::accepted("analytics", "Analytics and other services"),
-        Field::accepted("feedback", "Analytics and other services"),
-        Field::accepted("scripts", "Scripts are not run"),
-        Field::accepted("markdown", "Settings of Markdown"),
-        Field::accepted("variables", "Values for pages"),
-        Field::accepted("assistant", "Settings of an assistant"),
-        Field::accepted("modeToggle", "Light and dark"),
-        Field::accepted("chat", "Analytics and other services"),
+        Field::accepted("background", "The background of pages; no effect here"),
+        Field::accepted("thumbnails", "Preview images; no effect here"),
+        Field::accepted("integrations", "Analytics and other services; no effect here"),
+        Field::accepted("analytics", "Analytics and other services; no effect here"),
+        Field::accepted("feedback", "Analytics and other services; no effect here"),
+        Field::accepted("scripts", "Scripts of authors; they are not run"),
+        Field::accepted("markdown", "Settings of Markdown; no effect here"),
+        Field::accepted("assistant", "Settings of an assistant; no effect here"),
+        Field::accepted("modeToggle", "Light and dark; no effect here"),
+        Field::accepted("chat", "Analytics and other services; no effect here"),
     }
 }
 

@@ -15,7 +15,10 @@ object! {
         /// Whether a reader can close it.
         "dismissible" ["N8"] => dismissible: OrDefault<Flag>,
     }
-    also { Field::no_effect("type", "All themes have the same design"), }
+    also {
+        Field::no_effect("type", "All themes have the same design"),
+        Field::accepted("color", "The banner has the colour of the brand; no effect here"),
+    }
 }
 
 object! {

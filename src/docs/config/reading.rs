@@ -98,6 +98,17 @@ object! {
     }
 }
 
+object! {
+    /// Settings of pages.
+    pub struct Metadata = "`metadata`" {}
+    also {
+        Field::no_effect(
+            "timestamp",
+            "A site is built from one commit, without history; write `lastUpdatedDate` in the frontmatter",
+        ),
+    }
+}
+
 /// The pages that search engines find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Indexing {

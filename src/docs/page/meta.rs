@@ -47,6 +47,26 @@ pub struct Meta {
     pub deprecated: bool,
     /// Its tags for search engines and for previews of links.
     pub tags: Vec<Tag>,
+    /// Whether the links to the previous and the next page are left out.
+    pub hide_neighbours: bool,
+    /// Whether its endpoint has no form that sends requests: `playground` with another value than
+    /// `interactive`.
+    pub hide_form: bool,
+    /// The day on which its author last changed it: `2026-01-31`.
+    pub updated: Option<Box<str>>,
+    /// Links to pages with related content, shown below the page.
+    pub related: Vec<Related>,
+}
+
+/// A link to related content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Related {
+    /// Its text; `None` for the title of the page that it leads to.
+    pub label: Option<Box<str>>,
+    /// The address: a path of the site, or a URL.
+    pub href: Box<str>,
+    /// Its place in the file.
+    pub location: Location,
 }
 
 /// A tag for search engines or for previews of links.
@@ -60,6 +80,8 @@ pub struct Tag {
     pub location: Location,
 }
 
+/// How many links to related content a page has.
+const RELATED_MAX: usize = 10;
 /// The beginnings of the names of keys that are tags.
 const TAGS: [&str; 3] = ["og:", "twitter:", "article:"];
 
@@ -96,6 +118,12 @@ impl Meta {
             noindex: reader.flag("noindex").unwrap_or(false),
             deprecated: reader.flag("deprecated").unwrap_or(false),
             tags: reader.tags(),
+            hide_neighbours: reader.flag("hideFooterPagination").unwrap_or(false),
+            hide_form: reader
+                .text("playground")
+                .is_some_and(|display| &*display != "interactive"),
+            updated: reader.day("lastUpdatedDate"),
+            related: reader.related(),
         }
     }
 
@@ -166,6 +194,51 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// Reads a day as RFC 3339 writes it; a time after it is left out.
+    fn day(&mut self, key: &str) -> Option<Box<str>> {
+        let text = self.text(key)?;
+        let day = text.get(..10).unwrap_or(&text);
+        if day.parse::<jiff::civil::Date>().is_ok() && day.len() == 10 {
+            return Some(day.into());
+        }
+        let value = self.frontmatter.mapping.get(key)?;
+        self.report(
+            value,
+            format!("`{key}` is a day such as 2026-01-31, not `{text}`"),
+        );
+        None
+    }
+
+    /// Reads a list of addresses, and of objects with a title and an address; `false` is an empty
+    /// list.
+    fn related(&mut self) -> Vec<Related> {
+        let Some(value) = self.frontmatter.mapping.get("related") else {
+            return Vec::new();
+        };
+        if value.list().is_none() {
+            if value.flag() != Some(false) && value.data != Data::Null {
+                self.wrong("related", value, "a list of paths and URLs");
+            }
+            return Vec::new();
+        }
+        let mut related = Vec::new();
+        for item in value.items().iter().take(RELATED_MAX) {
+            let (label, address) = match item.members() {
+                [only, ..] => (Some(only.key.clone()), &only.value),
+                [] => (None, item),
+            };
+            match address.scalar() {
+                Some(href) => related.push(Related {
+                    label,
+                    href: href.trim().into(),
+                    location: self.frontmatter.locate(address.span),
+                }),
+                None => self.wrong("related", item, "a list of paths and URLs"),
+            }
+        }
+        related
     }
 
     fn tags(&mut self) -> Vec<Tag> {

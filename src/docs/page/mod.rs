@@ -17,23 +17,27 @@ pub mod ignored;
 mod meta;
 pub mod snippet;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::diagnostic::Diagnostic;
+use crate::docs::config::Variables;
 use crate::frontmatter;
-use crate::mdx::{self, Rejected};
+use crate::mdx::{self, Element, Node, Rejected};
 use crate::source::{Tree, TreePath};
 
 use rayon::prelude::*;
 
 use ignored::Ignored;
-pub use meta::{Meta, Tag};
+pub use meta::{Meta, Related, Tag};
 use snippet::{Loaded, Snippets};
 
 /// How many bytes the file of a page may have; the longest real one has 1.1 MB.
 pub const BYTES_MAX: u64 = 4 << 20;
+/// How many entries of a changelog its feed has.
+const UPDATES_MAX: usize = 50;
 /// How many pages there may be.
 pub const COUNT_MAX: usize = 100_000;
 /// Slugs whose URL or Markdown file the service itself uses.
@@ -42,6 +46,8 @@ const RESERVED: [&str; 2] = ["mcp", "skill"];
 pub const FRONTMATTER: &str = "frontmatter";
 /// The rule about pages that cannot be read.
 pub const PAGE: &str = "page";
+/// The rule about names in double braces.
+pub const VARIABLE: &str = "variable";
 /// The rule about pages over a limit.
 pub const LIMIT: &str = "page-limit";
 
@@ -163,6 +169,17 @@ impl Page {
         }
     }
 
+    /// Returns the entries of a changelog on the page: its `Update` elements, the first ones.
+    #[must_use]
+    pub fn updates(&self) -> Vec<&Element> {
+        let mut found = Vec::new();
+        if let Ok(page) = &self.read {
+            gather_updates(&page.nodes, &mut found);
+        }
+        found.truncate(UPDATES_MAX);
+        found
+    }
+
     /// Returns the text after the frontmatter.
     #[must_use]
     pub fn body(&self) -> &str {
@@ -176,6 +193,18 @@ impl Page {
         match &self.meta.title {
             Some(title) => title.clone(),
             None => title_of(&self.slug),
+        }
+    }
+}
+
+/// Collects `Update` elements; nodes are nested at most as deep as the reader of pages allows.
+fn gather_updates<'n>(nodes: &'n [Node], found: &mut Vec<&'n Element>) {
+    for node in nodes {
+        if let Node::Element(element) = node {
+            match &*element.name {
+                "Update" => found.push(element),
+                _ => gather_updates(&element.children, found),
+            }
         }
     }
 }
@@ -214,9 +243,15 @@ pub(super) fn words_of(segment: &str) -> Option<Box<str>> {
 impl Pages {
     /// Reads all pages of a tree.
     ///
-    /// A page of `before` with the same path, the same text and the same imports is reused.
+    /// `variables` are filled in. A page of `before` with the same path, the same text and the same
+    /// imports is reused.
     #[must_use]
-    pub fn read(tree: &Tree, ignored: &Ignored, before: &Self) -> (Self, Vec<Diagnostic>) {
+    pub fn read(
+        tree: &Tree,
+        ignored: &Ignored,
+        variables: &Variables,
+        before: &Self,
+    ) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
         let mut sources = Vec::new();
         let mut left_out = HashMap::new();
@@ -242,7 +277,9 @@ impl Pages {
                 ));
                 break;
             }
-            match text_of(tree, path) {
+            let text = text_of(tree, path);
+            let filled = text.and_then(|text| filled(path, text, variables, &mut found));
+            match filled {
                 Ok(text) => sources.push(Written {
                     path,
                     below,
@@ -276,7 +313,7 @@ impl Pages {
             ignored: left_out,
             ..Self::default()
         };
-        for page in read_all(&Snippets::new(tree), &sources, before) {
+        for page in read_all(&Snippets::new(tree, variables), &sources, before) {
             found.extend(page.found.iter().cloned());
             pages.insert(page, &mut found);
         }
@@ -391,6 +428,41 @@ fn text_of(tree: &Tree, path: &TreePath) -> Result<Arc<str>, Box<Diagnostic>> {
     }
 }
 
+/// Returns the text of a page with the values of the variables.
+fn filled(
+    path: &TreePath,
+    text: Arc<str>,
+    variables: &Variables,
+    found: &mut Vec<Diagnostic>,
+) -> Result<Arc<str>, Box<Diagnostic>> {
+    for misspelled in variables.misspelled(&text) {
+        let before = &text[..misspelled.at];
+        let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
+        let column = before[before.rfind('\n').map_or(0, |at| at + 1)..]
+            .chars()
+            .count()
+            + 1;
+        let message = format!("`{}` is not one of the `variables`", misspelled.name);
+        let diagnostic = Diagnostic::warning(VARIABLE, path.as_str(), message);
+        let place = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        found.push(
+            diagnostic
+                .at(place(line), place(column), place(misspelled.name.len() + 4))
+                .help(format!("did you mean `{}`?", misspelled.near)),
+        );
+    }
+    let filled = variables.fill(&text);
+    if filled.len() as u64 > BYTES_MAX {
+        let message =
+            format!("with the values of its variables the page is longer than {BYTES_MAX} bytes");
+        return Err(Box::new(Diagnostic::error(PAGE, path.as_str(), message)));
+    }
+    Ok(match filled {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(filled) => filled.into(),
+    })
+}
+
 /// Returns the slug of a file that is a page, from its path below the documentation's root.
 #[must_use]
 pub fn slug_of(path: &str) -> Option<String> {
@@ -426,7 +498,7 @@ mod tests {
         let tree = Tree::from_files(files, []);
         let tree = tree.with_docs_root(TreePath::parse("docs").unwrap());
         let ignored = Ignored::read(&tree);
-        Pages::read(&tree, &ignored, &Pages::default())
+        Pages::read(&tree, &ignored, &Variables::default(), &Pages::default())
     }
 
     #[test]
@@ -462,7 +534,12 @@ mod tests {
             links.map(|(link, target)| (path(link), target.into())),
         );
         let tree = tree.with_docs_root(path("docs"));
-        let (pages, found) = Pages::read(&tree, &Ignored::read(&tree), &Pages::default());
+        let (pages, found) = Pages::read(
+            &tree,
+            &Ignored::read(&tree),
+            &Variables::default(),
+            &Pages::default(),
+        );
         let page = pages.get("api/start").unwrap();
         assert_eq!(
             (&*page.title(), page.path.as_str()),
@@ -491,7 +568,12 @@ mod tests {
     fn bytes_that_are_not_utf_8_are_an_error_with_its_line() {
         let path = TreePath::parse("a.md").unwrap();
         let tree = Tree::from_files([(path, bytes::Bytes::from_static(b"a\n\xff"))], []);
-        let (_, found) = Pages::read(&tree, &Ignored::read(&tree), &Pages::default());
+        let (_, found) = Pages::read(
+            &tree,
+            &Ignored::read(&tree),
+            &Variables::default(),
+            &Pages::default(),
+        );
         assert_eq!(found[0].location.unwrap().line, 2);
     }
 
@@ -510,7 +592,8 @@ mod tests {
         ];
         let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
         let tree = Tree::from_files(files, []).with_docs_root(TreePath::parse("docs").unwrap());
-        let (now, found) = Pages::read(&tree, &Ignored::read(&tree), &before);
+        let (now, found) =
+            Pages::read(&tree, &Ignored::read(&tree), &Variables::default(), &before);
         let same = |n: usize| Arc::ptr_eq(&now.pages[n], &before.pages[n]);
         assert_eq!([same(0), same(1), same(2)], [true, false, false]);
         // A reused page reports its problems again.
@@ -560,7 +643,7 @@ mod tests {
             let files =
                 files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
             let tree = Tree::from_files(files, []);
-            Pages::read(&tree, &Ignored::read(&tree), before).0
+            Pages::read(&tree, &Ignored::read(&tree), &Variables::default(), before).0
         };
         let before = read("## One", &Pages::default());
         let same = read("## One", &before);

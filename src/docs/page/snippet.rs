@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::digest::Digest;
+use crate::docs::config::Variables;
 use crate::source::{Tree, TreePath};
 
 /// How long a snippet may be, in bytes.
@@ -19,15 +20,17 @@ type Text = Option<(Arc<str>, Digest)>;
 /// The files that pages import.
 pub(super) struct Snippets<'t> {
     tree: &'t Tree,
+    variables: &'t Variables,
     texts: Mutex<HashMap<Box<str>, Text>>,
 }
 
 // === impl Snippets ===
 
 impl<'t> Snippets<'t> {
-    pub(super) fn new(tree: &'t Tree) -> Self {
+    pub(super) fn new(tree: &'t Tree, variables: &'t Variables) -> Self {
         Self {
             tree,
+            variables,
             texts: Mutex::default(),
         }
     }
@@ -43,7 +46,13 @@ impl<'t> Snippets<'t> {
         if let Some(text) = texts.get(path) {
             return text.clone();
         }
+        let is_markdown = path.ends_with(".mdx") || path.ends_with(".md");
         let text = read(self.tree, path).map(|text| {
+            // In JavaScript, braces in braces are objects.
+            let text = match is_markdown {
+                true => self.variables.fill(&text).into_owned(),
+                false => text,
+            };
             let digest = Digest::of(text.as_bytes());
             (Arc::from(text), digest)
         });

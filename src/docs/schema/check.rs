@@ -242,7 +242,7 @@ fn one_of(value: &Value, allowed: &[&str], field: &Field, diagnostics: &mut Diag
 fn texts(value: &Value, field: &Field, diagnostics: &mut Diagnostics) {
     if !value.is_map() {
         let message = format!(
-            "`{}` is an object of names and URLs, not {}",
+            "`{}` is an object of names and texts, not {}",
             field.key,
             value.kind()
         );

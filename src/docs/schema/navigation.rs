@@ -79,7 +79,11 @@ const BOOST: Field = field(
 );
 const SDK: Field = field("sdk", Ignored, "Generated SDK references");
 const GRAPHQL: Field = field("graphql", Ignored, "GraphQL schemas");
-const PUBLIC: Field = field("public", Ignored, "Visibility is the site's");
+const PUBLIC: Field = field(
+    "public",
+    Flag,
+    "Whether everyone may read its pages; visibility is the site's, so it has no effect here",
+);
 const COLOR: Field = field("color", Ignored, "The colour of the label");
 
 const PAGES: Field = field(

@@ -4,7 +4,7 @@
 const UNKNOWN: &str = "application/octet-stream";
 
 /// The most frequent types come first.
-const KNOWN: [&str; 27] = [
+const KNOWN: [&str; 28] = [
     "text/html; charset=utf-8",
     "text/markdown; charset=utf-8",
     "text/css; charset=utf-8",
@@ -22,6 +22,7 @@ const KNOWN: [&str; 27] = [
     "font/woff",
     "text/plain; charset=utf-8",
     "application/xml; charset=utf-8",
+    "application/rss+xml; charset=utf-8",
     "application/pdf",
     "application/yaml",
     "application/zip",

@@ -31,7 +31,8 @@ use super::negotiation::prefers_markdown;
 use crate::index::{File, Open, ReadFileError, Reading, Served, State, Variant};
 use crate::release::pages::{API_DESCRIPTION, PAGES};
 use crate::release::site::{
-    DIAGRAM_FRAME, DIAGRAM_POLICY, SEARCH, STATIC, is_named_by_digest, not_found_files, page_file,
+    DIAGRAM_FRAME, DIAGRAM_POLICY, SEARCH, STATIC, is_feed, is_named_by_digest, not_found_files,
+    page_file,
 };
 use crate::response::encoding::Accepted;
 use crate::response::{
@@ -267,6 +268,10 @@ impl Request<'_> {
                 cors: Cors::Open,
                 ..response
             }));
+        }
+        if is_feed(self.path) {
+            let path = format!("texts/{}", self.path);
+            return self.addressed(&path, &self.files.files.address);
         }
         if !is_list && !is_catalog {
             return Ok(None);

@@ -680,3 +680,22 @@ fn a_page_has_the_address_of_its_site_in_every_coding() {
         }
     }
 }
+
+#[test]
+fn the_feed_of_a_changelog_has_the_address_of_the_site() {
+    let files = [
+        (
+            "docs.json",
+            r#"{"name": "Acme", "navigation": {"pages": ["log"]}}"#,
+        ),
+        ("log.mdx", "<Update label=\"v1\">New.</Update>"),
+    ];
+    let site = served_of(Cache::default(), &Service::default(), "/docs", &files);
+    let feed = get(&site, "/docs/log/rss.xml");
+    assert_eq!(
+        (feed.status, feed.media_type),
+        (200, Some("application/rss+xml; charset=utf-8"))
+    );
+    assert!(text(&feed).contains("<link>https://docs.acme.test/docs/log</link>"));
+    assert_eq!(get(&site, "/docs/rss.xml").status, 404);
+}

@@ -32,6 +32,7 @@ impl PageWriter<'_> {
         self.listings();
         self.out.markup("</article>\n");
         if mode.has_title() {
+            self.related();
             self.neighbours(page);
         }
         self.out.markup("</main>\n");
@@ -52,6 +53,17 @@ impl PageWriter<'_> {
         if let Some(description) = &page.description {
             self.out.markup("<p class=lead>").text(description);
             self.out.markup("</p>\n");
+        }
+        let written = self.layout.docs.written(page);
+        if let Some(day) = written.and_then(|written| written.meta.updated.as_deref()) {
+            self.out
+                .markup("<p class=updated>")
+                .text(self.messages.updated)
+                .markup(" <time")
+                .attribute("datetime", day)
+                .markup(">")
+                .text(day)
+                .markup("</time></p>\n");
         }
         if has_actions {
             self.actions();
@@ -144,6 +156,11 @@ impl PageWriter<'_> {
                 .text(self.messages.edit_page)
                 .markup("</a>");
         }
+        if let Some(feed) = self.feed() {
+            self.out.markup("<a type=\"application/rss+xml\"");
+            self.href(&feed);
+            self.out.markup(">RSS</a>");
+        }
         self.menu_of_page(options);
         self.out.markup("</div>\n");
     }
@@ -208,6 +225,10 @@ impl PageWriter<'_> {
         let Some(place) = &page.place else {
             return;
         };
+        let written = self.layout.docs.written(page);
+        if written.is_some_and(|written| written.meta.hide_neighbours) {
+            return;
+        }
         if place.previous.or(place.next).is_none() {
             return;
         }

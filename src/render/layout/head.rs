@@ -2,8 +2,10 @@
 
 use super::PageWriter;
 use crate::digest::Digest;
-use crate::docs::config::Scheme;
-use crate::release::site::SEARCH;
+use crate::docs::CONFIG;
+use crate::docs::config::{Image, Scheme};
+use crate::release::site::{SEARCH, feed_path};
+use crate::render::link::Target;
 
 /// Languages that are written from right to left.
 const RIGHT_TO_LEFT: [&str; 2] = ["ar", "he"];
@@ -60,9 +62,9 @@ impl PageWriter<'_> {
                 .markup(">\n");
         }
         self.described(title, description, indexed);
-        self.loaded();
+        self.loaded(title);
         // After the rest of the head, which is compressed better at the beginning of the page.
-        self.addressed_tags();
+        self.addressed_tags(title, description, indexed);
         self.out.markup("</head>\n<body");
         let root = self.start.to("");
         self.out.attribute("data-root", &root);
@@ -82,7 +84,7 @@ impl PageWriter<'_> {
             .markup("</a>\n");
     }
 
-    fn loaded(&mut self) {
+    fn loaded(&mut self, title: &str) {
         // WHATWG HTML §4.6.7.8: nothing is painted before the article begins, so a header
         // that is parsed in parts does not move the page.
         self.out
@@ -118,12 +120,50 @@ impl PageWriter<'_> {
                 .attribute("src", &script);
             self.out.markup("></script>\n");
         }
-        if let Some(icon) = &self.layout.config().favicon {
-            self.out.markup("<link rel=icon");
-            match &self.layout.map().icon {
-                Some(form) => self.href(&form.path),
-                None => self.href_written(&icon.light),
+        if let Some(feed) = self.feed() {
+            self.out
+                .markup("<link rel=alternate type=\"application/rss+xml\"")
+                .attribute("title", title);
+            self.href(&feed);
+            self.out.markup(">\n");
+        }
+        self.icons();
+    }
+
+    /// Returns the path of the feed of the page, if it has one.
+    pub(super) fn feed(&self) -> Option<String> {
+        let page = self.layout.navigation().page(self.id?);
+        self.layout
+            .docs
+            .has_feed(page)
+            .then(|| feed_path(self.path))
+    }
+
+    /// Writes the icons of tabs and of apps. Without a `favicon`, a logo that is about square is the
+    /// icon. Apps take PNG images only.
+    fn icons(&mut self) {
+        let config = self.layout.config();
+        let map = self.layout.map();
+        let is_square = |icon: &&Image| match map.resolve(CONFIG, &icon.light) {
+            Target::Asset(path) => {
+                let size = map.assets.get(&path).and_then(|asset| asset.size);
+                size.is_some_and(|(width, height)| width <= 2 * height && height <= 2 * width)
             }
+            _ => false,
+        };
+        let logo = || config.logo.as_ref().filter(is_square);
+        let Some(icon) = config.favicon.as_ref().or_else(logo) else {
+            return;
+        };
+        self.out.markup("<link rel=icon");
+        match map.icon.as_ref().filter(|_| config.favicon.is_some()) {
+            Some(form) => self.href(&form.path),
+            None => self.href_written(&icon.light),
+        }
+        self.out.markup(">\n");
+        if icon.light.to_ascii_lowercase().ends_with(".png") {
+            self.out.markup("<link rel=apple-touch-icon");
+            self.href_written(&icon.light);
             self.out.markup(">\n");
         }
     }

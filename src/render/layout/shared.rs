@@ -7,10 +7,10 @@ use crate::docs::Docs;
 use crate::docs::config::{Banner, Config, Eyebrows, Footer, Navbar, Playing};
 use crate::docs::navigation::Navigation;
 use crate::docs::navigation::tree::{
-    Anchor, Content, DivisionKind, Divisions, Entry, Group, LanguageParts, PageId,
+    Anchor, Content, DivisionKind, Divisions, Entry, Group, LanguageParts, Page, PageId,
 };
 use crate::docs::openapi::Endpoint;
-use crate::docs::page::Tag;
+use crate::docs::page::{Related, Tag};
 use crate::render::endpoint::form;
 use crate::render::link::Map;
 use crate::site::EditLink;
@@ -181,6 +181,20 @@ impl<'d> Layout<'d> {
         written.map_or(&[][..], |written| &written.meta.tags)
     }
 
+    /// Returns the links to related content in the frontmatter of a page.
+    pub(super) fn related(&self, id: PageId) -> &'d [Related] {
+        let page = self.docs.navigation.page(id);
+        let written = self.docs.pages.get(&page.slug);
+        written.map_or(&[][..], |written| &written.meta.related)
+    }
+
+    /// Returns the title of the page at a path in URLs.
+    pub(super) fn title_at(&self, path: &str) -> Option<String> {
+        let mut pages = self.docs.navigation.pages.iter();
+        let page = pages.find(|page| path_of(page) == path)?;
+        Some(page.title.to_string())
+    }
+
     /// Returns whether a page is in the language that the site opens with: texts of `docs.json` are
     /// in that language.
     pub(super) fn is_in_first_language(&self, id: Option<PageId>) -> bool {
@@ -261,7 +275,12 @@ impl<'d> Layout<'d> {
         if api.playground.display != Some(Playing::Interactive) {
             return None;
         }
-        let specification = self.navigation().page(id).endpoint()?.specification;
+        let page = self.navigation().page(id);
+        let written = self.docs.written(page);
+        if written.is_some_and(|written| written.meta.hide_form) {
+            return None;
+        }
+        let specification = page.endpoint()?.specification;
         let specification = self.docs.specifications.get(specification)?;
         form::form(specification, self.endpoint(id)?, api)
     }
@@ -274,7 +293,11 @@ impl<'d> Layout<'d> {
         if self.docs.config.api.playground.display != Some(Playing::Interactive) {
             return servers;
         }
-        for (id, page) in self.navigation().pages().filter(|(_, page)| page.public) {
+        let is_shown = |page: &Page| {
+            let written = self.docs.written(page);
+            page.public && !written.is_some_and(|written| written.meta.hide_form)
+        };
+        for (id, page) in self.navigation().pages().filter(|(_, page)| is_shown(page)) {
             let specification = page.endpoint().map(|endpoint| endpoint.specification);
             let specification = specification.and_then(|n| self.docs.specifications.get(n));
             let (Some(specification), Some(endpoint)) = (specification, self.endpoint(id)) else {

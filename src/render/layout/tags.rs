@@ -93,7 +93,7 @@ impl PageWriter<'_> {
     }
 
     /// Writes the tags with addresses of the site.
-    pub(super) fn addressed_tags(&mut self) {
+    pub(super) fn addressed_tags(&mut self, title: &str, description: Option<&str>, indexed: bool) {
         if self.id.is_none() {
             return;
         }
@@ -106,6 +106,9 @@ impl PageWriter<'_> {
             if !self.layout.authors_tags(self).iter().any(is_named) {
                 self.tag("twitter:card", "summary_large_image");
             }
+        }
+        if indexed {
+            self.linked_data(title, description);
         }
         self.addressed = Some((start, self.out.as_str().len()));
     }

@@ -222,7 +222,8 @@ fn labels_of_authors_are_text() {
         )],
     );
     let html = page(&docs, &map, "a");
-    assert_eq!(html.matches("<script").count(), 1, "{html}");
+    // The script of the page, and its linked data.
+    assert_eq!(html.matches("<script").count(), 2, "{html}");
     assert!(!html.contains("<b>") && !html.contains("<img"));
 }
 
@@ -690,4 +691,98 @@ fn a_site_may_take_readers_of_missing_paths_to_its_first_page() {
     let placeholder = crate::discovery::BASE_URL_PLACEHOLDER;
     let refresh = format!("<meta http-equiv=refresh content=\"0;url={placeholder}/guides/a\">");
     shows(&html, &[&refresh, "<span>Ask</span>"]);
+}
+
+#[test]
+fn linked_data_say_what_a_page_is_and_where() {
+    let (docs, map) = docs(
+        r#""seo": {"organization": {"name": "Acme </script>", "url": "https://acme.test"}}, "navigation": {"groups": [{"group": "Guides", "root": "a", "pages": ["b", "c"]}]}"#,
+        &[
+            ("a", ""),
+            (
+                "b",
+                "---\ntitle: \"</script><b>\"\ndescription: Of b\n---\n",
+            ),
+            ("c", "---\nnoindex: true\n---\n"),
+        ],
+    );
+    let html = page(&docs, &map, "b");
+    let (_, data) = html
+        .split_once("<script type=\"application/ld+json\">")
+        .unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let placeholder = crate::discovery::BASE_URL_PLACEHOLDER;
+    let [article, breadcrumb] = &data["@graph"].as_array().unwrap()[..] else {
+        panic!("{data}");
+    };
+    assert_eq!(article["headline"], "</script><b>");
+    assert_eq!(article["description"], "Of b");
+    assert_eq!(article["publisher"]["name"], "Acme </script>");
+    assert_eq!(article["isPartOf"]["name"], "Acme");
+    let items = breadcrumb["itemListElement"].as_array().unwrap();
+    assert_eq!((items.len(), &items[0]["name"]), (2, &"Guides".into()));
+    assert_eq!(items[0]["item"], format!("{placeholder}/a"));
+    assert_eq!(items[1]["item"], format!("{placeholder}/b"));
+    assert!(!page(&docs, &map, "c").contains("ld+json"));
+}
+
+#[test]
+fn related_pages_are_linked_below_the_article() {
+    let related = "---\nrelated:\n  - ./b\n  - Other: /guides/b#x\n  - https://out.test/x\n  - /none\n  - Bad: javascript:1\n---\n";
+    let (docs, map) = docs(
+        r#""navigation": {"pages": ["guides/a", "guides/b"]}"#,
+        &[
+            ("guides/a", related),
+            ("guides/b", "---\ntitle: About b\nrelated: false\n---\n"),
+        ],
+    );
+    let html = page(&docs, &map, "guides/a");
+    shows(
+        &html,
+        &[
+            "<a href=\"b\">About b</a>",
+            "<a href=\"b#x\">Other</a>",
+            "<a href=\"https://out.test/x\" rel=noopener>https://out.test/x</a>",
+        ],
+    );
+    let (_, list) = html.split_once("<nav class=related").unwrap();
+    let (list, _) = list.split_once("</nav>").unwrap();
+    assert_eq!(list.matches("<li>").count(), 3);
+    assert!(!page(&docs, &map, "guides/b").contains("class=related"));
+    let lines: Vec<_> = broken_related(&docs, &map)
+        .iter()
+        .map(|found| found.location.unwrap().line)
+        .collect();
+    assert_eq!(lines, [6, 7]);
+}
+
+#[test]
+fn frontmatter_hides_parts_of_the_layout() {
+    let specification = r#"{"openapi": "3.1.0", "info": {"title": "P", "version": "1"}, "servers": [{"url": "https://api.test"}], "paths": {"/a": {"get": {}}, "/b": {"get": {}}}}"#;
+    let path = |path: &str| TreePath::parse(path).unwrap();
+    let config = r#"{"name": "A", "api": {"openapi": "a.json", "playground": {"display": "interactive"}}, "navigation": {"pages": ["a", "b", "c"]}}"#;
+    let files = [
+        ("docs.json", config),
+        ("a.json", specification),
+        ("a.mdx", "---\nopenapi: GET /a\n---\n"),
+        ("b.mdx", "---\nopenapi: GET /b\nplayground: none\n---\n"),
+        ("c.mdx", "---\nhideFooterPagination: true\n---\n"),
+    ];
+    let files = files.map(|(name, text)| (path(name), text.into()));
+    let (docs, _) = docs::read(&Tree::from_files(files, []), &docs::Options::default());
+    let map = Map::default();
+    let has = |page_path: &str, piece: &str| page(&docs, &map, page_path).contains(piece);
+    assert!(
+        has("a", "class=\"try-it") && !has("b", "class=\"try-it") && !has("c", "class=\"try-it")
+    );
+    assert!(has("a", "<script type=module") && !has("b", "<script type=module"));
+    assert!(has("b", "class=neighbours") && !has("c", "class=neighbours"));
+    let assets = Assets::new(&docs, "");
+    let servers = Layout::new(&docs, &map, &assets).servers();
+    let pages: Vec<_> = servers
+        .iter()
+        .flat_map(|(origin, pages)| pages.iter().map(move |page| format!("{origin} {page}")))
+        .collect();
+    assert_eq!(pages, ["https://api.test a"]);
 }

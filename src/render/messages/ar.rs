@@ -42,6 +42,8 @@ pub(super) const MESSAGES: Messages = Messages {
         view_as_markdown: "عرض بصيغة Markdown",
         edit_page: "تعديل هذه الصفحة",
         open_in: "فتح في",
+        updated: "آخر تعديل:",
+        related: "صفحات ذات صلة",
         previous_and_next: "السابق والتالي",
         previous: "السابق",
         next: "التالي",

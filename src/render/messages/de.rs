@@ -42,6 +42,8 @@ pub(super) const MESSAGES: Messages = Messages {
         view_as_markdown: "Als Markdown ansehen",
         edit_page: "Diese Seite bearbeiten",
         open_in: "Öffnen in",
+        updated: "Zuletzt geändert:",
+        related: "Verwandte Seiten",
         previous_and_next: "Zurück und weiter",
         previous: "Zurück",
         next: "Weiter",

@@ -42,6 +42,8 @@ pub(super) const MESSAGES: Messages = Messages {
         view_as_markdown: "View as Markdown",
         edit_page: "Edit this page",
         open_in: "Open in",
+        updated: "Last changed",
+        related: "Related pages",
         previous_and_next: "Previous and next",
         previous: "Previous",
         next: "Next",

@@ -42,6 +42,8 @@ pub(super) const MESSAGES: Messages = Messages {
         view_as_markdown: "Ver como Markdown",
         edit_page: "Editar esta página",
         open_in: "Abrir en",
+        updated: "Último cambio:",
+        related: "Páginas relacionadas",
         previous_and_next: "Anterior y siguiente",
         previous: "Anterior",
         next: "Siguiente",

@@ -42,6 +42,8 @@ pub(super) const MESSAGES: Messages = Messages {
         view_as_markdown: "Voir en Markdown",
         edit_page: "Modifier cette page",
         open_in: "Ouvrir dans",
+        updated: "Dernière modification :",
+        related: "Pages liées",
         previous_and_next: "Précédent et suivant",
         previous: "Précédent",
         next: "Suivant",

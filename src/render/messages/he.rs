@@ -42,6 +42,8 @@ pub(super) const MESSAGES: Messages = Messages {
         view_as_markdown: "הצגה כ־Markdown",
         edit_page: "עריכת הדף",
         open_in: "פתיחה ב־",
+        updated: "שינוי אחרון:",
+        related: "דפים קשורים",
         previous_and_next: "הקודם והבא",
         previous: "הקודם",
         next: "הבא",

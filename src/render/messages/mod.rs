@@ -89,6 +89,9 @@ pub(super) struct Layout {
     pub(super) edit_page: &'static str,
     /// Names of assistants follow.
     pub(super) open_in: &'static str,
+    pub(super) related: &'static str,
+    /// A day follows.
+    pub(super) updated: &'static str,
     pub(super) previous_and_next: &'static str,
     pub(super) previous: &'static str,
     pub(super) next: &'static str,

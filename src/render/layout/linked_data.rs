@@ -1,0 +1,89 @@
+//! Linked data of a page for search engines: what it is, and where it is in the site.
+//!
+//! Sources: schema.org (`TechArticle`, `BreadcrumbList`, `Organization`); JSON-LD 1.1 §7
+//! (embedding in HTML).
+
+use serde_json::{Value, json};
+
+use super::PageWriter;
+use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::docs::config::Organization;
+use crate::site::percent::encode;
+
+// === impl PageWriter ===
+
+impl PageWriter<'_> {
+    /// Writes the linked data of a page that search engines may find.
+    pub(super) fn linked_data(&mut self, title: &str, description: Option<&str>) {
+        let Some(id) = self.id else {
+            return;
+        };
+        let layout = self.layout;
+        let page = layout.navigation().page(id);
+        let url = address(self.path);
+        let name = &*layout.config().name;
+        let mut article = json!({
+            "@type": "TechArticle",
+            "headline": title,
+            "url": url,
+            "inLanguage": layout.language_tag(Some(id)),
+        });
+        if let Some(description) = description {
+            article["description"] = description.into();
+        }
+        let written = layout.docs.written(page);
+        if let Some(day) = written.and_then(|written| written.meta.updated.as_deref()) {
+            article["dateModified"] = day.into();
+        }
+        if !name.is_empty() {
+            article["isPartOf"] = json!({"@type": "WebSite", "name": name, "url": address("")});
+        }
+        if let Some(organization) = &layout.config().seo.organization {
+            article["publisher"] = publisher(organization);
+        }
+        let labels = page
+            .place
+            .as_ref()
+            .map_or(&[][..], |place| &place.breadcrumb);
+        let targets = layout.crumbs(Some(id), labels);
+        // Search engines want an address for all but the last.
+        let above = labels.iter().zip(targets).filter_map(|(label, target)| {
+            let target = target.filter(|target| *target != id)?;
+            Some((&**label, address(layout.path(target))))
+        });
+        let items = above.chain([(title, url.clone())]).enumerate();
+        let items = items.map(|(at, (name, item))| {
+            json!({"@type": "ListItem", "position": at + 1, "name": name, "item": item})
+        });
+        let breadcrumb = json!({
+            "@type": "BreadcrumbList",
+            "itemListElement": items.collect::<Vec<Value>>(),
+        });
+        let data = json!({"@context": "https://schema.org", "@graph": [article, breadcrumb]});
+        // No `<` can end the element or start a comment (WHATWG HTML §4.12.1.3).
+        let data = data.to_string().replace('<', "\\u003c");
+        self.out
+            .markup("<script type=\"application/ld+json\">")
+            .escaped(&data)
+            .markup("</script>\n");
+    }
+}
+
+fn address(path: &str) -> String {
+    format!("{BASE_URL_PLACEHOLDER}/{}", encode(path))
+}
+
+fn publisher(organization: &Organization) -> Value {
+    let mut value = json!({"@type": "Organization", "name": organization.name});
+    for (key, text) in [
+        ("@id", &organization.id),
+        ("legalName", &organization.legal_name),
+        ("url", &organization.url),
+        ("logo", &organization.logo),
+    ] {
+        if let Some(text) = text {
+            value[key] = (&**text).into();
+        }
+    }
+    value
+}
