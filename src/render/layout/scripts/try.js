@@ -176,7 +176,7 @@ const explain = async (url, signal) => {
     return words.mixed.replace("{}", url.origin);
   }
   try {
-    await fetch(url.origin, { mode: "no-cors", credentials: "omit", redirect: "manual", cache: "no-store", signal });
+    await fetch(url.origin, { mode: "no-cors", credentials: "omit", cache: "no-store", signal });
     return words.cors.replace("{}", url.origin).replace("{}", location.origin);
   } catch {
     return words.unreachable.replace("{}", url.origin);
