@@ -23,8 +23,8 @@ pub use part::{
     Banner, Button, Column, Footer, FooterLink, Link, Links, Navbar, NavbarLink, NavbarPrimary,
 };
 pub use reading::{
-    Action, Actions, Contextual, CustomAction, Destination, Display, Errors, Indexing, Metadata,
-    NotFound, Organization, Search, Seo, SeoPath, set_tag,
+    Action, Actions, Contextual, CustomAction, Destination, Display, Errors, Indexing, NotFound,
+    Organization, Search, Seo, SeoPath, set_tag,
 };
 pub use redirect::Redirect;
 pub use variable::{Misspelled, Variables};
@@ -72,8 +72,6 @@ object! {
         "errors" => errors: OrDefault<Section<Errors>>,
         /// The search.
         "search" => search: OrDefault<Section<Search>>,
-        /// Settings of pages.
-        "metadata" => metadata: OrDefault<Section<Metadata>>,
         /// Texts that pages name as `{{name}}`.
         "variables" => variables: OrDefault<Variables>,
         /// Rules N1 and N2 warn instead of failing.
@@ -87,6 +85,11 @@ object! {
         )
         .required()
         .rule("N1"),
+        Field::new(
+            "metadata",
+            Shape::Object(&reading::METADATA),
+            "Settings of pages",
+        ),
         Field::accepted("background", "The background of pages; no effect here"),
         Field::accepted("thumbnails", "Preview images; no effect here"),
         Field::accepted("integrations", "Analytics and other services; no effect here"),

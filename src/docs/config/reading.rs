@@ -2,7 +2,7 @@
 //! `search`.
 
 use crate::docs::schema::kind::{Flag, Label, List, OrDefault, Required, Section, Text, Texts};
-use crate::docs::schema::{Declared as _, Field, Kind, Shape, object};
+use crate::docs::schema::{Declared as _, Field, Kind, Object, Shape, object};
 use crate::syntax::Value;
 
 object! {
@@ -98,16 +98,16 @@ object! {
     }
 }
 
-object! {
-    /// Settings of pages.
-    pub struct Metadata = "`metadata`" {}
-    also {
-        Field::no_effect(
-            "timestamp",
-            "A site is built from one commit, without history; write `lastUpdatedDate` in the frontmatter",
-        ),
-    }
-}
+/// `metadata`: settings of pages.
+pub(super) static METADATA: Object = Object {
+    name: "`metadata`",
+    about: "Settings of pages",
+    fields: &[Field::no_effect(
+        "timestamp",
+        "A site is built from one commit, without history; write `lastUpdatedDate` in the frontmatter",
+    )],
+    shared: &[],
+};
 
 /// The pages that search engines find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -101,6 +101,8 @@ pub fn compile(
     };
     let (content, global) = if input.navigation.is_map() {
         let content = compiler.content(&root, &mut Scope::default());
+        // The pages of a site without divisions are one sidebar.
+        compiler.table.leave_sidebar(Vec::new());
         (content, compiler.global(input.navigation))
     } else {
         (None, Vec::new())
