@@ -29,7 +29,7 @@ const OWN: [&str; 6] = [
     "og:url",
     "color-scheme",
 ];
-/// The beginnings of the names that RDFa tags have; other names are those of HTML.
+/// The beginnings of the names that `RDFa` tags have; other names are those of HTML.
 const PROPERTIES: [&str; 4] = ["og:", "article:", "fb:", "profile:"];
 
 // === impl Layout ===
