@@ -109,7 +109,7 @@ const INTRODUCTIONS: [&str; 6] = [
     "home",
 ];
 /// Titles that nearly every documentation has: they do not say when to use the skill.
-const GENERIC: [&str; 22] = [
+const GENERIC: [&str; 26] = [
     "getting started",
     "get started",
     "introduction",
@@ -126,6 +126,10 @@ const GENERIC: [&str; 22] = [
     "quickstarts",
     "index",
     "faq",
+    "faqs",
+    "frequently asked questions",
+    "troubleshooting",
+    "troubleshoot",
     "help",
     "support",
     "basics",
@@ -343,7 +347,7 @@ pub(super) fn description(title: &str, about: &str, outline: &Outline) -> String
         for entry in early().filter_map(|category| category.entries.get(nth)) {
             let title = entry.title.trim_end_matches(['.', '!', '…']);
             let title = title.strip_suffix(" Overview").unwrap_or(title);
-            let phrase = match is_instruction(title) {
+            let phrase = match is_task(title) {
                 true => in_sentence(title),
                 false => title.to_owned(),
             };
@@ -362,7 +366,7 @@ pub(super) fn description(title: &str, about: &str, outline: &Outline) -> String
                 continue;
             }
             let is_generic = is_generic_title(&phrase);
-            if is_instruction(&phrase) && phrase.contains(' ') {
+            if is_task(&phrase) && phrase.contains(' ') {
                 let is_about_start = has(&words, &["get started", "quickstart"]);
                 if instructions.len() < INSTRUCTIONS_MAX && !is_about_start {
                     instructions.push(phrase);
@@ -398,6 +402,27 @@ pub(super) fn description(title: &str, about: &str, outline: &Outline) -> String
     }
     text.push('.');
     text
+}
+
+/// Returns whether a title is a task. Verbs that are also nouns need an object: `Request units` is
+/// a subject, `Request a refund` is a task.
+pub(super) fn is_task(title: &str) -> bool {
+    const NOUNS: [&str; 40] = [
+        "access", "request", "launch", "debug", "list", "set", "test", "trace", "host", "order",
+        "index", "search", "report", "log", "process", "schedule", "cache", "share", "sort",
+        "query", "limit", "design", "stream", "monitor", "plan", "start", "filter", "label",
+        "measure", "group", "tag", "type", "use", "view", "watch", "issue", "load", "handle",
+        "map", "select",
+    ];
+    const OBJECTS: [&str; 15] = [
+        "in", "up", "out", "a", "an", "the", "your", "our", "to", "with", "from", "all",
+        "multiple", "data", "code",
+    ];
+    let words = normal(title);
+    let mut words = words.split_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next());
+    let has_object = second.is_some_and(|second| OBJECTS.contains(&second));
+    is_instruction(title) && (!NOUNS.contains(&first) || has_object)
 }
 
 /// Joins phrases: `a, b or c`.

@@ -1,30 +1,30 @@
-//! The advice of authors: pitfalls and limits, decisions, and cases in which another product is
-//! better.
+//! The advice of authors: pitfalls and limits, and cases in which the product is not the right tool.
 
 use std::collections::HashSet;
 
 use crate::docs::Docs;
-use crate::docs::navigation::tree::PageId;
+use crate::docs::navigation::tree::{self as navigation, PageId};
 use crate::mdx::{Element, Node};
 
+use super::about::{is_meta, product};
 use super::outline::{Outline, content, link_to, words as outline_words};
-use super::role::{Role, has, normal};
+use super::role::{Role, has, is_obsolete, normal};
 use super::sink::Sink;
-use super::text::{fit, plain, sentences, words};
+use super::text::{fit, sentences, words};
 
 /// The most lines and characters of each list.
-pub(super) const PITFALLS_MAX: usize = 14;
-const PITFALLS_CHARACTERS_MAX: usize = 2600;
-pub(super) const DECISIONS_MAX: usize = 7;
-const DECISIONS_CHARACTERS_MAX: usize = 1500;
-pub(super) const UNSUITED_MAX: usize = 5;
+const PITFALLS_MAX: usize = 12;
+const PITFALLS_CHARACTERS_MAX: usize = 2100;
+const UNSUITED_MAX: usize = 5;
 const UNSUITED_CHARACTERS_MAX: usize = 900;
 /// The longest advice, in characters.
 const ADVICE_MAX: usize = 260;
 /// How many sentences of a page about limits are listed.
 const LIMITS_OF_PAGE_MAX: usize = 3;
-/// The longest heading about a choice, in characters.
-const HEADING_MAX: usize = 80;
+/// The most words of the title of a page about limits.
+const TITLE_WORDS_MAX: usize = 5;
+/// How many pages about something old are named.
+const OLD_MAX: usize = 4;
 /// The shortest advice, in words.
 const WORDS_MIN: usize = 5;
 
@@ -94,26 +94,60 @@ const LIMIT_TITLES: [&str; 8] = [
     "known issues",
     "usage limits",
 ];
-/// Words of a sentence about a case in which another product is better.
-const UNSUITED: [&str; 15] = [
+/// Words of a sentence about a purpose for which another tool is better.
+const UNSUITED: [&str; 13] = [
     "not recommended for",
     "not suitable",
-    "not intended",
+    "not suited",
+    "not intended for",
     "not designed for",
+    "not designed to",
     "not meant for",
+    "not meant to",
+    "not for production",
+    "not a replacement",
+    "not a substitute",
+    "not a good fit",
+    "not the right",
+];
+/// Words of a sentence that forbids a use, before the words of the case.
+const FORBIDS: [&str; 5] = [
     "do not use",
     "don t use",
     "should not be used",
     "shouldn t use",
     "should not use",
-    "not for production",
-    "not a replacement",
-    "not supported",
+];
+/// Words of a sentence about something with which the product does not work.
+const LACKS: [&str; 9] = [
+    "lacks support for",
+    "not supported on",
+    "not compatible with",
+    "incompatible with",
+    "does not work with",
+    "doesn t work with",
+    "does not support",
+    "doesn t support",
+    "no support for",
+];
+/// Words before a case.
+const CASES: [&str; 6] = ["for", "when", "if", "in", "with", "as"];
+/// Words of headings above such cases.
+const UNSUITED_HEADINGS: [&str; 6] = [
     "when not to use",
+    "when not to",
+    "when to avoid",
     "not a good fit",
+    "non goals",
+    "out of scope",
+];
+/// The first words of a sentence that needs another sentence to be understood.
+const PRONOUNS: [&str; 14] = [
+    "it", "they", "this", "these", "those", "that", "both", "either", "here", "can", "its", "so",
+    "such", "but",
 ];
 /// Words of a sentence that is not advice, or that needs another sentence to be understood.
-const NOT_UNSUITED: [&str; 8] = [
+const NOT_UNSUITED: [&str; 11] = [
     "if you don t use",
     "if you do not use",
     "when you don t use",
@@ -122,24 +156,12 @@ const NOT_UNSUITED: [&str; 8] = [
     "do not use them",
     "don t use it",
     "don t use them",
+    "but this is not",
+    "while this is",
+    "temporarily",
 ];
-/// Words of headings about a choice.
-const CHOICES: [&str; 8] = [
-    "choose",
-    "choosing",
-    "which to",
-    "which one",
-    "which should",
-    "when to use",
-    "should i use",
-    "should you use",
-];
-/// Words of headings that compare two things.
-const COMPARES: [&str; 2] = ["vs", "versus"];
-/// How many comparisons are decisions.
-const COMPARES_MAX: usize = 3;
 /// Words of callouts about the page itself or about news.
-const NEWS: [&str; 11] = [
+const NEWS: [&str; 17] = [
     "this page",
     "this guide",
     "beta",
@@ -151,13 +173,18 @@ const NEWS: [&str; 11] = [
     "documentation reflects",
     "work in progress",
     "feedback",
+    "newsletter",
+    "twitter",
+    "promo",
+    "early access",
+    "release stages",
+    "subscribe",
 ];
 
 /// The advice in the documentation.
 #[derive(Debug, Default)]
 pub(super) struct Advice {
     pub(super) pitfalls: Vec<String>,
-    pub(super) decisions: Vec<String>,
     pub(super) unsuited: Vec<String>,
 }
 
@@ -168,26 +195,25 @@ type Callout = (usize, String);
 #[derive(Debug, Default)]
 struct Page {
     callouts: Vec<Callout>,
-    /// Whether the heading only compares, and the text of the decision.
-    choices: Vec<(bool, String)>,
-    unsuited: Vec<String>,
+    /// Cases in which the product is not the right tool: whether the words are about a purpose, and
+    /// the sentence.
+    unsuited: Vec<(bool, String)>,
     /// Whether its title is about limits, and its first words.
     is_about_limits: bool,
     first: String,
     /// Its sentences that state a limit.
     limits: Vec<String>,
     heading: String,
-    /// The heading of a section about a choice whose first paragraph has not come yet.
-    open_choice: Option<bool>,
+    /// The name of the product, in normal words.
+    product: String,
+    /// Whether the heading is about such cases.
+    is_unsuited: bool,
+    /// Whether an item of a list is being read.
+    is_item: bool,
 }
 
-/// Collects the advice. `choices` are the alternatives of the first call.
-pub(super) fn advice(
-    docs: &Docs,
-    outline: &Outline,
-    choices: &[(Vec<String>, PageId)],
-    base_url: &str,
-) -> Advice {
+/// Collects the advice.
+pub(super) fn advice(docs: &Docs, outline: &Outline, base_url: &str) -> Advice {
     let mut pages: Vec<(Role, PageId, Page)> = Vec::new();
     let mut seen = HashSet::new();
     for entry in outline.entries_of(|role| role < Role::Community) {
@@ -199,8 +225,9 @@ pub(super) fn advice(
         };
         let of_page = docs.navigation.page(entry.page);
         let mut page = Page {
-            is_about_limits: has(&normal(&of_page.title), &LIMIT_TITLES),
+            is_about_limits: is_about_limits(of_page),
             first: outline_words(docs, of_page),
+            product: normal(&product(&docs.config.name)),
             ..Page::default()
         };
         page.nodes(nodes);
@@ -215,8 +242,7 @@ pub(super) fn advice(
     let line = |text: &str, id: PageId| format!("- {text} – {}", link_to(docs, id, base_url));
     Advice {
         pitfalls: pitfalls(&pages, base_url, &line),
-        decisions: decisions(&pages, choices, base_url, &line),
-        unsuited: unsuited(&pages, base_url, &line),
+        unsuited: unsuited(docs, outline, &pages, base_url),
     }
 }
 
@@ -230,7 +256,7 @@ fn pitfalls(
     // Pages about limits come first.
     for (_, id, page) in pages.iter().filter(|(_, _, page)| page.is_about_limits) {
         // Its first words often only announce the limits.
-        let first = Some(&page.first).filter(|first| says_limit(first));
+        let first = Some(&page.first).filter(|first| says_limit(first) && !is_meta(first));
         let limits = page.limits.iter().chain(first).take(LIMITS_OF_PAGE_MAX);
         for limit in limits {
             if said.insert(limit) {
@@ -255,42 +281,13 @@ fn pitfalls(
     sink.lines
 }
 
-fn decisions(
-    pages: &[(Role, PageId, Page)],
-    choices: &[(Vec<String>, PageId)],
-    base_url: &str,
-    line: &dyn Fn(&str, PageId) -> String,
-) -> Vec<String> {
-    let mut sink = Sink::new(base_url, DECISIONS_MAX, DECISIONS_CHARACTERS_MAX);
-    let mut said = HashSet::new();
-    for (labels, id) in choices {
-        let text = format!("Choose one: {}", labels.join(", "));
-        if said.insert(text.clone()) {
-            sink.add(&[line(&text, *id)]);
-        }
-    }
-    // Each page gives one choice. Pages of the reference give none: they list alternatives, but the
-    // reader need not choose. Headings that only compare come after headings that ask.
-    for (compares, max) in [(false, DECISIONS_MAX), (true, COMPARES_MAX)] {
-        let mut count = 0;
-        for (_, id, page) in pages.iter().filter(|(role, ..)| *role < Role::Reference) {
-            let mut choices = page.choices.iter().filter(|(kind, _)| *kind == compares);
-            if let Some((_, text)) = choices.next()
-                && count < max
-                && said.insert(text.clone())
-            {
-                count += 1;
-                sink.add(&[line(text, *id)]);
-            }
-        }
-    }
-    sink.lines
-}
-
 /// Returns whether a sentence states a limit: a number, or something that must or cannot be.
 fn says_limit(sentence: &str) -> bool {
     let words = normal(sentence);
-    let has_number = sentence.contains(|c: char| c.is_ascii_digit());
+    // The digit of a name such as `S3` is no number.
+    let has_number = words
+        .split(' ')
+        .any(|word| word.starts_with(|c: char| c.is_ascii_digit()));
     // The reason for a design is no limit of the reader.
     let explains = has(&words, &["because", "so the"]);
     !explains && has(&words, &STRICT) || has_number && has(&words, &LIMITS)
@@ -305,31 +302,64 @@ fn is_rule(sentence: &str) -> bool {
     says_limit(sentence) || !explains && rules.any(|word| has(&words, &[word]))
 }
 
-/// Returns whether a heading is about a choice, and whether it only compares.
-fn choice(heading: &str) -> Option<bool> {
-    let words = normal(heading);
-    if heading.chars().count() > HEADING_MAX {
-        return None;
-    }
-    let asks = has(&words, &CHOICES).then_some(false);
-    asks.or_else(|| has(&words, &COMPARES).then_some(true))
-}
-
+/// Lists the cases: those about a purpose first, and those that name the product before others;
+/// then the pages about what is old.
 fn unsuited(
+    docs: &Docs,
+    outline: &Outline,
     pages: &[(Role, PageId, Page)],
     base_url: &str,
-    line: &dyn Fn(&str, PageId) -> String,
 ) -> Vec<String> {
-    let mut sink = Sink::new(base_url, UNSUITED_MAX, UNSUITED_CHARACTERS_MAX);
-    let mut said = HashSet::new();
-    for (_, id, page) in pages {
-        if let Some(text) = page.unsuited.first()
-            && said.insert(text)
-        {
-            sink.add(&[line(text, *id)]);
+    let product = normal(&product(&docs.config.name));
+    let mut cases: Vec<(bool, bool, &str, PageId)> = Vec::new();
+    // A specification says what programs should not do, which is another matter.
+    let guides = pages.iter().filter(|(role, ..)| *role < Role::Reference);
+    for (_, id, page) in guides {
+        for (is_purpose, text) in &page.unsuited {
+            let names = normal(text).contains(&product);
+            cases.push((!names, !is_purpose, text, *id));
         }
     }
-    sink.lines
+    cases.sort_by_key(|(names, is_purpose, ..)| (*is_purpose, *names));
+    let mut sink = Sink::new(base_url, UNSUITED_MAX, UNSUITED_CHARACTERS_MAX);
+    let (mut said, mut seen) = (HashSet::new(), HashSet::new());
+    for (_, _, text, id) in cases {
+        if seen.insert(id) && said.insert(text) {
+            sink.add(&[format!("- {text} – {}", link_to(docs, id, base_url))]);
+        }
+    }
+    let mut lines = sink.lines;
+    let old = outline
+        .entries_of(|role| role == Role::Changelog)
+        .filter(|entry| is_obsolete(docs.navigation.page(entry.page)));
+    let old: Vec<String> = old
+        .take(OLD_MAX)
+        .map(|entry| entry.link(docs, base_url))
+        .collect();
+    if !old.is_empty() {
+        lines.push(format!(
+            "- Do not start new work with what the pages call legacy or deprecated: {}",
+            old.join(", ")
+        ));
+    }
+    lines
+}
+
+/// Returns whether a page is about limits.
+fn is_about_limits(page: &navigation::Page) -> bool {
+    let title = normal(&page.title);
+    let is_short = title.split_whitespace().count() <= TITLE_WORDS_MAX;
+    let last = page.slug.rsplit('/').next().unwrap_or_default();
+    let last = normal(last);
+    is_short && has(&title, &LIMIT_TITLES) || LIMIT_TITLES.contains(&last.trim())
+}
+
+/// Returns whether a sentence needs another sentence to be understood.
+fn is_open(sentence: &str) -> bool {
+    let words = normal(sentence);
+    PRONOUNS
+        .iter()
+        .any(|word| words.starts_with(&format!(" {word} ")))
 }
 
 // === impl Page ===
@@ -340,7 +370,7 @@ impl Page {
             match node {
                 Node::Heading { children, .. } => {
                     self.heading = words(children);
-                    self.open_choice = choice(&self.heading);
+                    self.is_unsuited = has(&normal(&self.heading), &UNSUITED_HEADINGS);
                 }
                 Node::Paragraph(line) => {
                     let line = words(line);
@@ -349,7 +379,14 @@ impl Page {
                 Node::Quote(children) => self.quote(children),
                 Node::Element(element) => self.element(element),
                 Node::List { items, .. } => {
-                    items.iter().for_each(|item| self.nodes(&item.children));
+                    let outer = std::mem::replace(&mut self.is_item, true);
+                    for item in items {
+                        let inline = item.children.iter().take_while(|node| !node.is_block());
+                        let line = words(&item.children[..inline.count()]);
+                        self.paragraph(&line);
+                        self.nodes(&item.children);
+                    }
+                    self.is_item = outer;
                 }
                 _ => {}
             }
@@ -357,14 +394,6 @@ impl Page {
     }
 
     fn paragraph(&mut self, line: &str) {
-        if let Some(kind) = self.open_choice.take() {
-            let first = sentences(line).into_iter().next().unwrap_or_default();
-            if first.split(' ').count() >= WORDS_MIN && !first.ends_with(':') {
-                let heading = self.heading.trim_end_matches(['.', ':']);
-                let text = format!("{heading}: {}", fit(first, ADVICE_MAX));
-                self.choices.push((kind, text));
-            }
-        }
         for sentence in sentences(line) {
             self.unsuited(sentence);
             let is_long = sentence.split(' ').count() >= WORDS_MIN;
@@ -373,20 +402,40 @@ impl Page {
                 && is_long
                 && !refers
                 && !sentence.ends_with([':', '?'])
+                && !is_open(sentence)
                 && says_limit(sentence)
             {
-                self.limits.push(fit(sentence, ADVICE_MAX));
+                // An item of a list often is no sentence without its heading.
+                let limit = match self.is_item && !self.heading.is_empty() {
+                    true => format!("{}: {sentence}", self.heading.trim_end_matches([':', '.'])),
+                    false => sentence.to_owned(),
+                };
+                self.limits.push(fit(&limit, ADVICE_MAX));
             }
         }
     }
 
     fn unsuited(&mut self, sentence: &str) {
         let words = normal(sentence);
-        let is_unsuited = (has(&words, &UNSUITED) || words.starts_with(" avoid using "))
-            && !has(&words, &NOT_UNSUITED);
+        let forbids = FORBIDS.iter().any(|forbids| {
+            let after = words.split_once(&format!(" {forbids} "));
+            after.is_some_and(|(_, after)| has(&format!(" {after}"), &CASES))
+        });
+        let is_other = words.starts_with(" if you ") && words.ends_with(" instead ");
+        let is_purpose = has(&words, &UNSUITED) || self.is_unsuited && self.is_item;
+        // Another product that it does not work with.
+        let lacks = has(&words, &LACKS) && words.contains(&self.product);
+        let avoids = words.starts_with(" avoid using ") || forbids || is_other || lacks;
+        let refers = has(&words, &["below", "above", "following"]);
+        let is_unsuited = (is_purpose || avoids) && !has(&words, &NOT_UNSUITED) && !refers;
         let is_long = sentence.split(' ').count() > WORDS_MIN;
-        if is_unsuited && is_long && !sentence.ends_with([':', '?']) {
-            self.unsuited.push(fit(sentence, ADVICE_MAX));
+        if is_unsuited && is_long && !sentence.ends_with([':', '?']) && !is_open(sentence) {
+            // An item of such a list is no sentence without its heading.
+            let text = match self.is_unsuited && self.is_item {
+                true => format!("{}: {sentence}", self.heading.trim_end_matches([':', '?'])),
+                false => sentence.to_owned(),
+            };
+            self.unsuited.push((is_purpose, fit(&text, ADVICE_MAX)));
         }
     }
 
@@ -398,10 +447,6 @@ impl Page {
         match kind.to_ascii_lowercase().as_str() {
             "warning" | "danger" | "error" | "caution" => self.callout(&element.children, 3),
             "note" | "info" | "tip" | "important" => self.callout(&element.children, 1),
-            "tabs" => {
-                self.tabs(element);
-                self.nodes(&element.children);
-            }
             _ => self.nodes(&element.children),
         }
     }
@@ -458,10 +503,21 @@ impl Page {
         let mut kept: Vec<&str> = sentences(text).into_iter().filter(stays).collect();
         if weight < 3 {
             // A note is read for its limit: what precedes it is about the page.
-            let first = kept.iter().position(|sentence| is_rule(sentence));
+            let is_first = |sentence: &&str| is_rule(sentence) && !is_open(sentence);
+            let first = kept.iter().position(is_first);
             kept.drain(..first.unwrap_or(kept.len()));
         }
-        let text = &*kept.join(" ");
+        // A warning such as "This deletes all" is about its section.
+        let is_about_section = kept.first().is_some_and(|first| is_open(first));
+        let text = kept.join(" ");
+        let text = match (is_about_section, &*self.heading) {
+            (false, _) => text,
+            (true, heading) if weight == 3 && !heading.is_empty() => {
+                format!("{}: {text}", heading.trim_end_matches([':', '.', '?']))
+            }
+            (true, _) => return,
+        };
+        let text = &*text;
         let is_limit = !text.is_empty();
         let is_news = has(&normal(&fit(text, 120)), &NEWS);
         let weight = match (weight, is_limit, is_news) {
@@ -472,20 +528,6 @@ impl Page {
         };
         if text.split(' ').count() >= WORDS_MIN && !text.ends_with(':') {
             self.callouts.push((weight, fit(text, ADVICE_MAX)));
-        }
-    }
-
-    /// Notes the titles of tabs as alternatives under their heading.
-    fn tabs(&mut self, tabs: &Element) {
-        let titles = tabs.children.iter().filter_map(|child| match child {
-            Node::Element(tab) => tab.text("title").map(plain),
-            _ => None,
-        });
-        let titles: Vec<String> = titles.filter(|title| !title.is_empty()).collect();
-        let kind = choice(&self.heading);
-        if let Some(kind) = kind.filter(|_| (2..=8).contains(&titles.len())) {
-            let text = format!("{}: {}", self.heading, titles.join(", "));
-            self.choices.push((kind, text));
         }
     }
 }

@@ -11,6 +11,48 @@ const LINES_MAX: usize = 50;
 const LONG_LINES: usize = 14;
 /// The most lines of code that only installs or only gives access.
 const SHORT_LINES_MAX: usize = 8;
+/// Programs of others that sign in with `login`.
+const FOREIGN: [&str; 20] = [
+    "docker",
+    "npm",
+    "gcloud",
+    "aws",
+    "az",
+    "heroku",
+    "vercel",
+    "gh",
+    "fly",
+    "flyctl",
+    "oc",
+    "podman",
+    "helm",
+    "wrangler",
+    "netlify",
+    "koyeb",
+    "railway",
+    "doctl",
+    "huggingface-cli",
+    "snow",
+];
+/// Beginnings of the names of keys of services that many products use.
+const VENDORS: [&str; 14] = [
+    "OPENAI_",
+    "ANTHROPIC_",
+    "GEMINI_",
+    "GOOGLE_",
+    "AWS_",
+    "AZURE_",
+    "GITHUB_",
+    "BRAVE_",
+    "HF_",
+    "MISTRAL_",
+    "GROQ_",
+    "STRIPE_",
+    "SLACK_",
+    "DATABASE_",
+];
+/// How many calls of each tab are read.
+const CALLS_OF_TAB_MAX: usize = 8;
 /// The fewest words of a sentence that is not a command.
 const SENTENCE_WORDS_MIN: usize = 4;
 
@@ -18,7 +60,7 @@ const SENTENCE_WORDS_MIN: usize = 4;
 pub(in crate::skills) const INSTALLS: [&str; 33] = [
     "npm i ",
     "npm install",
-    "npm add",
+    "npm add ",
     "pnpm add",
     "pnpm install",
     "pnpm i ",
@@ -227,7 +269,9 @@ impl<'d> Block<'d> {
         if self.code.len() > BYTES_MAX || count > LINES_MAX || count == 0 {
             return Kind::Other;
         }
-        let is_short = count <= SHORT_LINES_MAX;
+        // Remarks do not make a command longer.
+        let remarks = lines().filter(|line| is_remark(line)).count();
+        let is_short = count - remarks <= SHORT_LINES_MAX;
         let bare = |line: &'d str| line.trim_start_matches(['$', '>', '%', ' ']);
         let installs = |line: &str| INSTALLS.iter().any(|command| line.contains(command));
         let language = self.language.to_ascii_lowercase();
@@ -246,6 +290,10 @@ impl<'d> Block<'d> {
             let line = line.trim_start_matches(['$', '>', '%', ' ']);
             !PREPARES.iter().any(|start| line.starts_with(start))
                 && !line.ends_with("version")
+                // An installer of a tool that is needed first.
+                && !["| sh", "| bash", "| iex"].iter().any(|end| line.contains(end))
+                && !line.ends_with("--help")
+                && !line.ends_with(" -h")
                 && !installs(line)
                 && looks_like_command(line)
         };
@@ -256,7 +304,9 @@ impl<'d> Block<'d> {
             ];
             starts.iter().any(|start| line.starts_with(start))
         };
-        if (is_program && !lines().all(imports)) || (is_shell && lines().any(acts)) {
+        if (is_program && !lines().all(imports) && self.is_whole())
+            || (is_shell && lines().any(acts))
+        {
             return Kind::Call;
         }
         Kind::Other
@@ -269,7 +319,6 @@ impl<'d> Block<'d> {
             .lines()
             .map(str::trim)
             .filter(|line| !line.is_empty());
-        let is_remark = |line: &str| line.starts_with('#') || line.starts_with("//");
         let is_access = |line: &str| {
             let upper = line.to_ascii_uppercase();
             let is_secret = [
@@ -285,9 +334,7 @@ impl<'d> Block<'d> {
             .any(|name| upper.contains(name));
             let sets = is_secret
                 && (line.starts_with("export ") || line.starts_with("set ") || is_assignment(line));
-            sets || upper.starts_with("AUTHORIZATION:")
-                || line.ends_with(" login")
-                || line.contains(" auth login")
+            sets || upper.starts_with("AUTHORIZATION:") || signs_in(line)
         };
         let mut some = false;
         let all = lines.all(|line| {
@@ -309,8 +356,43 @@ impl<'d> Block<'d> {
     pub(super) fn score(&self, names: &[String]) -> usize {
         let long = self.code.lines().count() / LONG_LINES;
         let mentions = 2 * usize::from(self.mentions(names));
-        let shows = mentions + usize::from(self.is_program()) + usize::from(self.is_complete());
+        let shows = mentions
+            + usize::from(self.is_program())
+            + usize::from(self.is_complete())
+            + usize::from(self.acts());
         (2 + shows).saturating_sub(long)
+    }
+
+    /// Returns whether a line of the code calls something; imports, constants and the line that
+    /// makes a client do not.
+    fn acts(&self) -> bool {
+        let is_call = |line: &str| {
+            let starts = [
+                "import ",
+                "from ",
+                "use ",
+                "using ",
+                "package ",
+                "export default ",
+            ];
+            let is_import = starts.iter().any(|start| line.starts_with(start));
+            let method = line.match_indices('.').any(|(at, _)| {
+                let rest = &line[at + 1..];
+                let inside = |c: char| c.is_alphanumeric() || c == '_';
+                let end = rest.find(|c| !inside(c)).unwrap_or(rest.len());
+                end > 0 && rest[end..].starts_with('(')
+            });
+            let is_request = line.contains("await ") || line.contains("http");
+            !is_import && !is_remark(line) && (method || is_request)
+        };
+        !self.is_program() || self.code.lines().map(str::trim).any(is_call)
+    }
+
+    /// Returns whether the code has as many closing brackets as opening ones. Authors split long
+    /// code, and a part of it is no example.
+    pub(super) fn is_whole(&self) -> bool {
+        let count = |c: char| self.code.matches(c).count();
+        !self.is_program() || (count('{') == count('}') && count('(') == count(')'))
     }
 
     /// Returns whether the code is in a programming language.
@@ -322,6 +404,20 @@ impl<'d> Block<'d> {
     pub(super) fn mentions(&self, names: &[String]) -> bool {
         let code = self.code.to_lowercase();
         names.iter().any(|name| code.contains(&**name))
+    }
+
+    /// Returns whether the code sets only keys of well-known services that are not this product.
+    pub(super) fn is_foreign(&self, names: &[String]) -> bool {
+        let mut keys = self
+            .code
+            .lines()
+            .map(str::trim)
+            .filter(|line| is_assignment(line));
+        let is_other = |line: &str| {
+            let name = line.strip_prefix("export ").unwrap_or(line);
+            VENDORS.iter().any(|vendor| name.starts_with(vendor))
+        };
+        !self.mentions(names) && keys.clone().next().is_some() && keys.all(is_other)
     }
 
     /// Returns the code if it is one line that fits between backticks.
@@ -345,7 +441,10 @@ impl<'d> Block<'d> {
             && line.split(' ').count() >= SENTENCE_WORDS_MIN
             && !line.contains(['=', '|', '/', '$', '<'])
             && !line.contains(" -");
-        ["", "text", "txt", "plaintext", "log"].contains(&&*language) && is_sentence
+        let is_text = ["", "text", "txt", "plaintext", "log"].contains(&&*language);
+        // Authors show messages as shell code, too.
+        let is_message = line.starts_with(char::is_uppercase) && SHELLS.contains(&&*language);
+        is_sentence && (is_text || is_message)
     }
 
     /// Writes the code as a fence, unchanged.
@@ -372,6 +471,28 @@ fn looks_like_command(line: &str) -> bool {
     let word = line.split(' ').next().unwrap_or_default();
     let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_./".contains(c);
     word.len() > 1 && line.contains(' ') && word.chars().all(inside) && !word.ends_with('.')
+}
+
+/// Returns whether a line of code is only a remark.
+fn is_remark(line: &str) -> bool {
+    line.starts_with('#') || line.starts_with("//")
+}
+
+/// Returns whether a line of a shell signs in to the product: `acme login --token x`.
+fn signs_in(line: &str) -> bool {
+    let line = line.trim_start_matches(['$', '>', ' ']);
+    let line = line.strip_prefix("npx ").unwrap_or(line);
+    let mut parts = line.split(' ');
+    let program = parts.next().unwrap_or_default();
+    let is_sign = |part: &str| matches!(part, "login" | "signin" | "sign-in" | "authenticate");
+    let mut rest = parts.take(2);
+    looks_like_command(line)
+        && !FOREIGN.contains(&program)
+        && match rest.next() {
+            Some("auth") => rest.next().is_some_and(is_sign),
+            Some(part) => is_sign(part),
+            None => false,
+        }
 }
 
 /// Returns whether a line sets a variable: `NAME=value`, `export NAME=value`.
@@ -457,7 +578,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Reads tabs: the first code of every tab is one group, then the second.
+    /// Reads tabs: the first code of every tab is one group. There is a group for each call.
     fn tabs(&mut self, tabs: &'d Element) {
         let mut columns: Vec<Vec<Group<'d>>> = Vec::new();
         for child in &tabs.children {
@@ -476,16 +597,16 @@ impl<'d> Reader<'d> {
                 columns.push(inner.found);
             }
         }
-        for kind in [Kind::Install, Kind::Access, Kind::Call] {
-            let firsts = columns.iter().filter_map(|column| {
-                column
-                    .iter()
-                    .find(|group| group.kind == kind)?
-                    .blocks
-                    .first()
-                    .cloned()
+        let calls = (0..CALLS_OF_TAB_MAX).map(|nth| (Kind::Call, nth));
+        for (kind, nth) in [(Kind::Install, 0), (Kind::Access, 0)]
+            .into_iter()
+            .chain(calls)
+        {
+            let of_row = columns.iter().filter_map(|column| {
+                let mut groups = column.iter().filter(|group| group.kind == kind);
+                groups.nth(nth)?.blocks.first().cloned()
             });
-            let blocks: Vec<Block<'d>> = firsts.collect();
+            let blocks: Vec<Block<'d>> = of_row.collect();
             if !blocks.is_empty() {
                 self.found.push(Group {
                     heading: self.heading.clone(),
@@ -526,6 +647,14 @@ mod tests {
             Kind::Access
         );
         assert_eq!(kind("bash", "acme login"), Kind::Access);
+        assert_eq!(
+            kind("bash", "acme login https://acme.test --token x"),
+            Kind::Access
+        );
+        assert_eq!(kind("bash", "docker login -u me"), Kind::Call);
+        assert_eq!(kind("bash", "npm adduser"), Kind::Call);
+        assert_eq!(kind("bash", "acme --help"), Kind::Other);
+        assert_eq!(kind("js", "test('x', () => {\n  acme.pay()"), Kind::Other);
         assert_eq!(kind("python", "import acme\nacme.pay(1)"), Kind::Call);
         assert_eq!(
             kind("sh", "curl https://api.acme.test/v2/charges -d amount=500"),

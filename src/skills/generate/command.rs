@@ -10,12 +10,13 @@ use crate::mdx::{Node, plain};
 use super::about;
 use super::outline::{Outline, content, link_to};
 use super::role::{Role, has, normal};
-use super::sink::Sink;
-use super::text::{fit, words};
+use super::sink::{Share, Sink};
+use super::text::{self, fit, words};
+use super::words::without_number;
 
 /// The most rows and characters of the table.
-pub(super) const ROWS_MAX: usize = 34;
-const CHARACTERS_MAX: usize = 3600;
+const ROWS_MAX: usize = 30;
+const CHARACTERS_MAX: usize = 3000;
 /// A program with fewer commands has no table.
 const COMMANDS_MIN: usize = 3;
 /// The longest command and the longest purpose, in characters.
@@ -25,6 +26,8 @@ const PURPOSE_MAX: usize = 110;
 const LINES_OF_HEADING_MAX: usize = 3;
 /// Words of titles of pages about a command line.
 const TITLES: [&str; 4] = ["cli", "command line", "commands", "command reference"];
+/// Headings and remarks that name no purpose.
+const GENERIC: [&str; 3] = ["usage", "example usage", "or"];
 /// Programs that are on every page about a command line, and are not its subject.
 const TOOLS: [&str; 30] = [
     "npm", "npx", "pnpm", "yarn", "bun", "pip", "pipx", "uv", "brew", "cargo", "go", "curl",
@@ -42,7 +45,7 @@ struct Command {
 }
 
 /// Writes the table of the program with the most commands.
-pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str) -> Vec<String> {
     let product = normal(&about::product(&docs.config.name));
     let mut programs: Vec<(String, Vec<Command>)> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -91,7 +94,7 @@ pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<Strin
     else {
         return Vec::new();
     };
-    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
+    let mut sink = Sink::new(base_url, ROWS_MAX, share.of(CHARACTERS_MAX));
     let mut shown = 0;
     let mut last = None;
     for command in commands {
@@ -164,14 +167,26 @@ impl Reader {
                     }
                 }
                 Node::Fence { code, .. } if self.is_about && !self.heading.is_empty() => {
+                    let mut remark = "";
                     for line in code.lines() {
                         let line = line.trim_start_matches(['$', '>', ' ']);
-                        let line = line.split(" #").next().unwrap_or_default().trim_end();
+                        if let Some(text) = line.strip_prefix('#') {
+                            remark = text.trim_matches(['#', ' ']);
+                            continue;
+                        }
+                        let (line, own) = line.split_once(" #").unwrap_or((line, ""));
+                        let line = line.trim_end();
                         if self.lines_left > 0 && is_command(line) {
                             self.lines_left -= 1;
-                            let heading = self.heading.clone();
-                            self.add(line.to_owned(), &heading, true);
+                            let said = [own.trim(), remark, &self.heading];
+                            let purpose = said.into_iter().find(|text| !text.is_empty());
+                            let purpose = text::plain(purpose.unwrap_or_default());
+                            let purpose = without_number(&purpose).to_owned();
+                            if !has(&normal(&purpose), &GENERIC) {
+                                self.add(line.to_owned(), &purpose, true);
+                            }
                         }
+                        remark = "";
                     }
                 }
                 node => node.each_children(&mut |children| self.nodes(children)),
@@ -215,7 +230,9 @@ fn is_command(line: &str) -> bool {
             && letters.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_:".contains(&b))
     };
     let is_one = parts.next().is_some_and(is_name) && parts.next().is_some_and(is_name);
+    // A heading that compares two commands.
+    let compares = parts.any(|part| matches!(part, "vs" | "vs." | "versus" | "and" | "or"));
     // Continued lines and pipes are no single command.
     let is_plain = !line.contains(['\n', '`', '\\', ';', '&', '=']) && !line.contains(" | ");
-    is_one && is_plain && line.chars().count() <= COMMAND_MAX
+    is_one && !compares && is_plain && line.chars().count() <= COMMAND_MAX
 }

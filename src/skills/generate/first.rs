@@ -9,17 +9,16 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::PageId;
 use crate::mdx::Node;
 
-use super::about;
+use super::about::{self, is_task};
 use super::code::{Block, Group, Kind, groups};
 use super::outline::{Entry, Outline, content, endpoint, link_to};
 use super::role::{Role, has, normal};
 use super::sink::Sink;
 use super::text::{fit, sentences, words};
-use super::words::is_instruction;
 
 /// The most lines and characters of the section.
-pub(super) const LINES_MAX: usize = 130;
-const CHARACTERS_MAX: usize = 4200;
+const LINES_MAX: usize = 130;
+const CHARACTERS_MAX: usize = 3900;
 /// How many alternatives of the first call are shown, and of an installation.
 const CALLS_MAX: usize = 2;
 const INSTALLS_MAX: usize = 3;
@@ -29,6 +28,9 @@ const PARTS_MAX: usize = 3;
 const GUIDES_MAX: usize = 40;
 /// The longest sentence about credentials, in characters.
 const SENTENCE_MAX: usize = 240;
+
+/// Within how many characters a sentence about credentials names them.
+const MARK_MAX: usize = 90;
 
 /// Labels that are not presented as a choice.
 const MANAGERS: [&str; 16] = [
@@ -180,6 +182,8 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
             plans.push((String::new(), plan));
         }
     }
+    // A part with a whole program comes before a part with only a command.
+    plans.sort_by_key(|(_, plan)| !plan.is_program());
     // A page of another part may have what the first part lacks.
     if let Some((_, plan)) = plans.first_mut() {
         let others: Vec<PageId> = outline
@@ -241,6 +245,11 @@ impl<'d> Plan<'d> {
         let nodes = content(docs, docs.navigation.page(id)).unwrap_or_default();
         let groups = groups(nodes);
         let find = |kind: Kind| groups.iter().find(|group| group.kind == kind);
+        // The key of another service gives no access to the product.
+        let is_foreign =
+            |group: &&Group<'d>| group.blocks.iter().all(|block| block.is_foreign(names));
+        let mut accesses = groups.iter().filter(|group| group.kind == Kind::Access);
+        let access = accesses.find(|group| !is_foreign(group));
         let calls = groups.iter().filter(|group| group.kind == Kind::Call);
         // If several groups have the same score, the first is used: it is usually the smallest
         // example.
@@ -248,7 +257,7 @@ impl<'d> Plan<'d> {
         let found = |group: Option<&Group<'d>>| group.map(|group| (id, group.clone()));
         Self {
             install: found(find(Kind::Install)),
-            access: found(find(Kind::Access)),
+            access: found(access),
             call: found(call),
         }
     }
@@ -267,6 +276,12 @@ impl<'d> Plan<'d> {
             self.access = self.access.take().or(other.access.filter(is_own));
             self.call = self.call.take().or(other.call);
         }
+    }
+
+    /// Returns whether the plan installs something and calls it in a programming language.
+    fn is_program(&self) -> bool {
+        let calls = |(_, group): &Found<'d>| group.blocks.iter().any(Block::is_program);
+        self.install.is_some() && self.call.as_ref().is_some_and(calls)
     }
 
     fn score(&self, is_start: bool, names: &[String]) -> usize {
@@ -327,7 +342,9 @@ impl<'d> Plan<'d> {
                     MANAGERS.contains(&&*label)
                 };
                 let is_choice = labels.len() > 1 && !labels.iter().all(is_tool);
-                is_choice.then_some((labels, *id))
+                // Files of one example are no alternatives.
+                let is_file = labels.iter().any(|label| label.contains(['/', '.']));
+                (is_choice && !is_file).then_some((labels, *id))
             })
             .collect()
     }
@@ -356,13 +373,11 @@ fn step(what: &str, blocks: &[Block<'_>], from: &str) -> Vec<String> {
 
 /// Says how requests are authenticated: from a specification, else a sentence of a page.
 fn credentials(docs: &Docs, outline: &Outline, first: &[PageId], base_url: &str) -> Option<String> {
-    let access = outline
-        .entries_of(|role| role <= Role::Access)
-        .map(|entry| entry.page);
-    let pages: Vec<PageId> = first
-        .iter()
-        .copied()
-        .chain(access)
+    let of = |wanted: fn(Role) -> bool| outline.entries_of(wanted).map(|entry| entry.page);
+    // A page about authentication says it best; then the pages of the first call.
+    let pages: Vec<PageId> = of(|role| role == Role::Access)
+        .chain(first.iter().copied())
+        .chain(of(|role| role < Role::Access))
         .chain(outline.home(docs))
         .collect();
     for id in pages {
@@ -396,7 +411,7 @@ fn tells(sentence: &str) -> bool {
         "you can find",
         "requires",
     ];
-    (is_instruction(sentence) || has(&normal(sentence), &TELLS))
+    (is_task(sentence) || has(&normal(sentence), &TELLS))
         // A single word is a name, not an instruction.
         && sentence.contains(' ')
         && !sentence.ends_with([':', '?'])
@@ -412,12 +427,18 @@ fn about_credentials(nodes: &[Node]) -> Option<String> {
         "sign up",
         "client id",
     ];
+    // A sentence that mentions a key at its end is about something else.
+    let is_early = |sentence: &str| {
+        let start: String = sentence.chars().take(MARK_MAX).collect();
+        let other = ["deprecated", "note that", "optional"];
+        has(&normal(&start), &MARKS) && !has(&normal(sentence), &other)
+    };
     nodes.iter().find_map(|node| match node {
         Node::Paragraph(line) => {
             let line = words(line);
             let found = sentences(&line)
                 .into_iter()
-                .find(|sentence| has(&normal(sentence), &MARKS) && tells(sentence))?;
+                .find(|sentence| is_early(sentence) && tells(sentence))?;
             Some(fit(found, SENTENCE_MAX))
         }
         Node::Heading { .. } | Node::Table(_) | Node::Fence { .. } => None,

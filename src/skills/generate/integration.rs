@@ -7,30 +7,40 @@ use crate::docs::published::Published;
 use crate::syntax::Value;
 
 use super::outline::{Outline, endpoint, link_to};
+use super::reference::is_api;
 use super::role::Role;
-use super::sink::Sink;
+use super::sink::{Share, Sink};
 use super::text::{plain, short};
 
 /// The most lines and characters of the section.
-pub(super) const LINES_MAX: usize = 36;
-const CHARACTERS_MAX: usize = 3000;
+const LINES_MAX: usize = 30;
+const CHARACTERS_MAX: usize = 2400;
 /// The most characters about specifications.
 const SPECIFICATIONS_CHARACTERS_MAX: usize = 1500;
 const SERVERS_MAX: usize = 3;
 
 /// Describes each specification that a listed page belongs to, then lists the pages about
 /// integrations: the first page of every group before any second one.
-pub(super) fn integration(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+pub(super) fn integration(
+    docs: &Docs,
+    outline: &Outline,
+    share: Share,
+    base_url: &str,
+) -> Vec<String> {
     let markdown = format!(
         "- Pages as Markdown: add `.md` to an address; all of them: [llms.txt]({base_url}/llms.txt)"
     );
-    let mut specifications = Sink::new(base_url, LINES_MAX / 2, SPECIFICATIONS_CHARACTERS_MAX);
+    let mut specifications = Sink::new(
+        base_url,
+        LINES_MAX / 2,
+        share.of(SPECIFICATIONS_CHARACTERS_MAX),
+    );
     let mut seen: Vec<&str> = Vec::new();
     for id in outline.pages() {
         let Some((specification, _)) = endpoint(docs, docs.navigation.page(id)) else {
             continue;
         };
-        if seen.contains(&&*specification.path) {
+        if seen.contains(&&*specification.path) || !is_api(docs, specification) {
             continue;
         }
         seen.push(&specification.path);
@@ -42,7 +52,7 @@ pub(super) fn integration(docs: &Docs, outline: &Outline, base_url: &str) -> Vec
         }
         specifications.add(&described);
     }
-    let mut sink = Sink::new(base_url, LINES_MAX, CHARACTERS_MAX);
+    let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
     sink.add(std::slice::from_ref(&markdown));
     sink.add(&specifications.lines);
     let deepest = outline

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::docs::Docs;
 use crate::mdx::{Element, Node};
 
+use super::about::is_generic_title;
 use super::outline::{Outline, content, link_to};
 use super::role::{Role, has, normal};
 use super::sink::Sink;
@@ -12,8 +13,8 @@ use super::text::{fit, plain, sentences, words};
 use super::words::is_instruction;
 
 /// The most lines and characters of the list.
-pub(super) const LINES_MAX: usize = 8;
-const CHARACTERS_MAX: usize = 1900;
+const LINES_MAX: usize = 7;
+const CHARACTERS_MAX: usize = 1500;
 /// The longest symptom and the longest remedy, in characters.
 const SYMPTOM_MAX: usize = 110;
 const REMEDY_MAX: usize = 200;
@@ -33,21 +34,29 @@ const TITLES: [&str; 10] = [
     "pitfalls",
 ];
 /// Words of a sentence that says what to do.
-const REMEDIES: [&str; 14] = [
+const REMEDIES: [&str; 12] = [
     "make sure",
     "ensure",
     "check that",
     "check if",
     "you need to",
     "you must",
-    "you can",
     "you should",
-    "try",
     "instead",
     "to fix",
     "to resolve",
     "to solve",
     "please",
+];
+
+/// Words of headings that are no mistakes.
+const APPENDICES: [&str; 6] = [
+    "problem statement",
+    "learn more",
+    "next steps",
+    "see also",
+    "what s next",
+    "best practices",
 ];
 
 /// A mistake: what is seen, and what to do.
@@ -158,6 +167,7 @@ impl Reader {
                 && !is_other
                 && !sentence.ends_with([':', '?'])
                 && (is_instruction(sentence) || has(&words, &REMEDIES))
+                && !words.starts_with(" you are ")
         };
         let Some(symptom) = &self.open else { return };
         let labels = ["Solution: ", "Fix: ", "To fix this: ", "Remedy: "];
@@ -178,5 +188,6 @@ fn symptom(heading: &str) -> Option<String> {
     let heading = heading.trim_end_matches([':', '.', ' ']);
     let is_short = heading.chars().count() <= SYMPTOM_MAX;
     let is_one = heading.split(' ').count() > 1 || heading.contains('`');
-    (is_short && is_one && !is_instruction(heading)).then(|| heading.to_owned())
+    let is_remark = is_generic_title(heading) || has(&normal(heading), &APPENDICES);
+    (is_short && is_one && !is_remark && !is_instruction(heading)).then(|| heading.to_owned())
 }

@@ -6,11 +6,11 @@
 //! | section | made from |
 //! |---|---|
 //! | frontmatter | the site's name; what the product is and what its guides do; the version that the default version's label names |
-//! | Capabilities | the first page of each part of the navigation; decisions: headings about a choice, alternatives of the code |
-//! | Skills | the first working call; the commands of a command line; guides by group; endpoints with method, path and what they require; then reference, community and changelog |
+//! | Capabilities | a table of areas: the parts and groups of the navigation and the cards of the first page; a table of decisions: tables for a choice, "use A when B", alternatives of the code |
+//! | Skills | the first working call; the commands of a command line; environment variables; guides by group; endpoints with method, path and what they require; then reference, community and changelog |
 //! | Workflows | `<Steps>`, numbered lists and numbered headings of pages that tell how to do something |
 //! | Integration | specifications, their servers and their authentication; pages about integrations, SDKs and command lines; the list of all pages |
-//! | Context | what the product is; pitfalls and limits from callouts; mistakes and their remedies; when not to use it; versions, languages |
+//! | Context | what the product is; pitfalls and limits from callouts; mistakes and their remedies; when not to use it, and what is old; versions, languages |
 //!
 //! The role of a page decides where it is used: see `role`.
 //!
@@ -38,8 +38,10 @@
 mod about;
 mod accept;
 mod advice;
+mod capability;
 mod code;
 mod command;
+mod decision;
 mod first;
 mod integration;
 mod mistake;
@@ -49,6 +51,7 @@ mod role;
 mod secret;
 mod sink;
 mod text;
+mod variable;
 mod words;
 mod workflow;
 #[cfg(test)]
@@ -57,6 +60,7 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 
 use crate::docs::Docs;
+use crate::docs::navigation::tree::PageId;
 use crate::frontmatter;
 
 use super::{Slug, cut};
@@ -67,7 +71,7 @@ pub(in crate::skills) use code::INSTALLS;
 use first::first;
 use integration::integration;
 use outline::{Category, Outline, link_to};
-use sink::{Sink, cost};
+use sink::{Share, cost};
 use text::plain;
 pub(in crate::skills) use text::quoted;
 use workflow::workflows;
@@ -80,9 +84,10 @@ pub const CHARACTERS_MAX: usize = 20_000;
 const VERSION_DEFAULT: &str = "1.0";
 /// The longest description, in UTF-16 code units; clients accept 1024.
 const DESCRIPTION_UNITS_MAX: usize = 800;
-/// How many parts the capabilities name, and how many characters they have.
-const CAPABILITIES_MAX: usize = 20;
-const CAPABILITIES_CHARACTERS_MAX: usize = 2600;
+/// How many characters the list of guides should have at least, and the parts of their longest size
+/// that other sections may have for it, in percent.
+const GUIDES_CHARACTERS_MIN: usize = 2600;
+const SHARES: [Share; 3] = [Share(100), Share(75), Share(50)];
 /// How many characters one category of pages needs besides its lines.
 const CATEGORY_CHARACTERS: usize = 90;
 
@@ -149,19 +154,11 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     let version = outline.version().unwrap_or(VERSION_DEFAULT);
 
     let first = first(docs, &outline, base_url);
-    let advice = advice(docs, &outline, &first.choices, base_url);
-    let capabilities = capabilities(docs, &outline, &advice, base_url);
-    let workflows = workflows(docs, &outline, &first.shown, base_url);
-    let workflows = or_line(workflows, || {
-        format!(
-            "No page describes a procedure in steps; the guides are in [llms.txt]({base_url}/llms.txt)."
-        )
-    });
-    let integration = integration(docs, &outline, base_url);
+    let advice = advice(docs, &outline, base_url);
+    let capabilities = capabilities(docs, &outline, &about, &first.choices, base_url);
     let mistakes = mistake::mistakes(docs, &outline, base_url);
     let context = context(docs, &outline, (&advice, mistakes), base_url);
-    let commands = command::table(docs, &outline, base_url);
-    let table = reference::table(docs, &outline, base_url);
+    let variables = variable::table(docs, &outline, base_url);
 
     let mut page = Page::new();
     page.frontmatter(&slug, &description, &title, version);
@@ -171,21 +168,31 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
         page.line(&about);
     }
     page.section("Capabilities", &capabilities);
-    // The other sections have limits of their own; the list of pages gets the rest.
-    let others = [
-        &first.lines,
-        &commands,
-        &table,
-        &workflows,
-        &integration,
-        &context,
-    ];
-    let skills = skills(docs, &outline, base_url, page.rest(&others, base_url));
+    // The other sections have limits of their own; the list of pages gets the rest. If that is too
+    // little, the other sections get smaller.
+    let mut sized = Scaled::of(docs, &outline, &first.shown, SHARES[0], base_url);
+    let rest = |sized: &Scaled| {
+        let own = [
+            &sized.commands,
+            &sized.reference,
+            &sized.workflows,
+            &sized.integration,
+        ];
+        let others = own.into_iter().chain([&first.lines, &variables, &context]);
+        page.rest(&others.collect::<Vec<_>>(), base_url)
+    };
+    for share in &SHARES[1..] {
+        if rest(&sized).characters < GUIDES_CHARACTERS_MIN {
+            sized = Scaled::of(docs, &outline, &first.shown, *share, base_url);
+        }
+    }
+    let skills = skills(docs, &outline, base_url, rest(&sized));
     let mut of_skills = first.lines;
     for lines in [
-        headed("Commands", commands),
+        headed("Commands", sized.commands),
+        headed("Environment variables", variables),
         headed("Guides", skills.early),
-        headed("Entry points of the reference", table),
+        headed("Entry points of the reference", sized.reference),
         headed("Reference, community and changes", skills.late),
     ] {
         if !lines.is_empty() && !of_skills.is_empty() {
@@ -194,8 +201,8 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
         of_skills.extend(lines);
     }
     page.section("Skills", &of_skills);
-    page.section("Workflows", &workflows);
-    page.section("Integration", &integration);
+    page.section("Workflows", &sized.workflows);
+    page.section("Integration", &sized.integration);
     page.section("Context", &context);
     Some(Generated {
         slug,
@@ -230,49 +237,52 @@ pub fn documentation_version(docs: &Docs) -> Box<str> {
         .into()
 }
 
-/// Writes one line for each part of the navigation, with the page that opens it, and the decisions
-/// that an agent must take.
-fn capabilities(docs: &Docs, outline: &Outline, advice: &Advice, base_url: &str) -> Vec<String> {
-    let mut sink = Sink::new(base_url, CAPABILITIES_MAX, CAPABILITIES_CHARACTERS_MAX);
-    let early = || {
-        outline
-            .categories
-            .iter()
-            .filter(|category| !category.is_late())
-    };
-    let mut parts: Vec<&str> = Vec::new();
-    for category in early() {
-        if !parts.contains(&&*category.part) {
-            parts.push(&category.part);
+/// The sections whose size depends on the size of the others.
+struct Scaled {
+    commands: Vec<String>,
+    reference: Vec<String>,
+    workflows: Vec<String>,
+    integration: Vec<String>,
+}
+
+impl Scaled {
+    fn of(
+        docs: &Docs,
+        outline: &Outline,
+        shown: &HashSet<&str>,
+        share: Share,
+        base_url: &str,
+    ) -> Self {
+        let workflows = workflows(docs, outline, shown, share, base_url);
+        Self {
+            commands: command::table(docs, outline, share, base_url),
+            reference: reference::table(docs, outline, share, base_url),
+            workflows: or_line(workflows, || {
+                format!(
+                    "No page describes a procedure in steps; the guides are in [llms.txt]({base_url}/llms.txt)."
+                )
+            }),
+            integration: integration(docs, outline, share, base_url),
         }
     }
-    // A site with one part is described by its groups.
-    let is_one = parts.len() == 1;
-    let mut said = HashSet::new();
-    for category in early() {
-        let name = if is_one {
-            &category.label
-        } else {
-            &category.part
-        };
-        let opening = category.entries.iter().find(|entry| !entry.role.is_late());
-        let is_top = !is_one || category.parent.is_empty();
-        if let Some(opening) = opening
-            && is_top
-            && !name.trim().is_empty()
-            && said.insert(name)
-        {
-            let line = opening.line(docs, base_url);
-            let line = line.trim_start_matches("- ");
-            sink.add(&[format!("- **{name}** – {line}")]);
-        }
-    }
-    let mut lines = or_line(sink.lines, || {
+}
+
+/// Writes what the product can do, and the decisions that an agent must take.
+fn capabilities(
+    docs: &Docs,
+    outline: &Outline,
+    about: &str,
+    choices: &[(Vec<String>, PageId)],
+    base_url: &str,
+) -> Vec<String> {
+    let table = capability::table(docs, outline, about, base_url);
+    let mut lines = or_line(table, || {
         format!("- The pages are a reference: [llms.txt]({base_url}/llms.txt)")
     });
-    if !advice.decisions.is_empty() {
+    let decisions = decision::decisions(docs, outline, choices, base_url);
+    if !decisions.is_empty() {
         lines.push(String::new());
-        lines.extend(headed("Decide first", advice.decisions.clone()));
+        lines.extend(headed("Decide first", decisions));
     }
     lines
 }

@@ -90,17 +90,12 @@ impl Outline {
     fn content(&mut self, docs: &Docs, content: &Content, part: Option<&str>) {
         match content {
             Content::Entries(entries) => {
-                self.list(
-                    docs,
-                    &entries.iter().collect::<Vec<_>>(),
-                    part,
-                    UNGROUPED,
-                    "",
-                );
+                let entries: Vec<&Node> = entries.iter().collect();
+                self.list(docs, &entries, part, part.unwrap_or(UNGROUPED), None);
             }
             Content::Groups(groups) => {
                 for group in groups {
-                    self.group(docs, group, part, "");
+                    self.group(docs, group, part, None);
                 }
             }
             Content::Divisions(divisions) => self.divisions(docs, divisions, part),
@@ -152,23 +147,30 @@ impl Outline {
         }
     }
 
-    fn group(&mut self, docs: &Docs, group: &Group, part: Option<&str>, parent: &str) {
+    fn group(&mut self, docs: &Docs, group: &Group, part: Option<&str>, parent: Option<&str>) {
         if group.hidden {
             return;
         }
         let root = group.root.map(Node::Page);
         let entries: Vec<&Node> = root.iter().chain(&group.entries).collect();
-        self.list(docs, &entries, part, &group.label, parent);
+        self.list(
+            docs,
+            &entries,
+            part,
+            &group.label,
+            Some(parent.unwrap_or_default()),
+        );
     }
 
-    /// Adds a group's own pages, then the groups in it.
+    /// Adds a group's own pages, then the groups in it. `parent` is the label of the group around
+    /// it; `None` for the list of a part, which is no group.
     fn list(
         &mut self,
         docs: &Docs,
         nodes: &[&Node],
         part: Option<&str>,
         label: &str,
-        parent: &str,
+        parent: Option<&str>,
     ) {
         let (own_part, own_label) = (plain(part.unwrap_or(label)), plain(label));
         let page = |node: &&Node| match node {
@@ -190,11 +192,18 @@ impl Outline {
             })
             .collect();
         if !entries.is_empty() {
-            self.add(own_part, own_label, plain(parent), entries);
+            self.add(
+                own_part,
+                own_label,
+                plain(parent.unwrap_or_default()),
+                entries,
+            );
         }
         for node in nodes {
             if let Node::Group(group) = node {
-                self.group(docs, group, Some(part.unwrap_or(label)), label);
+                // The groups in the list of a part are at the top.
+                let inside = parent.map(|_| label);
+                self.group(docs, group, Some(part.unwrap_or(label)), inside);
             }
         }
     }
@@ -265,7 +274,11 @@ fn first_paragraph(nodes: &[MdxNode]) -> Option<String> {
         }
         // Titles and cells are not sentences.
         MdxNode::Heading { .. } | MdxNode::Table(_) => None,
-        MdxNode::Element(element) if text::is_silent(&element.name) => None,
+        MdxNode::Element(element)
+            if text::is_silent(&element.name) || is_callout(&element.name) =>
+        {
+            None
+        }
         node => {
             let mut found = None;
             node.each_children(&mut |children| {
@@ -274,6 +287,14 @@ fn first_paragraph(nodes: &[MdxNode]) -> Option<String> {
             found
         }
     })
+}
+
+/// Returns whether an element is a remark beside the text.
+fn is_callout(name: &str) -> bool {
+    matches!(
+        name,
+        "Note" | "Warning" | "Info" | "Tip" | "Check" | "Danger" | "Callout"
+    )
 }
 
 fn first_heading(nodes: &[MdxNode]) -> Option<String> {

@@ -1,21 +1,29 @@
 //! The entry points of the reference: the endpoints of the specifications, as a table.
 
 use crate::docs::Docs;
+use crate::docs::openapi::Specification;
 
 use super::outline::{Category, Outline, endpoint, link, required};
-use super::sink::Sink;
+use super::sink::{Share, Sink};
 use super::text::plain;
 
 /// The most rows and characters of the table.
-pub(super) const ROWS_MAX: usize = 28;
-const CHARACTERS_MAX: usize = 3200;
+const ROWS_MAX: usize = 26;
+const CHARACTERS_MAX: usize = 2800;
+
+/// Returns whether a specification describes an API: one with a single endpoint documents one
+/// request, and is only used if there is nothing else.
+pub(super) fn is_api(docs: &Docs, specification: &Specification) -> bool {
+    let mut all = docs.specifications.iter();
+    specification.endpoints.len() > 1 || !all.any(|other| other.endpoints.len() > 1)
+}
 
 /// Writes the table: the first endpoints of every group before the others, without endpoints that
 /// another group has shown. A documentation without endpoints has no table.
-pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str) -> Vec<String> {
     let groups: Vec<&Category> = outline.categories.iter().collect();
     let deepest = groups.iter().map(|group| group.entries.len()).max();
-    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
+    let mut sink = Sink::new(base_url, ROWS_MAX, share.of(CHARACTERS_MAX));
     let mut rows: Vec<(usize, usize, String)> = Vec::new();
     let mut left_out = 0;
     let mut seen = std::collections::HashSet::new();
@@ -28,6 +36,9 @@ pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<Strin
             let Some((specification, one)) = endpoint(docs, page) else {
                 continue;
             };
+            if !is_api(docs, specification) {
+                continue;
+            }
             if !seen.insert((&*specification.path, one.method, &*one.path)) {
                 continue;
             }

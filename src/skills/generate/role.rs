@@ -140,7 +140,7 @@ const CONCEPT: [&str; 26] = [
     "design",
 ];
 /// Words of headings whose lists are not procedures of the product.
-const NO_PROCEDURE: [&str; 29] = [
+const NO_PROCEDURE: [&str; 37] = [
     "attack",
     "attacks",
     "attacker",
@@ -170,6 +170,14 @@ const NO_PROCEDURE: [&str; 29] = [
     "resolution order",
     "table of contents",
     "contents",
+    "troubleshooting",
+    "troubleshoot",
+    "problems",
+    "issues",
+    "failure",
+    "failures",
+    "error",
+    "errors",
 ];
 
 /// Returns the words of a text in lower case, with a space before and after each.
@@ -197,6 +205,17 @@ pub(super) fn has(normal: &str, any: &[&str]) -> bool {
     })
 }
 
+/// Returns whether the title or the address of a page says that it is about something old.
+fn is_old(page: &Page) -> bool {
+    has(&normal(&page.slug), &OLD) || has(&normal(&page.title), &OLD)
+}
+
+/// Returns whether the title or the address of a page says that its subject is not for new work.
+pub(super) fn is_obsolete(page: &Page) -> bool {
+    const OBSOLETE: [&str; 2] = ["legacy", "deprecated"];
+    has(&normal(&page.slug), &OBSOLETE) || has(&normal(&page.title), &OBSOLETE)
+}
+
 /// Returns whether the lists below a heading are not procedures of the product.
 pub(super) fn is_explanation(heading: &str) -> bool {
     has(&normal(heading), &NO_PROCEDURE)
@@ -217,8 +236,14 @@ impl Role {
         if page.subject.is_some() {
             return Self::Reference;
         }
-        let is_old = has(&normal(&page.slug), &OLD) || has(&title, &OLD) || in_places(&OLD);
-        if is_old || named(&CHANGELOG) || in_places(&CHANGELOG) {
+        // Each change may have a page of its own.
+        let is_change = has(&normal(&page.slug), &CHANGELOG);
+        if is_old(page)
+            || is_change
+            || in_places(&OLD)
+            || named(&CHANGELOG)
+            || in_places(&CHANGELOG)
+        {
             return Self::Changelog;
         }
         if named(&COMMUNITY) || in_places(&COMMUNITY) || is_only(&COMMUNITY_TITLES) {

@@ -3,6 +3,18 @@
 /// How many characters longer the address of a site may be than the base URL that a build gives.
 const BASE_URL_SPARE: usize = 12;
 
+/// The part of its longest size that a section may have, in percent. A large documentation has
+/// much of everything, and every section must have its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share(pub(super) usize);
+
+impl Share {
+    /// Returns this part of a limit.
+    pub(super) fn of(self, max: usize) -> usize {
+        max * self.0 / 100
+    }
+}
+
 /// The lines of a section, and how many more it may have.
 #[derive(Debug)]
 pub(super) struct Sink<'b> {

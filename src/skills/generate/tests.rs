@@ -168,8 +168,8 @@ const PRODUCT: [(&str, &str); 13] = [
         "boxes.mdx",
         "---\ntitle: Pause a box\n---\n\n1. Call `box.pause()`.\n2. Keep the id\n   of the box.\n\n## How it \
          works\n\n1. Acme stops the box.\n2. Start the copy.\n\n<Note>\nAt most 20 boxes can be paused at a \
-         time.\n</Note>\n\n<Note>\nThis page is new.\n</Note>\n\n## Choosing a size\n\nSmall boxes start \
-         faster than large ones.\n\nBoxes are not suitable for databases that must stay.\n",
+         time.\n</Note>\n\n<Note>\nThis page is new.\n</Note>\n\n## Choosing a size\n\nUse a small box \
+         when it must start fast.\n\nBoxes are not suitable for databases that must stay.\n",
     ),
     (
         "attacks.mdx",
@@ -248,7 +248,8 @@ fn a_skill_holds_the_first_call_unchanged_with_its_page() {
     let decisions = section(&text, "Capabilities");
     assert!(decisions.contains(&format!("- Choose one: JavaScript, Python – {page}")));
     let size = format!(
-        "- Choosing a size: Small boxes start faster than large ones. – [Pause a box]({BASE}/boxes)"
+        "| When | Use | Page |\n|---|---|---|\n\
+         | it must start fast | a small box | [Pause a box]({BASE}/boxes) |"
     );
     assert!(decisions.contains(&size), "{decisions}");
 }
@@ -554,8 +555,8 @@ fn the_commands_of_a_command_line_are_a_table() {
         | `acme deploy` | Deploys the project \\| all of it | [CLI reference](https://docs.acme.test/cli) |\n\
         | `acme login --token` | Signs in | \u{2033} |\n\
         | `acme pause` | Pauses a box. It costs nothing then. | \u{2033} |\n\
-        | `acme backup list` | Backups | \u{2033} |\n\
-        | `acme backup create --name x` | Backups | \u{2033} |\n";
+        | `acme backup list` | All of them | \u{2033} |\n\
+        | `acme backup create --name x` | one | \u{2033} |\n";
     assert!(text.contains(table), "{text}");
     // With one part, the tab says nothing.
     assert!(text.contains("- **Tools**: [Quickstart]"), "{text}");
@@ -605,4 +606,230 @@ fn notes_about_the_page_and_reasons_are_no_limits() {
         limits.trim(),
         "- A name must be shorter than the key. – [Boxes](https://docs.acme.test/boxes)"
     );
+}
+
+#[test]
+fn areas_are_parts_cards_and_groups_with_their_purpose() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["index",
+        {"group":"Boxes","pages":["boxes","sizes"]},
+        {"group":"Queues","pages":["queues"]},
+        {"group":"Changelog","pages":["changelog/v2"]}]}}"#;
+    let home = "# Acme\n\nAcme is a service for jobs.\n\n\
+        <Card title=\"Run a job\" href=\"/sizes#small\">Start a job in a box of any size.</Card>\n\n\
+        <Card title=\"Elsewhere\" href=\"https://other.test\">Not a page of the skill.</Card>\n";
+    let text = text(&[
+        ("docs.json", config),
+        ("index.mdx", home),
+        (
+            "boxes.mdx",
+            "---\ntitle: Boxes\ndescription: Keep code | data apart.\n---\n",
+        ),
+        ("sizes.mdx", "# Sizes\n"),
+        (
+            "queues.mdx",
+            "# Queues\n\n<Note>Queues are new.</Note>\n\nA queue holds jobs.\n",
+        ),
+        ("changelog/v2.mdx", "# Version 2\n\nFaster boxes.\n"),
+    ]);
+    let table = format!(
+        "| Area | What for | Start |\n|---|---|---|\n\
+         | Run a job | Start a job in a box of any size. | [Sizes]({BASE}/sizes) |\n\
+         | Boxes | Keep code \\| data apart. | [Boxes]({BASE}/boxes) |\n\
+         | Queues | A queue holds jobs. | [Queues]({BASE}/queues) |\n\n"
+    );
+    assert!(text.contains(&table), "{text}");
+}
+
+#[test]
+fn decisions_are_a_table_of_cases_and_alternatives() {
+    let page = "# Queues\n\n| You want to… | Use |\n|---|---|\n| Keep the order | A **line** |\n\
+        | Drop doubles | Use a set |\n\n| Scenario | Before | After |\n|---|---|---|\n| Small | no | yes |\n\n\
+        ## Choosing a pool\n\n- **Warm**: best for short jobs.\n- **Cold**: costs nothing.\n\n\
+        Choose a pool: it stays. For long jobs, use the cold pool.\n\n\
+        ## Names\n\nUse it when you must. If you need two names, use an alias instead. For Name, use `x`.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["queues"]}}"#,
+        ),
+        ("queues.mdx", page),
+    ]);
+    let table = format!(
+        "### Decide first\n\n| When | Use | Page |\n|---|---|---|\n\
+         | Keep the order | A line | [Queues]({BASE}/queues) |\n\
+         | Drop doubles | a set | \u{2033} |\n\
+         | best for short jobs | Warm | \u{2033} |\n\
+         | For long jobs | the cold pool | \u{2033} |\n\
+         | you need two names | an alias | \u{2033} |\n\n"
+    );
+    assert!(text.contains(&table), "{text}");
+}
+
+#[test]
+fn the_quickstarts_of_a_group_are_a_choice() {
+    let page = |name: &str| format!("---\ntitle: {name}\n---\n\nUse it.\n");
+    let (go, js, py) = (page("Go"), page("Node"), page("Python"));
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"tabs":[{"tab":"Queue","groups":[
+                {"group":"Quickstarts","pages":["go","node","python"]},
+                {"group":"Guides","pages":["start-quickstart","index"]}]}]}}"#,
+        ),
+        ("go.mdx", &go),
+        ("node.mdx", &js),
+        ("python.mdx", &py),
+        ("start-quickstart.mdx", "# One\n"),
+        ("index.mdx", "# Acme\n"),
+    ]);
+    let line = format!(
+        "- Choose a start of Queue: Quickstarts: [Go]({BASE}/go), [Node]({BASE}/node), [Python]({BASE}/python)\n"
+    );
+    assert!(text.contains(&line), "{text}");
+    assert_eq!(text.matches("Choose a start").count(), 1, "{text}");
+}
+
+#[test]
+fn environment_variables_are_a_table_with_their_meaning() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash .env\n# The key of your project\nACME_API_KEY=acme_***\n\
+        ACME_REGION=eu\nOPENAI_API_KEY=sk-...\n```\n\n```js\nacme.run(process.env.ACME_API_KEY, process.env.OTHER_NAME)\n```\n";
+    let page = "---\ntitle: Environment variables\n---\n\n| Name | Default | Description |\n|---|---|---|\n\
+        | `ACME_TIMEOUT_MS` | 5 | How long a call may take. |\n| `QUEUE_SIZE` | 1 | How many jobs wait. |\n\n\
+        ## Errors\n\nThe answer is `ACME_BAD_NAME`.\n\n- `ACME_DEBUG`: writes more.\n";
+    let errors = "# Errors\n\n| Code | Meaning |\n|---|---|\n| `ACME_NO_KEY` | No key. |\n\n\
+        You get `ACME_NO_MONEY` when nothing is left.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["quickstart","variables","errors"]}}"#,
+        ),
+        ("quickstart.mdx", start),
+        ("variables.mdx", page),
+        ("errors.mdx", errors),
+    ]);
+    let (_, table) = text.split_once("### Environment variables\n\n").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    for row in [
+        format!("| `ACME_API_KEY` | The key of your project | [Quickstart]({BASE}/quickstart) |"),
+        "| `ACME_REGION` | for example `eu` | \u{2033} |".to_owned(),
+        format!(
+            "| `ACME_TIMEOUT_MS` | How long a call may take. | [Environment variables]({BASE}/variables) |"
+        ),
+        "| `ACME_DEBUG` | writes more. | \u{2033} |".to_owned(),
+        "| `QUEUE_SIZE` | How many jobs wait. | \u{2033} |".to_owned(),
+    ] {
+        assert!(table.contains(&row), "{row}\n{table}");
+    }
+    for other in ["OPENAI", "OTHER_NAME", "ACME_NO_KEY", "ACME_NO_MONEY"] {
+        assert!(!table.contains(other), "{other}\n{table}");
+    }
+}
+
+#[test]
+fn a_command_that_signs_in_authenticates_and_the_key_of_another_service_does_not() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nnpm install @acme/cli\n```\n\n\
+        Choose an account or a Personal Access Token of the warehouse.\n\n\
+        ```bash\nexport OPENAI_API_KEY=x\n```\n\n\
+        ```bash\nacme login https://app.acme.test --token <token>\n```\n\n```bash\nacme run all\n```\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["quickstart"]}}"#,
+        ),
+        ("quickstart.mdx", start),
+    ]);
+    let line = "- Authenticate: `acme login https://app.acme.test --token <token>` – [Quickstart]";
+    assert!(text.contains(line), "{text}");
+    assert!(!text.contains("Authenticate: Choose"), "{text}");
+}
+
+#[test]
+fn a_procedure_is_whole_and_an_explanation_is_none() {
+    let page = "---\ntitle: Deploy\n---\n\nThe service will:\n\n1. Read the file.\n2. Start the job.\n\n\
+        ## Connect a tunnel\n\n<Steps>\n<Step title=\"Run a host\">\nPut it in the network. The host needs:\n\n\
+        - a public address that other networks reach, which the administrator of the network gives to it\n\
+        - a second address that stays the same after each restart of the host, whatever happens there\n</Step>\n\
+        <Step title=\"Set the fields\">\nFill in:\n\n- the host\n- the port\n</Step>\n\
+        <Step title=\"Send a job\">\n```js\ntest('x', () => {\n  acme.send();\n```\n\nFollow [the guide](/send).\n</Step>\n</Steps>\n\n\
+        ## Set up mail\n\n<Steps>\n<Step title=\"Add it\"></Step>\n<Step title=\"Enable it\"></Step>\n</Steps>\n\n\
+        There are two ways to stop.\n\n1. Stop it now.\n2. Stop it later.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["deploy","send"]}}"#,
+        ),
+        ("deploy.mdx", page),
+        ("send.mdx", "# Send\n"),
+    ]);
+    let workflows = section(&text, "Workflows");
+    for wanted in [
+        "1. Run a host. Put it in the network.\n".to_owned(),
+        "2. Set the fields. Fill in: the host; the port\n".to_owned(),
+        format!("3. Send a job. Follow the guide. – [Send]({BASE}/send)\n"),
+    ] {
+        assert!(workflows.contains(&wanted), "{wanted}: {workflows}");
+    }
+    for other in [
+        "Read the file",
+        "The host needs",
+        "test(",
+        "Add it",
+        "Stop it now",
+    ] {
+        assert!(!workflows.contains(other), "{other}: {workflows}");
+    }
+}
+
+#[test]
+fn unsuited_cases_name_a_purpose_and_what_is_old() {
+    let page = "# Boxes\n\n## When not to use boxes\n\n- You need a disk of more than a terabyte.\n\n\
+        ## Notes\n\nNamed colors are not supported. Acme lacks support for old browsers of phones.\n\
+        It is not suitable for mail.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["boxes","legacy-flow"]}}"#,
+        ),
+        ("boxes.mdx", page),
+        ("legacy-flow.mdx", "---\ntitle: Password flow\n---\n"),
+    ]);
+    let (_, unsuited) = text.split_once("### When not to use it\n\n").unwrap();
+    let boxes = format!("[Boxes]({BASE}/boxes)");
+    assert_eq!(
+        unsuited.trim(),
+        format!(
+            "- When not to use boxes: You need a disk of more than a terabyte. – {boxes}\n\
+             - Do not start new work with what the pages call legacy or deprecated: \
+             [Password flow]({BASE}/legacy-flow)"
+        )
+    );
+}
+
+#[test]
+fn a_request_of_one_endpoint_is_no_entry_point_beside_an_api() {
+    let paths = |paths: &[&str]| {
+        let of: Vec<String> = paths
+            .iter()
+            .map(|path| format!(r#""{path}":{{"get":{{"summary":"Get {path}"}}}}"#))
+            .collect();
+        format!(
+            r#"{{"openapi":"3.1.0","info":{{"title":"T"}},"paths":{{{}}}}}"#,
+            of.join(",")
+        )
+    };
+    let (api, one) = (paths(&["/jobs", "/boxes"]), paths(&["/0a1b2c"]));
+    let config = r#"{"name":"Acme","navigation":{"groups":[{"group":"Guides","pages":["index"]},
+        {"group":"One","openapi":"one.json"},{"group":"API","openapi":"api.json"}]}}"#;
+    let files = [
+        ("docs.json", config),
+        ("index.mdx", "# x"),
+        ("api.json", &*api),
+        ("one.json", &*one),
+    ];
+    let text = text(&files);
+    assert!(
+        text.contains("| GET | `/jobs` |") && text.contains("| GET | `/boxes` |"),
+        "{text}"
+    );
+    assert!(!text.contains("`/0a1b2c`"), "{text}");
 }

@@ -5,7 +5,7 @@
 //! announce an explanation: the steps of an attacker, or the internal steps of a server, are not a
 //! procedure for the reader.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
@@ -15,12 +15,12 @@ use super::about::{is_generic_part, is_generic_title};
 use super::code::{Block, Kind};
 use super::outline::{Outline, content, link};
 use super::role::{Role, has, is_explanation, normal};
-use super::sink::Sink;
-use super::text::{fit, plain, words};
+use super::sink::{Share, Sink};
+use super::text::{fit, plain, sentences, words};
 use super::words::{is_instruction, number, without_number};
 
 /// The most lines and characters of the section.
-pub(super) const LINES_MAX: usize = 150;
+const LINES_MAX: usize = 150;
 const CHARACTERS_MAX: usize = 4600;
 /// The most steps of one procedure that are listed.
 const STEPS_MAX: usize = 12;
@@ -66,6 +66,10 @@ pub(super) struct Step<'d> {
     pub(super) words: String,
     /// The first code of the step.
     pub(super) code: Option<Block<'d>>,
+    /// The only link in its text.
+    pub(super) link: Option<&'d str>,
+    /// Whether its text is only a title.
+    pub(super) is_bare: bool,
 }
 
 /// Collects procedures: the first procedure of every page before any second one, and pages about
@@ -74,6 +78,7 @@ pub(super) fn workflows(
     docs: &Docs,
     outline: &Outline,
     shown: &HashSet<&str>,
+    share: Share,
     base_url: &str,
 ) -> Vec<String> {
     let mut seen = HashSet::new();
@@ -87,16 +92,39 @@ pub(super) fn workflows(
         Role::Install | Role::Access => 1,
         _ => 2,
     });
-    let found: Vec<_> = pages
+    let mut found: Vec<_> = pages
         .into_iter()
-        .filter_map(|(role, page)| Some((page, read(content(docs, page)?, role, is_english(page)))))
+        .filter_map(|(role, page)| {
+            Some((
+                role,
+                page,
+                read(content(docs, page)?, role, is_english(page)),
+            ))
+        })
         .collect();
+    // An agent can run commands; a procedure in a window comes after them.
+    found.sort_by_key(|(role, _, workflows)| {
+        let steps = workflows
+            .first()
+            .map_or(&[][..], |workflow| &workflow.steps);
+        let has_code = steps.iter().any(|step| step.code.is_some());
+        (*role != Role::Start, !has_code)
+    });
+    let titles: HashMap<&str, String> = outline
+        .pages()
+        .map(|id| docs.navigation.page(id))
+        .map(|page| (&*page.url, link(&plain(&page.title), page, base_url)))
+        .collect();
+    let target = |href: &str| {
+        let path = href.split(['#', '?']).next().unwrap_or_default();
+        titles.get(path.trim_end_matches('/')).cloned()
+    };
     let mut said = HashSet::new();
-    let deepest = found.iter().map(|(_, workflows)| workflows.len()).max();
-    let mut sink = Sink::new(base_url, LINES_MAX, CHARACTERS_MAX);
+    let deepest = found.iter().map(|(_, _, workflows)| workflows.len()).max();
+    let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
     let mut misses = 0;
     for nth in 0..deepest.unwrap_or(0) {
-        for (page, workflows) in &found {
+        for (_, page, workflows) in &found {
             let Some(workflow) = workflows.get(nth) else {
                 continue;
             };
@@ -119,14 +147,12 @@ pub(super) fn workflows(
             let heading = match &*workflow.heading {
                 "" => title.clone(),
                 heading if heading == own => title.clone(),
-                heading => format!("{title}: {heading}"),
+                heading => format!("{title}: {}", heading.trim_end_matches(':')),
             };
             let link = link(&own, page, base_url);
             // A procedure whose code does not fit is written without it.
-            let full = workflow.lines(&link, shown, true);
-            if !sink.add_under(&heading, full)
-                && !sink.add_under(&heading, workflow.lines(&link, shown, false))
-            {
+            let lines = |has_code| workflow.lines(&link, shown, &target, has_code);
+            if !sink.add_under(&heading, lines(true)) && !sink.add_under(&heading, lines(false)) {
                 misses += 1;
                 if misses == 8 {
                     return sink.lines;
@@ -156,10 +182,19 @@ impl Workflow<'_> {
             .collect()
     }
 
-    fn lines(&self, link: &str, shown: &HashSet<&str>, has_code: bool) -> Vec<String> {
+    fn lines(
+        &self,
+        link: &str,
+        shown: &HashSet<&str>,
+        target: &dyn Fn(&str) -> Option<String>,
+        has_code: bool,
+    ) -> Vec<String> {
         let mut lines = Vec::new();
         for (number, step) in (1..).zip(self.steps.iter().take(STEPS_MAX)) {
             let text = step.words.trim_end_matches([':', ' ']);
+            // What the text refers to is only on the page.
+            let refers = has(&normal(text), &["following", "below"]) && step.code.is_none();
+            let see = if refers { " (see the page)" } else { "" };
             let is_shown = |code: &Block<'_>| shown.contains(code.code);
             if step.code.as_ref().is_some_and(is_shown) {
                 lines.push(format!(
@@ -179,13 +214,20 @@ impl Workflow<'_> {
                     lines.extend(code.fence("   "));
                     lines.push(String::new());
                 }
-                _ => lines.push(format!("{number}. {text}")),
+                Some(_) => lines.push(format!("{number}. {text} (the code is on the page)")),
+                None => match step.link.and_then(target).filter(|to| to != link) {
+                    Some(to) => lines.push(format!("{number}. {text} – {to}")),
+                    None => lines.push(format!("{number}. {text}{see}")),
+                },
             }
         }
         if lines.last().is_none_or(|last| !last.is_empty()) {
             lines.push(String::new());
         }
-        lines.push(format!("Details: {link}"));
+        lines.push(match self.steps.len().saturating_sub(STEPS_MAX) {
+            0 => format!("Details: {link}"),
+            more => format!("{more} more steps: {link}"),
+        });
         lines
     }
 }
@@ -194,6 +236,8 @@ impl Workflow<'_> {
 struct Reader<'d> {
     found: Vec<Workflow<'d>>,
     heading: String,
+    /// The paragraph before.
+    before: String,
     is_english: bool,
 }
 
@@ -202,6 +246,7 @@ pub(super) fn read(nodes: &[Node], role: Role, is_english: bool) -> Vec<Workflow
     let mut reader = Reader {
         found: Vec::new(),
         heading: String::new(),
+        before: String::new(),
         is_english,
     };
     let headings = headings(nodes, role);
@@ -244,6 +289,11 @@ fn headings(nodes: &[Node], role: Role) -> Vec<Step<'_>> {
             .iter()
             .position(|node| matches!(node, Node::Heading { level: other, .. } if *other <= level));
         let content = &rest[..end.unwrap_or(rest.len())];
+        // What is below a further heading is a part of the step, and often one of several ways.
+        let inner = content
+            .iter()
+            .position(|node| matches!(node, Node::Heading { .. }));
+        let content = &content[..inner.filter(|at| *at > 0).unwrap_or(content.len())];
         let step = || step(without_number(&title), content, false);
         if number(&title) == Some(numbered.len() + 1) {
             numbered.push(step());
@@ -269,11 +319,15 @@ impl<'d> Reader<'d> {
     fn nodes(&mut self, nodes: &'d [Node]) {
         for node in nodes {
             match node {
-                Node::Heading { children, .. } => self.heading = words(children),
+                Node::Heading { children, .. } => {
+                    self.heading = words(children);
+                    self.before.clear();
+                }
+                Node::Paragraph(line) => self.before = words(line),
                 Node::List {
                     start: Some(_),
                     items,
-                } => {
+                } if !explains(&self.before) => {
                     let steps = items.iter().map(|item| step("", &item.children, false));
                     self.add(steps.collect(), true);
                 }
@@ -304,6 +358,11 @@ impl<'d> Reader<'d> {
         if is_list && has(&normal(&self.heading), &PREREQUISITES) {
             return;
         }
+        // Titles alone do not tell what to do; the page is in the list of guides.
+        let bare = steps.iter().filter(|step| step.is_bare).count();
+        if !is_list && bare * 2 > steps.len() {
+            return;
+        }
         let instructions = steps.iter().filter(|step| is_instruction(&step.words));
         if is_list && self.is_english && instructions.count() * 3 < steps.len() * 2 {
             return;
@@ -315,30 +374,47 @@ impl<'d> Reader<'d> {
     }
 }
 
+/// Returns whether a paragraph says that the list after it is what a program does.
+fn explains(before: &str) -> bool {
+    let words = normal(before);
+    let does = has(&words, &["will", "does", "happens", "works", "performs"]);
+    // A list of ways is no sequence.
+    if has(
+        &words,
+        &["ways", "options", "methods", "approaches", "either"],
+    ) {
+        return true;
+    }
+    before.ends_with(':') && does && !has(&words, &["you will", "you ll", "we will", "we ll"])
+}
+
 /// Reads a step: its title, its first paragraph if `has_words` or if it has no title, and its first
-/// code, in the order of the page.
+/// code, in the order of the page. A title without code gets its first instruction.
 fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> Step<'d> {
     let mut step = Step {
         words: title.to_owned(),
-        code: None,
+        ..Step::default()
     };
     let mut wants_words = has_words || title.is_empty();
     let mut rest = children;
     while let Some((node, after)) = rest.split_first() {
         rest = after;
-        match node {
-            Node::Paragraph(line) if wants_words => {
-                wants_words = !add(&mut step.words, &words(line));
-            }
+        let line = match node {
+            Node::Paragraph(line) if wants_words => &line[..],
             // A tight item holds its text without a paragraph.
             node if wants_words && !node.is_block() => {
                 let more = rest.iter().take_while(|node| !node.is_block()).count();
                 let line = &children[children.len() - rest.len() - 1..][..=more];
                 rest = &rest[more..];
-                wants_words = !add(&mut step.words, &words(line));
+                line
             }
-            _ => {}
+            _ => continue,
+        };
+        let text = whole(&words(line), rest.first());
+        if !text.is_empty() {
+            step.link = only_link(line);
         }
+        wants_words = !add(&mut step.words, &text);
     }
     if !step.words.is_empty() {
         // The first code of an installation may install a tool that is needed for it.
@@ -346,7 +422,84 @@ fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> Step<'d> {
         let own = installs.then(|| code_of(children, &|code| code.kind() == Kind::Install));
         step.code = own.flatten().or_else(|| first_code(children));
     }
+    if !title.is_empty()
+        && !has_words
+        && step.code.is_none()
+        && let Some((line, text)) = first_instruction(children)
+    {
+        step.link = only_link(line);
+        add(&mut step.words, &text);
+    }
+    step.is_bare = step.words == title && step.code.is_none() && step.link.is_none();
     step
+}
+
+/// Returns a text without a last sentence that announces what a step does not repeat. A short list
+/// that it announces is added to it.
+fn whole(text: &str, after: Option<&Node>) -> String {
+    if !text.ends_with(':') {
+        return text.to_owned();
+    }
+    match after {
+        Some(Node::Fence { .. } | Node::Element(_)) => return text.to_owned(),
+        Some(Node::List { items, .. }) => {
+            let items: Vec<String> = items
+                .iter()
+                .map(|item| {
+                    words(&item.children)
+                        .trim_end_matches(['.', ';', ','])
+                        .to_owned()
+                })
+                .collect();
+            let list = items.join("; ");
+            if text.chars().count() + list.chars().count() < STEP_MAX {
+                return format!("{text} {list}");
+            }
+        }
+        _ => {}
+    }
+    let all = sentences(text);
+    let kept = all.split_last().map_or(&[][..], |(_, kept)| kept);
+    match kept.is_empty() {
+        // The only sentence still says what the step is about.
+        true => text.to_owned(),
+        false => kept.join(" "),
+    }
+}
+
+/// Returns the target of the link in a line, if there is one link.
+fn only_link(line: &[Node]) -> Option<&str> {
+    let mut links = line.iter().filter_map(|node| match node {
+        Node::Link { href, .. } => Some(&**href),
+        _ => None,
+    });
+    let first = links.next()?;
+    links.next().is_none().then_some(first)
+}
+
+/// Returns the first sentence of a section that is an instruction, and its line.
+fn first_instruction(nodes: &[Node]) -> Option<(&[Node], String)> {
+    nodes.iter().find_map(|node| {
+        let line = match node {
+            Node::Paragraph(line) => &line[..],
+            Node::List { items, .. } => {
+                let item = &items.first()?.children;
+                match item.first()? {
+                    Node::Paragraph(line) => &line[..],
+                    _ => {
+                        let inline = item.iter().take_while(|node| !node.is_block()).count();
+                        &item[..inline]
+                    }
+                }
+            }
+            _ => return None,
+        };
+        let text = words(line);
+        let found = sentences(&text)
+            .into_iter()
+            .find(|one| is_instruction(one) && !one.ends_with(':'))?;
+        Some((line, found.to_owned()))
+    })
 }
 
 /// Returns whether a heading only begins the end of a page.
@@ -366,7 +519,7 @@ fn add(step: &mut String, words: &str) -> bool {
 
 /// Returns the first code that a skill can repeat, at any depth.
 fn first_code(nodes: &[Node]) -> Option<Block<'_>> {
-    code_of(nodes, &|code| !code.is_output())
+    code_of(nodes, &|code| !code.is_output() && code.is_whole())
 }
 
 /// Returns the first short code that `is_wanted` accepts, at any depth.

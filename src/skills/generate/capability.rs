@@ -1,0 +1,206 @@
+//! What the product can do: each part of it, what the part is for, and the page to start from.
+//!
+//! The rows come from three places that authors fill on purpose: the parts of the navigation, the
+//! cards of the first page, and the groups at the top of each part.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::docs::Docs;
+use crate::docs::navigation::tree::PageId;
+use crate::mdx::{Element, Node};
+
+use super::about::{is_generic_part, is_generic_title};
+use super::outline::{Category, Outline, content, link_to, words as about_page};
+use super::role::normal;
+use super::sink::Sink;
+use super::text::{fit, plain, words};
+
+/// The most rows and characters of the table.
+const ROWS_MAX: usize = 20;
+const CHARACTERS_MAX: usize = 2700;
+/// How many cards of the first page are rows.
+const CARDS_MAX: usize = 10;
+/// The longest purpose of a row, in characters.
+const PURPOSE_MAX: usize = 130;
+/// How many pages name the purpose of a part that has no description.
+const NAMED_MAX: usize = 3;
+
+/// A row of the table.
+struct Row {
+    area: String,
+    purpose: String,
+    page: PageId,
+}
+
+/// Writes the table. `about` is the text at the beginning of the skill, which no row repeats.
+pub(super) fn table(docs: &Docs, outline: &Outline, about: &str, base_url: &str) -> Vec<String> {
+    let mut rows = parts(docs, outline, about);
+    rows.extend(cards(docs, outline));
+    rows.extend(groups(docs, outline, about));
+    // A row without words says little; a documentation may have no others.
+    if rows.iter().any(|row| !row.purpose.is_empty()) {
+        rows.retain(|row| !row.purpose.is_empty());
+    }
+    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
+    let mut areas = HashSet::new();
+    let mut pages = HashSet::new();
+    for row in rows {
+        let is_new = !pages.contains(&row.page) && !areas.contains(&normal(&row.area));
+        if row.area.trim().is_empty() || !is_new {
+            continue;
+        }
+        let cell = |text: &str| text.replace('|', "\\|");
+        let line = format!(
+            "| {} | {} | {} |",
+            cell(&row.area),
+            cell(&row.purpose),
+            cell(&link_to(docs, row.page, base_url)),
+        );
+        if sink.add(&[line]) {
+            areas.insert(normal(&row.area));
+            pages.insert(row.page);
+        }
+    }
+    if sink.lines.is_empty() {
+        return sink.lines;
+    }
+    let head = ["| Area | What for | Start |", "|---|---|---|"];
+    head.map(str::to_owned)
+        .into_iter()
+        .chain(sink.lines)
+        .collect()
+}
+
+/// Lists the parts of the navigation, if there are several.
+fn parts(docs: &Docs, outline: &Outline, about: &str) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut parts: Vec<&str> = Vec::new();
+    for category in early(outline) {
+        if parts.contains(&&*category.part) {
+            continue;
+        }
+        parts.push(&category.part);
+        rows.extend(row(docs, &category.part, category, about));
+    }
+    if parts.len() == 1 { Vec::new() } else { rows }
+}
+
+/// Lists the groups at the top of each part: the first group of every part before any second one.
+fn groups(docs: &Docs, outline: &Outline, about: &str) -> Vec<Row> {
+    let mut parts: Vec<(&str, Vec<Row>)> = Vec::new();
+    for category in early(outline).filter(|category| category.parent.is_empty()) {
+        let known = parts.iter().position(|(part, _)| *part == category.part);
+        let at = known.unwrap_or_else(|| {
+            parts.push((&category.part, Vec::new()));
+            parts.len() - 1
+        });
+        let rows = &mut parts[at].1;
+        if category.label == category.part {
+            // Pages beside the groups of a part are often the first pages of its subjects.
+            for entry in category
+                .entries
+                .iter()
+                .filter(|entry| !entry.role.is_late())
+            {
+                rows.push(Row {
+                    area: entry.title.clone(),
+                    purpose: purpose(&about_page(docs, docs.navigation.page(entry.page)), about),
+                    page: entry.page,
+                });
+            }
+        } else if !is_generic_title(&category.label) {
+            rows.extend(row(docs, &category.label, category, about));
+        }
+    }
+    for (_, rows) in &mut parts {
+        rows.retain(|row| !is_generic_title(&row.area));
+    }
+    let deepest = parts.iter().map(|(_, rows)| rows.len()).max().unwrap_or(0);
+    let mut all: Vec<_> = parts
+        .into_iter()
+        .map(|(_, rows)| rows.into_iter())
+        .collect();
+    let mut out = Vec::new();
+    for _ in 0..deepest {
+        out.extend(all.iter_mut().filter_map(Iterator::next));
+    }
+    out
+}
+
+/// Writes the row of a part or a group: its first page, else its first pages by name.
+fn row(docs: &Docs, label: &str, category: &Category, about: &str) -> Option<Row> {
+    let shown = category
+        .entries
+        .iter()
+        .filter(|entry| !entry.role.is_late());
+    let shown: Vec<_> = shown.collect();
+    // A list of examples is no beginning.
+    let is_start = |title: &str| normal(title).trim() != "examples";
+    let at = shown.iter().position(|entry| is_start(&entry.title));
+    let mut entries = shown[at.unwrap_or(0)..].iter();
+    let first = entries.next()?;
+    let mut text = purpose(&about_page(docs, docs.navigation.page(first.page)), about);
+    if text.is_empty() || text == first.title {
+        let titles = entries.map(|entry| &*entry.title).take(NAMED_MAX);
+        text = fit(&titles.collect::<Vec<_>>().join(", "), PURPOSE_MAX);
+    }
+    Some(Row {
+        area: match is_generic_part(label) {
+            true => first.title.clone(),
+            false => label.to_owned(),
+        },
+        purpose: text,
+        page: first.page,
+    })
+}
+
+/// Returns the description of a page as a purpose; nothing if the skill begins with it.
+fn purpose(described: &str, about: &str) -> String {
+    let described = fit(described, PURPOSE_MAX);
+    match about.contains(described.trim_end_matches('…')) {
+        true => String::new(),
+        false => described,
+    }
+}
+
+fn early(outline: &Outline) -> impl Iterator<Item = &Category> {
+    let categories = outline.categories.iter();
+    categories.filter(|category| !category.is_late())
+}
+
+/// Lists the cards of the first page that lead to pages of the skill.
+fn cards(docs: &Docs, outline: &Outline) -> Vec<Row> {
+    let Some(home) = outline.home(docs) else {
+        return Vec::new();
+    };
+    let page = docs.navigation.page(home);
+    let mut found = Vec::new();
+    gather(content(docs, page).unwrap_or_default(), &mut found);
+    let shown: HashMap<&str, PageId> = outline
+        .entries_of(|role| !role.is_late())
+        .map(|entry| (&*docs.navigation.page(entry.page).url, entry.page))
+        .collect();
+    let rows = found.into_iter().filter_map(|card| {
+        let href = card.text("href")?;
+        let path = href.split(['#', '?']).next().unwrap_or_default();
+        let path = path.trim_end_matches('/');
+        let id = *shown.get(path)?;
+        let title = plain(card.text("title")?);
+        let text = fit(&words(&card.children), PURPOSE_MAX);
+        (!text.is_empty() && id != home).then_some(Row {
+            area: title,
+            purpose: text,
+            page: id,
+        })
+    });
+    rows.take(CARDS_MAX).collect()
+}
+
+fn gather<'d>(nodes: &'d [Node], out: &mut Vec<&'d Element>) {
+    for node in nodes {
+        match node {
+            Node::Element(element) if *element.name == *"Card" => out.push(element),
+            node => node.each_children(&mut |children| gather(children, out)),
+        }
+    }
+}

@@ -1,0 +1,531 @@
+//! The decisions that an agent must take, as a table: when to use what.
+//!
+//! The rows come from tables that authors wrote for a choice, from sentences such as "Use A when
+//! B" and "If you need B, use A", and from lists below a heading about a choice. A sentence that
+//! names no alternative is no decision, even below such a heading.
+
+use std::collections::HashSet;
+
+use crate::docs::Docs;
+use crate::docs::navigation::tree::PageId;
+use crate::mdx::{Node, Table};
+
+use super::outline::{Outline, content, link_to};
+use super::role::{Role, has, normal};
+use super::sink::Sink;
+use super::text::{fit, sentences, words};
+
+/// The most rows of the table, and the most characters of the whole list.
+const ROWS_MAX: usize = 13;
+const CHARACTERS_MAX: usize = 2400;
+/// How many rows of one page come before those of other pages.
+const OF_PAGE_MAX: usize = 5;
+/// A group with this many quickstarts is a choice; so many groups and quickstarts are listed.
+const QUICKSTARTS_MIN: usize = 3;
+const QUICKSTARTS_MAX: usize = 5;
+const QUICKSTART_GROUPS_MAX: usize = 3;
+/// The longest case and the longest alternative, in characters.
+const WHEN_MAX: usize = 150;
+const USE_MAX: usize = 80;
+/// The longest sentence that is read, in characters.
+const SENTENCE_MAX: usize = 260;
+/// The longest heading about a choice, in characters.
+const HEADING_MAX: usize = 80;
+
+/// Words of headings about a choice.
+const CHOICES: [&str; 12] = [
+    "choose",
+    "choosing",
+    "which to",
+    "which one",
+    "which should",
+    "when to use",
+    "should i use",
+    "should you use",
+    "vs",
+    "versus",
+    "compare",
+    "comparison",
+];
+/// Words of the head of a column that holds cases.
+const CASES: [&str; 12] = [
+    "want",
+    "want to",
+    "need",
+    "use case",
+    "use cases",
+    "scenario",
+    "situation",
+    "goal",
+    "best for",
+    "when to use",
+    "use when",
+    "recommended for",
+];
+/// Words of the head of a column that holds alternatives, beside a column of cases.
+const ALTERNATIVES: [&str; 20] = [
+    "use",
+    "uses",
+    "choose",
+    "recommendation",
+    "recommended",
+    "approach",
+    "method",
+    "option",
+    "solution",
+    "tool",
+    "feature",
+    "command",
+    "guide",
+    "product",
+    "sdk",
+    "type",
+    "plan",
+    "mode",
+    "strategy",
+    "algorithm",
+];
+/// The first words of a sentence that recommends something.
+const VERBS: [&str; 7] = [
+    "Use ",
+    "Choose ",
+    "Pick ",
+    "Prefer ",
+    "Go with ",
+    "Consider using ",
+    "Reach for ",
+];
+/// The words between an alternative and its case.
+const BETWEEN: [&str; 4] = [" when ", " whenever ", " if ", " only if "];
+/// The words between a case and its alternative.
+const AFTER: [&str; 8] = [
+    ", use ",
+    ", choose ",
+    ", pick ",
+    ", prefer ",
+    ", go with ",
+    ", consider using ",
+    ", we recommend ",
+    ", you should use ",
+];
+/// The first words of an alternative that needs another sentence to be understood.
+const PRONOUNS: [&str; 18] = [
+    "it",
+    "its",
+    "them",
+    "these",
+    "those",
+    "that",
+    "they",
+    "either",
+    "both",
+    "one",
+    "this",
+    "caution",
+    "such",
+    "the same",
+    "the following",
+    "the other",
+    "another",
+    "a different",
+];
+
+/// The first words of a case that says nothing alone.
+const VAGUE: [&str; 12] = [
+    "they",
+    "this",
+    "these",
+    "that",
+    "not",
+    "possible",
+    "present",
+    "needed",
+    "necessary",
+    "available",
+    "required",
+    "applicable",
+];
+
+/// What to use in a case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Route {
+    when: String,
+    use_what: String,
+}
+
+/// The routes of a page, the most certain first.
+struct Page {
+    id: PageId,
+    /// The routes of a table or of a section about a choice.
+    chosen: Vec<Route>,
+    /// The routes of other sentences.
+    said: Vec<Route>,
+    /// Whether the heading above is about a choice.
+    is_choice: bool,
+}
+
+/// Writes the list. `choices` are the alternatives of the first call.
+pub(super) fn decisions(
+    docs: &Docs,
+    outline: &Outline,
+    choices: &[(Vec<String>, PageId)],
+    base_url: &str,
+) -> Vec<String> {
+    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
+    let mut known = HashSet::new();
+    for (labels, id) in choices {
+        let text = format!("- Choose one: {}", labels.join(", "));
+        if known.insert(text.clone()) {
+            sink.add(&[format!("{text} – {}", link_to(docs, *id, base_url))]);
+        }
+    }
+    for line in quickstarts(docs, outline, base_url) {
+        sink.add(&[line]);
+    }
+    let first = sink.lines.len();
+    let pages = pages(docs, outline);
+    let mut said: HashSet<&Route> = HashSet::new();
+    let mut last = None;
+    for is_chosen in [true, false] {
+        for page in &pages {
+            let routes = if is_chosen { &page.chosen } else { &page.said };
+            // A single sentence of a guide is seldom a decision about the product.
+            let max = if is_chosen { OF_PAGE_MAX } else { 1 };
+            let mut of_page = 0;
+            for route in routes {
+                if of_page == max || !said.insert(route) {
+                    continue;
+                }
+                let cell = |text: &str| text.replace('|', "\\|");
+                let link = match last == Some(page.id) {
+                    true => "″".to_owned(),
+                    false => cell(&link_to(docs, page.id, base_url)),
+                };
+                let row = format!(
+                    "| {} | {} | {link} |",
+                    cell(&route.when),
+                    cell(&route.use_what)
+                );
+                if sink.add(&[row]) {
+                    last = Some(page.id);
+                    of_page += 1;
+                }
+            }
+        }
+    }
+    let rows = sink.lines.split_off(first);
+    if !rows.is_empty() {
+        if first > 0 {
+            sink.lines.push(String::new());
+        }
+        let head = ["| When | Use | Page |", "|---|---|---|"];
+        sink.lines.extend(head.map(str::to_owned));
+        sink.lines.extend(rows);
+    }
+    sink.lines
+}
+
+/// Lists the quickstarts of each group that has several: one for each platform or language.
+fn quickstarts(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for category in &outline.categories {
+        let starts = category
+            .entries
+            .iter()
+            .filter(|entry| entry.role == Role::Start);
+        let starts: Vec<_> = starts.collect();
+        if starts.len() < QUICKSTARTS_MIN || lines.len() == QUICKSTART_GROUPS_MAX {
+            continue;
+        }
+        let links: Vec<String> = starts
+            .iter()
+            .take(QUICKSTARTS_MAX)
+            .map(|entry| entry.link(docs, base_url))
+            .collect();
+        let more = match starts.len() - links.len() {
+            0 => String::new(),
+            more => format!(", and {more} more in [llms.txt]({base_url}/llms.txt)"),
+        };
+        let label = match category.label == category.part {
+            true => category.label.clone(),
+            false => format!("{}: {}", category.part, category.label),
+        };
+        lines.push(format!(
+            "- Choose a start of {label}: {}{more}",
+            links.join(", ")
+        ));
+    }
+    lines
+}
+
+/// Reads the routes of the pages: those that introduce come first. Pages of the reference give
+/// none: they list alternatives, but the reader need not choose.
+fn pages(docs: &Docs, outline: &Outline) -> Vec<Page> {
+    let mut seen = HashSet::new();
+    let mut pages: Vec<(Role, Page)> = Vec::new();
+    for entry in outline.entries_of(|role| role < Role::Reference) {
+        let of_page = docs.navigation.page(entry.page);
+        let Some(nodes) = content(docs, of_page).filter(|_| seen.insert(entry.page)) else {
+            continue;
+        };
+        let mut page = Page {
+            id: entry.page,
+            chosen: Vec::new(),
+            said: Vec::new(),
+            is_choice: is_choice(&of_page.title),
+        };
+        page.nodes(nodes);
+        pages.push((entry.role, page));
+    }
+    pages.sort_by_key(|(role, _)| match role {
+        Role::Start | Role::Install | Role::Access => 0,
+        Role::Concept => 1,
+        _ => 2,
+    });
+    pages.into_iter().map(|(_, page)| page).collect()
+}
+
+// === impl Page ===
+
+impl Page {
+    fn nodes(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Heading { children, .. } => self.is_choice = is_choice(&words(children)),
+                Node::Paragraph(line) => self.sentences(&words(line)),
+                Node::List { items, start: None } => {
+                    for item in items {
+                        self.item(&item.children);
+                    }
+                }
+                Node::Table(table) => self.chosen.extend(of_table(table)),
+                Node::Fence { .. } | Node::List { .. } => {}
+                node => node.each_children(&mut |children| self.nodes(children)),
+            }
+        }
+    }
+
+    fn sentences(&mut self, line: &str) {
+        for sentence in sentences(line) {
+            if let Some(route) = route(sentence, self.is_choice) {
+                let routes = if self.is_choice {
+                    &mut self.chosen
+                } else {
+                    &mut self.said
+                };
+                routes.push(route);
+            }
+        }
+    }
+
+    /// Reads an item of a list: `**A**: best for B`, else its sentences.
+    fn item(&mut self, children: &[Node]) {
+        let line = match children.first() {
+            Some(Node::Paragraph(line)) => &line[..],
+            _ => {
+                let inline = children.iter().take_while(|node| !node.is_block()).count();
+                &children[..inline]
+            }
+        };
+        if self.is_choice
+            && let Some((Node::Strong(name), rest)) = line.split_first()
+            && let Some(route) = labelled(&words(name), &words(rest))
+        {
+            self.chosen.push(route);
+            return;
+        }
+        self.sentences(&words(line));
+    }
+}
+
+/// Returns whether a heading is about a choice.
+fn is_choice(heading: &str) -> bool {
+    heading.chars().count() <= HEADING_MAX && has(&normal(heading), &CHOICES)
+}
+
+/// Reads `A: best for B`.
+fn labelled(name: &str, rest: &str) -> Option<Route> {
+    const SAYS: [&str; 9] = [
+        "best for",
+        "best when",
+        "ideal for",
+        "recommended for",
+        "suitable for",
+        "use when",
+        "when",
+        "if you",
+        "for",
+    ];
+    let rest = rest.trim_start_matches([':', '-', '–', '—', ' ']);
+    let starts = |line: &str| {
+        let words = normal(line);
+        let mut says = SAYS.iter();
+        !words.starts_with(" for example ")
+            && says.any(|word| words.starts_with(&format!(" {word} ")))
+    };
+    let first = sentences(rest).into_iter().find(|line| starts(line))?;
+    let name = name.trim_end_matches([':', ' ']);
+    Route::new(first, name)
+}
+
+/// Reads a table with a column of cases and a column of alternatives.
+fn of_table(table: &Table) -> Vec<Route> {
+    let heads: Vec<String> = table.head.iter().map(|cell| normal(&words(cell))).collect();
+    let of = |any: &[&str]| heads.iter().position(|head| has(head, any));
+    let Some(cases) = of(&CASES).or_else(|| heads.iter().position(|head| head == " when ")) else {
+        return Vec::new();
+    };
+    let other = heads.iter().enumerate();
+    let mut other = other.filter(|(nth, head)| *nth != cases && has(head, &ALTERNATIVES));
+    // Cases that stand beside names belong to the first column.
+    let alternatives = match other.next() {
+        Some((nth, _)) => nth,
+        None if cases > 0 => 0,
+        None => return Vec::new(),
+    };
+    let rows = table.rows.iter().filter_map(|row| {
+        let (when, use_what) = (row.get(cases)?, row.get(alternatives)?);
+        Route::new(&words(when), &words(use_what))
+    });
+    rows.collect()
+}
+
+/// Reads a sentence that says what to use in which case. `For A, use B` is often a step, so it is
+/// only read in a section about a choice.
+fn route(sentence: &str, is_choice: bool) -> Option<Route> {
+    if sentence.chars().count() > SENTENCE_MAX || sentence.ends_with([':', '?']) {
+        return None;
+    }
+    let sentence = sentence.trim_end_matches('.');
+    if let Some(rest) = VERBS.iter().find_map(|verb| sentence.strip_prefix(verb)) {
+        let (at, between) = BETWEEN
+            .iter()
+            .filter_map(|between| Some((outside(rest, between)?, between)))
+            .min()?;
+        let (what, when) = (&rest[..at], &rest[at + between.len()..]);
+        // "Choose a channel where …" is a step, not a decision.
+        let is_step = has(&normal(what), &["where", "that", "to"]);
+        return (!is_step).then(|| Route::new(when, what)).flatten();
+    }
+    let case = ["If you ", "If your ", "When you ", "When your ", "For "];
+    let start = case.iter().find(|start| sentence.starts_with(**start))?;
+    if *start == "For " && !is_choice {
+        return None;
+    }
+    let (at, after) = AFTER
+        .iter()
+        .filter_map(|after| Some((outside(sentence, after)?, after)))
+        .min()?;
+    let kept = match *start {
+        "For " => 0,
+        start => start.find(' ').map_or(0, |space| space + 1),
+    };
+    Route::new(&sentence[kept..at], &sentence[at + after.len()..])
+}
+
+/// Finds a text outside of code.
+fn outside(line: &str, wanted: &str) -> Option<usize> {
+    let mut found = line.match_indices(wanted).map(|(at, _)| at);
+    found.find(|at| line[..*at].matches('`').count().is_multiple_of(2))
+}
+
+// === impl Route ===
+
+impl Route {
+    /// Makes a route if both sides can be understood without the page.
+    fn new(when: &str, use_what: &str) -> Option<Self> {
+        let when = when.trim().trim_end_matches(['.', ',']);
+        let use_what = use_what.trim().trim_end_matches(['.', ',']);
+        let verbs = ["using ", "Use ", "Consider "];
+        let use_what = verbs
+            .iter()
+            .find_map(|verb| use_what.strip_prefix(verb))
+            .unwrap_or(use_what);
+        let use_what = use_what.strip_suffix(" instead").unwrap_or(use_what);
+        let pages = [
+            "this guide",
+            "this page",
+            "this tutorial",
+            "this quickstart",
+        ];
+        let is_page = pages.contains(&use_what);
+        let use_what = if is_page { "the page" } else { use_what };
+        let starts = |text: &str, any: &[&str]| {
+            let words = normal(text);
+            any.iter()
+                .any(|word| words.starts_with(&format!(" {word} ")))
+        };
+        let refers = |text: &str| has(&normal(text), &["below", "above", "following"]);
+        let is_said = |text: &str| text.chars().any(char::is_alphanumeric);
+        let is_open = !is_said(when)
+            || !is_said(use_what)
+            || when.split(' ').count() < 2
+            || use_what.chars().count() > USE_MAX
+            || starts(use_what, &PRONOUNS)
+            || starts(when, &VAGUE)
+            || refers(when)
+            || refers(use_what);
+        (!is_open).then(|| Self {
+            when: fit(when, WHEN_MAX),
+            use_what: use_what.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_says_what_to_use_when() {
+        for (sentence, when, use_what) in [
+            (
+                "Use the `when` key when a table is large.",
+                "a table is large",
+                "the `when` key",
+            ),
+            (
+                "If you need messages in order, use a queue.",
+                "you need messages in order",
+                "a queue",
+            ),
+            (
+                "For small files, use the form.",
+                "For small files",
+                "the form",
+            ),
+            (
+                "Use this guide when you replace another tool.",
+                "you replace another tool",
+                "the page",
+            ),
+            (
+                "Prefer pools if your calls are short",
+                "your calls are short",
+                "pools",
+            ),
+        ] {
+            let expected = Route {
+                when: when.to_owned(),
+                use_what: use_what.to_owned(),
+            };
+            assert_eq!(route(sentence, true), Some(expected), "{sentence}");
+        }
+        for sentence in [
+            "Use it when a table is large.",
+            "Use these when you must.",
+            "Use a token if possible, otherwise fail.",
+            "Choose a channel where messages arrive when a task fails.",
+            "Use the values below if you test.",
+            "If you need help, write to us.",
+            "Use a queue.",
+            "Use a pool when these are full.",
+        ] {
+            assert_eq!(route(sentence, true), None, "{sentence}");
+        }
+        assert_eq!(route("For the name, use `x`.", false), None);
+        let best = labelled("Pool", ": holds many. Best for short calls.");
+        assert_eq!(best.unwrap().when, "Best for short calls");
+        assert_eq!(labelled("Pool", ": the best-known part."), None);
+    }
+}
