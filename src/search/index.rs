@@ -70,7 +70,31 @@ enum Part {
     /// A block of texts.
     Texts(Bytes),
     /// The postings of a term.
-    Postings(Arc<[Posting]>),
+    Postings(Arc<Occurrences>),
+}
+
+/// The postings of a term, in the order of the sections.
+#[derive(Debug)]
+pub(super) struct Occurrences {
+    pub(super) list: Box<[Posting]>,
+    /// How many pages have the term. Each question needs it, and a list is kept for many questions.
+    pub(super) pages: u32,
+}
+
+impl Occurrences {
+    pub(super) fn of(list: Vec<Posting>, table: &Table) -> Self {
+        let (mut pages, mut end) = (0, 0);
+        for posting in &list {
+            if posting.section >= end {
+                pages += 1;
+                end = table.sections_of(table.page_of(posting.section)).end;
+            }
+        }
+        Self {
+            list: list.into_boxed_slice(),
+            pages,
+        }
+    }
 }
 
 impl Storage for Bytes {
@@ -229,7 +253,9 @@ impl Decoded {
     pub fn bytes(&self) -> usize {
         match &self.0 {
             Part::Texts(texts) => texts.len(),
-            Part::Postings(postings) => size_of_val::<[Posting]>(postings),
+            Part::Postings(postings) => {
+                size_of::<Occurrences>() + size_of_val::<[Posting]>(&postings.list)
+            }
         }
     }
 }
@@ -503,9 +529,9 @@ impl OpenPart {
         file: &dyn Storage,
         table: &Table,
         entry: &Term,
-    ) -> Result<Arc<[Posting]>, SearchError> {
+    ) -> Result<Arc<Occurrences>, SearchError> {
         let range = match &entry.postings {
-            Postings::Single(only) => return Ok(Arc::new([*only])),
+            Postings::Single(only) => return Ok(Arc::new(Occurrences::of(vec![*only], table))),
             Postings::List(range) => range,
         };
         let place = self.postings.start + range.start;
@@ -524,7 +550,7 @@ impl OpenPart {
         let mut postings = Vec::with_capacity(most.min(count as usize));
         let each = |posting| postings.push(posting);
         table.kinds.read_list(&bytes, (count, sections), each)?;
-        let postings: Arc<[Posting]> = postings.into();
+        let postings = Arc::new(Occurrences::of(postings, table));
         if is_long {
             file.keep(place, Decoded(Part::Postings(Arc::clone(&postings))));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::index::{OpenPart, Storage, Table, Term};
+use super::index::{Occurrences, OpenPart, Storage, Table, Term};
 use super::posting::Posting;
 use super::words::{Role, folded, is_common, runs, terms};
 use super::{Question, SearchError};
@@ -192,13 +192,13 @@ impl QueryTerm {
         part: &OpenPart,
         table: &Table,
         file: &dyn Storage,
-    ) -> Result<Arc<[Posting]>, SearchError> {
+    ) -> Result<Arc<Occurrences>, SearchError> {
         if let [entry] = &self.entries[..] {
             return part.postings(file, table, entry);
         }
         let mut postings = Vec::new();
         for entry in &self.entries {
-            postings.extend_from_slice(&part.postings(file, table, entry)?);
+            postings.extend_from_slice(&part.postings(file, table, entry)?.list);
         }
         postings.sort_unstable_by_key(|posting: &Posting| posting.section);
         postings.dedup_by(|later, first| {
@@ -209,7 +209,7 @@ impl QueryTerm {
             }
             is_same
         });
-        Ok(postings.into())
+        Ok(Arc::new(Occurrences::of(postings, table)))
     }
 }
 

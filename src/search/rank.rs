@@ -5,11 +5,11 @@
 //! with few of the words of the question gets a lower score than a page with most of them. A title
 //! that has the words of the question and no others raises the score of its page.
 
-use super::index::{OpenPart, PageRow, Storage, Table};
+use super::index::{Occurrences, OpenPart, PageRow, Storage, Table};
 use super::posting::{DESCRIPTION, HEADING, KEYWORD, PLACE, Posting, STEPS, TITLE};
 use super::query::QueryTerm;
 use super::words::Role;
-use super::{Question, SearchError};
+use super::{COMPARED, Question, SearchError};
 
 /// How fast the value of further occurrences of a term decreases.
 const SATURATION: f32 = 2.0;
@@ -43,7 +43,7 @@ const SECTION_MIN: f32 = 0.55;
 pub(super) struct Candidate {
     pub(super) page: u32,
     pub(super) score: f32,
-    /// Its best sections, the best first.
+    /// Its best sections, the best first; none if the page is too far behind to be read.
     pub(super) sections: Vec<u32>,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn rank(
         }
         let postings = term.read(part, table, file)?;
         let weight = term.weight * rarity(&postings, table);
-        scores.add(&postings, weight, 1 << at);
+        scores.add(&postings.list, weight, 1 << at);
         weights.push(weight);
     }
     let clauses = Clauses::of(&terms, &weights);
@@ -109,7 +109,9 @@ pub(super) fn rank(
         candidates.truncate(CANDIDATES_MAX);
     }
     candidates.sort_unstable_by(order);
-    for candidate in &mut candidates {
+    // Of each part, only so many pages can be compared or shown.
+    let read_max = question.skip.saturating_add(question.limit).max(COMPARED);
+    for candidate in candidates.iter_mut().take(read_max) {
         candidate.sections = scores.best_sections(candidate.page);
     }
     Ok(Ranked {
@@ -134,18 +136,10 @@ impl Ranked {
 
 /// Returns the inverse frequency of a term, by pages. A term that the index does not know counts
 /// less than the rarest one that it knows: it may be a word that authors do not use.
-fn rarity(postings: &[Posting], table: &Table) -> f32 {
-    let mut pages = 0_u32;
-    let mut end = 0;
-    for posting in postings {
-        if posting.section >= end {
-            pages += 1;
-            end = table.sections_of(table.page_of(posting.section)).end;
-        }
-    }
-    let (all, pages) = (float(table.pages.len()), float(pages as usize));
+fn rarity(postings: &Occurrences, table: &Table) -> f32 {
+    let (all, pages) = (float(table.pages.len()), float(postings.pages as usize));
     let rarity = (1.0 + (all - pages + 0.5) / (pages + 0.5)).ln();
-    match postings.is_empty() {
+    match postings.list.is_empty() {
         true => UNKNOWN * rarity,
         false => rarity,
     }

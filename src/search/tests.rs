@@ -274,6 +274,11 @@ fn pages_of_results_do_not_overlap() {
             ..Question::new("words found")
         });
         assert_eq!(found.total, 40);
+        // Each page that is shown has its section, however far behind it is.
+        assert!(
+            found.hits.iter().all(|hit| hit.sections.len() == 1),
+            "{skip}"
+        );
         seen.extend(found.hits.into_iter().map(|hit| hit.path));
     }
     seen.sort();
