@@ -163,7 +163,13 @@ const find = (pause) => {
   }, pause);
 };
 
-input.addEventListener("input", () => find(PAUSE));
+// A key after a pause is asked for at once; only keys that follow each other fast wait.
+let typedAt = -PAUSE;
+input.addEventListener("input", ({ timeStamp }) => {
+  const isFast = timeStamp - typedAt < PAUSE;
+  typedAt = timeStamp;
+  find(isFast ? PAUSE : 0);
+});
 versions.addEventListener("change", () => { find(0); input.focus(); });
 input.addEventListener("keydown", (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
