@@ -156,6 +156,7 @@ impl SourceSecrets {
         state.generation = Some(generation);
         let now = Clock::System.unix_seconds();
         let mut found = HashMap::new();
+        let mut kept: Vec<Certificate> = Vec::new();
         for (name, chain, private_key) in directory.exported() {
             let digest = Digest::of(&[chain.as_bytes(), &private_key].concat()).to_string();
             let key = format!("{}~{}", key_of(&name), &digest[..16]);
@@ -172,12 +173,17 @@ impl SourceSecrets {
             found.insert(key, certificate);
         }
         for (key, known) in &state.of_directory {
-            // A pair whose files are broken stays in use, as here.
+            if found.contains_key(key) {
+                continue;
+            }
             let is_replaced = found.values().any(|new| new.name == known.name);
-            if !found.contains_key(key) && (is_replaced || !directory.names(&known.name)) {
-                self.log.remove(SecretKind::Certificate, key);
+            match is_replaced || !directory.names(&known.name) {
+                true => self.log.remove(SecretKind::Certificate, key),
+                // A pair whose files are broken now stays in use, as here.
+                false => kept.push(known.clone()),
             }
         }
+        found.extend(kept.into_iter().map(|known| (known.key.clone(), known)));
         for key in found.keys() {
             self.log.put(SecretKind::Certificate, key, None);
         }
