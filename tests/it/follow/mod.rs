@@ -1,6 +1,7 @@
 //! Edges that follow a node: they serve what it serves, from their own cache, also while it is
 //! away, and nobody between can make them serve anything else.
 
+mod figures;
 mod rollout;
 mod secrets;
 
@@ -659,31 +660,4 @@ fn a_cache_that_cannot_be_written_serves_its_last_state() {
     });
     assert_eq!(served(&edge, DOMAIN), SKILL);
     assert!(edge.metric("follow_failures_total{reason=\"disk_full\"}") >= 1.0);
-}
-
-/// Prints how long a release takes from its publication to two edges. Run with `--nocapture`.
-#[test]
-fn a_release_is_on_two_edges_in_a_moment() {
-    let listen = free_address();
-    let source = source(listen).with_skill().start();
-    let edges = ["paris", "tokyo"].map(|name| {
-        let setup = edge_of(&source.setup, &url(listen), name, "");
-        setup.start()
-    });
-    edges.iter().for_each(|edge| wait_until_serves(edge, SKILL));
-    let long = std::env::var_os("WAYPOST_LONG_TESTS").is_some();
-    let mut times = Vec::new();
-    for round in 1..=if long { 200 } else { 5 } {
-        let text = skill(round);
-        let published = source.publish("acme", &[("skill.md", &*text)]);
-        let since = Instant::now();
-        for edge in &edges {
-            edge.wait_until_served("acme", published.generation);
-        }
-        times.push(since.elapsed());
-        assert!(edges.iter().all(|edge| served(edge, DOMAIN) == text));
-    }
-    times.sort();
-    let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
-    println!("served by the source → served by two edges: p50 {p50:?}, p99 {p99:?}");
 }
