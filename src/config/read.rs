@@ -85,10 +85,6 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     within(top, "edges", |section| {
         follow::read_edges(section, edges, report);
     });
-    if store.is_edge() && edges.listen.is_some() {
-        let why = "`edges.listen` and `store.follow.url` exclude each other: an edge has no edges";
-        report.add(Diagnostic::error(RULE, report.file(), why));
-    }
     within(top, "queue", |section| {
         deploying::read_queue(section, queue, updates, report);
     });

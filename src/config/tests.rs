@@ -254,6 +254,13 @@ fn an_edge_is_a_node_that_follows_another_one() {
             "{found:?}\n{expected}"
         );
     }
-    let both = format!("{text}edges: {{ listen: \"127.0.0.1:1\", allow_http: true }}\n");
-    assert!(findings_of(&both)[0].contains("an edge has no edges"));
+    let orders = format!(
+        "{text}acme: {{ authorities: [{{ directory: \"https://a.test/dir\" }}], agree_to_terms: true, \
+         key_file: k }}\n"
+    );
+    let found = findings_of(&orders);
+    assert!(
+        found.iter().any(|line| line.contains("exclude each other")),
+        "{found:?}"
+    );
 }

@@ -16,6 +16,7 @@ use ureq::{Agent, Body};
 use super::message::{InvalidMessage, Kind, Message};
 use super::report::Report;
 use super::signature::PublicKey;
+use super::source::Request;
 use super::{Config, PATH, SIGNATURE};
 use crate::digest::Digest;
 use crate::release::ReleaseId;
@@ -181,6 +182,16 @@ pub(super) enum Changes {
     Some(Message),
 }
 
+/// An answer that is passed on to another edge.
+#[derive(Debug)]
+pub(super) struct Passed {
+    pub(super) status: StatusCode,
+    pub(super) content: Vec<u8>,
+    /// `None` for a file.
+    pub(super) signature: Option<String>,
+    pub(super) is_compressed: bool,
+}
+
 // === impl FollowError ===
 
 impl FollowError {
@@ -301,6 +312,40 @@ impl Client {
         let bytes = read(reader, self.snapshot_bytes_max)?;
         let message = self.checked(&bytes, &signature, Kind::Snapshot)?;
         Ok((message, bytes.len() as u64))
+    }
+
+    /// Sends the request of another edge, with its token, and returns the answer as it is.
+    pub(super) fn pass(&self, request: &Request) -> Result<Passed, FollowError> {
+        let url = format!("{}{}?{}", self.url, request.path, request.query);
+        let wait = request
+            .position()
+            .map_or(Duration::ZERO, |(_, _, wait)| wait);
+        let sent = self
+            .agent
+            .get(&url)
+            .header("authorization", &request.authorization[..])
+            .header("user-agent", &request.program)
+            .config()
+            .timeout_recv_response(Some(wait + ANSWER_TIME))
+            .timeout_recv_body(Some(MESSAGE_TIME))
+            .build();
+        let answered = sent.call().map_err(|source| FollowError::Connect {
+            url: self.url.clone(),
+            source: Box::new(source),
+        });
+        let mut response = answered?;
+        let field = |name| {
+            let field = response.headers().get(name)?;
+            Some(field.to_str().ok()?.to_owned())
+        };
+        let signature = field(SIGNATURE);
+        let is_compressed = field("content-type").is_some_and(|value| value.ends_with("zstd"));
+        Ok(Passed {
+            status: response.status(),
+            content: read(response.body_mut().as_reader(), self.snapshot_bytes_max)?,
+            signature,
+            is_compressed,
+        })
     }
 
     /// Asks for secrets after a revision, and waits for them; `None` if there are none.

@@ -12,6 +12,7 @@
 //!   and files by digest. Changes and snapshots are signed.
 //! * A [`SecretLog`] does the same for certificates, ticket keys and answers to challenges, and
 //!   a [`SecretFollower`] keeps them. They are encrypted for one edge.
+//! * A [`Relay`] passes on what edges of an edge ask.
 //! * A [`Follower`] writes what it gets into the [cache](crate::store::Store), which is a store in
 //!   a directory of the edge. The rest of the process reads that store as on any node. So an edge
 //!   starts from its cache, and serves from it as long as the source is away.
@@ -37,6 +38,7 @@ mod edge;
 mod fetch;
 mod message;
 mod position;
+mod relay;
 mod report;
 mod rings;
 mod sealing;
@@ -47,10 +49,12 @@ mod status;
 mod tokens;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub use changes::ChangeLog;
 pub use client::FollowError;
 pub use edge::{Follower, FollowerParts};
+pub use relay::Relay;
 pub use rings::{RINGS_MAX, Rings};
 pub use sealing::{EdgeKey, InvalidSealingKey, SealingKey};
 pub use secrets::{
@@ -61,6 +65,15 @@ pub use signature::{InvalidPublicKey, KeyError, PublicKey, SigningKey};
 pub use source::{Answer, Certificates, Request, Source, SourceParts};
 pub use status::Status;
 pub use tokens::{EdgeName, InvalidEdgeName, ListedEdge, TokenError, Tokens};
+
+/// Who answers edges.
+#[derive(Clone, Debug)]
+pub enum Answering {
+    /// A source.
+    Source(Arc<Source>),
+    /// An edge that serves other edges.
+    Relay(Arc<Relay>),
+}
 
 /// The path below which a source answers.
 pub const PATH: &str = "/v1/follow/";
@@ -89,6 +102,35 @@ pub struct Config {
     pub object_bytes_max: u64,
     /// The longest snapshot that is read, in bytes without compression.
     pub snapshot_bytes_max: u64,
+}
+
+// === impl Answering ===
+
+impl Answering {
+    /// Answers a request.
+    pub async fn answer(&self, request: &Request) -> Answer {
+        match self {
+            Self::Source(source) => source.answer(request).await,
+            Self::Relay(relay) => relay.answer(request).await,
+        }
+    }
+
+    /// Waits until this process ends to answer.
+    pub async fn ended(&self) {
+        match self {
+            Self::Source(source) => source.ending().cancelled().await,
+            Self::Relay(relay) => relay.ending().cancelled().await,
+        }
+    }
+
+    /// Returns whether this process ends to answer, so that connections are closed.
+    #[must_use]
+    pub fn is_ending(&self) -> bool {
+        match self {
+            Self::Source(source) => source.ending().is_cancelled(),
+            Self::Relay(relay) => relay.ending().is_cancelled(),
+        }
+    }
 }
 
 // === impl Config ===

@@ -176,6 +176,18 @@ pub enum Answer {
     },
     /// A file of this length.
     File(File, u64),
+    /// The bytes of a file.
+    Content(Bytes),
+}
+
+impl Answer {
+    /// Returns its status.
+    pub(super) fn status(&self) -> u16 {
+        match self {
+            Self::Status(status, _) => *status,
+            Self::Message { .. } | Self::File(..) | Self::Content(_) => 200,
+        }
+    }
 }
 
 // === impl Request ===
@@ -187,7 +199,7 @@ impl Request {
     }
 
     /// Returns the identity and the revision that an edge has, and how long it waits.
-    fn position(&self) -> Option<(&str, u64, Duration)> {
+    pub(super) fn position(&self) -> Option<(&str, u64, Duration)> {
         let identity = self.query("identity")?;
         let after = self.query("after")?.parse().ok()?;
         let wait = self.query("wait").and_then(|wait| wait.parse().ok());
@@ -263,19 +275,12 @@ impl Source {
         }
     }
 
-    /// Waits until the source ends to answer.
-    pub async fn ended(&self) {
-        self.ending.cancelled().await;
-    }
-
-    /// Returns whether the source ends to answer, so that connections are closed.
-    #[must_use]
-    pub fn is_ending(&self) -> bool {
-        self.ending.is_cancelled()
+    pub(super) fn ending(&self) -> &CancellationToken {
+        &self.ending
     }
 
     /// Answers a request.
-    pub async fn answer(self: &Arc<Self>, request: &Request) -> Answer {
+    pub(super) async fn answer(self: &Arc<Self>, request: &Request) -> Answer {
         let asked = request.path.strip_prefix(PATH);
         let Some(edge) = self.tokens.holder(&request.authorization) else {
             self.requests.with_label_values(&["token", "401"]).inc();
@@ -299,11 +304,7 @@ impl Source {
                 ),
             ),
         };
-        let status = match &answer {
-            Answer::Status(status, _) => *status,
-            Answer::Message { .. } | Answer::File(..) => 200,
-        };
-        let labels = [kind, &status.to_string()];
+        let labels = [kind, &answer.status().to_string()];
         self.requests.with_label_values(&labels).inc();
         answer
     }
@@ -510,17 +511,7 @@ impl Source {
         let Ok(digest) = Digest::parse(&digest) else {
             return Answer::Status(400, "a digest has 64 hexadecimal digits\n");
         };
-        let source = Arc::clone(self);
-        let found = tokio::task::spawn_blocking(move || source.store.object(&digest)).await;
-        match found {
-            Ok(Ok(Some((file, length)))) => Answer::File(file, length),
-            Ok(Ok(None)) => Answer::Status(404, "the store has no such object\n"),
-            Ok(Err(error)) => {
-                log::error!(target: "follow", "read {digest} for an edge: {}", chain(&error));
-                Answer::Status(500, "the object cannot be read\n")
-            }
-            Err(_panic) => Answer::Status(500, "a panic\n"),
-        }
+        find_object(Arc::clone(&self.store), digest).await
     }
 
     fn see(&self, edge: &ListedEdge, request: &Request, identity: &str, revision: u64) {
@@ -756,6 +747,20 @@ impl Source {
             "rings": rings.collect::<Vec<_>>(),
             "edges": edges,
         })
+    }
+}
+
+/// Opens an object of a store.
+pub(super) async fn find_object(store: Arc<Store>, digest: Digest) -> Answer {
+    let found = tokio::task::spawn_blocking(move || store.object(&digest)).await;
+    match found {
+        Ok(Ok(Some((file, length)))) => Answer::File(file, length),
+        Ok(Ok(None)) => Answer::Status(404, "the store has no such object\n"),
+        Ok(Err(error)) => {
+            log::error!(target: "follow", "read {digest} for an edge: {}", chain(&error));
+            Answer::Status(500, "the object cannot be read\n")
+        }
+        Err(_panic) => Answer::Status(500, "a panic\n"),
     }
 }
 

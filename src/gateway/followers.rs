@@ -1,7 +1,7 @@
 //! The listener for edges: HTTP/1.1 with TLS, or without on a private network.
 //!
 //! Its clients are edges with a token, so it needs little of what a public listener has: it reads
-//! heads without content, hands them to the [`Source`], and writes what that answers. A connection
+//! heads without content, hands them to the source or relay, and writes what that answers. A connection
 //! is closed when the source ends to answer, so that its edge asks the process that has taken over.
 //!
 //! The certificate is read again when its files change; a broken one leaves the one of before in
@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use crate::follow::{Answer, Request, SIGNATURE, Source};
+use crate::follow::{Answer, Answering, Request, SIGNATURE};
 
 /// How many connections are open at once; more wait in the queue of the kernel.
 const CONNECTIONS_MAX: usize = 4096;
@@ -126,7 +126,7 @@ fn config(certificate: &Path, key: &Path) -> io::Result<Arc<ServerConfig>> {
 }
 
 /// Answers edges until the source ends to.
-pub async fn listen(listener: TcpListener, source: Arc<Source>, identity: Option<Arc<Identity>>) {
+pub async fn listen(listener: TcpListener, source: Answering, identity: Option<Arc<Identity>>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {
@@ -144,7 +144,7 @@ pub async fn listen(listener: TcpListener, source: Arc<Source>, identity: Option
                 continue;
             }
         };
-        let (source, identity) = (Arc::clone(&source), identity.clone());
+        let (source, identity) = (source.clone(), identity.clone());
         tokio::spawn(async move {
             // An error means that the edge is gone, and it asks again.
             if let Err(error) = connection(stream, &source, identity.as_deref()).await {
@@ -157,7 +157,7 @@ pub async fn listen(listener: TcpListener, source: Arc<Source>, identity: Option
 
 async fn connection(
     stream: TcpStream,
-    source: &Arc<Source>,
+    source: &Answering,
     identity: Option<&Identity>,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
@@ -172,7 +172,7 @@ async fn connection(
 /// Responds to the requests of a connection.
 async fn respond(
     mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
-    source: &Arc<Source>,
+    source: &Answering,
 ) -> io::Result<()> {
     let mut inbox = Vec::new();
     loop {
@@ -262,6 +262,10 @@ async fn write(
     let (status, length, media_type, more) = match &answer {
         Answer::Status(status, text) => (*status, text.len() as u64, "text/plain", String::new()),
         Answer::File(_, length) => (200, *length, "application/octet-stream", String::new()),
+        Answer::Content(content) => {
+            let length = content.len() as u64;
+            (200, length, "application/octet-stream", String::new())
+        }
         Answer::Message {
             content,
             is_compressed,
@@ -295,7 +299,7 @@ async fn write(
             first.extend_from_slice(text.as_bytes());
             send(stream, &first).await?;
         }
-        Answer::Message { content, .. } => {
+        Answer::Message { content, .. } | Answer::Content(content) => {
             send(stream, &first).await?;
             for piece in content.chunks(PIECE_BYTES) {
                 send(stream, piece).await?;

@@ -14,7 +14,8 @@ use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::follow::{
-    ChangeLog, Follower, FollowerParts, Rings, SecretFollower, Source, SourceParts, Status,
+    Answering, ChangeLog, Follower, FollowerParts, Relay, Rings, SecretFollower, Source,
+    SourceParts, Status,
 };
 use crate::gateway::followers::{self, Identity};
 use crate::gateway::operator;
@@ -28,6 +29,11 @@ const LIFE: &str = "edges-life";
 pub(super) struct Edges {
     pub(super) source: Arc<Source>,
     secrets: Arc<SourceSecrets>,
+    listener: EdgeListener,
+}
+
+/// The listener for edges alone.
+pub(super) struct EdgeListener {
     socket: TcpSocket,
     identity: Option<Arc<Identity>>,
 }
@@ -49,7 +55,7 @@ struct EdgeRequest {
 
 /// Begins the logs of changes, if edges follow this node. They are filled by the first load.
 pub(super) fn rings(config: &Config) -> anyhow::Result<Option<Arc<Rings>>> {
-    if config.edges.listen.is_none() {
+    if config.edges.listen.is_none() || config.store.is_edge() {
         return Ok(None);
     }
     // The file is in the directory of the store, which must exist.
@@ -73,16 +79,6 @@ impl Edges {
         metrics: &Metrics,
         handed_over: CancellationToken,
     ) -> anyhow::Result<Self> {
-        let edges = &config.edges;
-        let identity = match (&edges.certificate, &edges.key) {
-            (Some(certificate), Some(key)) => {
-                let identity = Identity::read(certificate, key);
-                let identity = identity
-                    .with_context(|| format!("use the certificate {}", certificate.display()))?;
-                Some(Arc::new(identity))
-            }
-            _ => None,
-        };
         let parts = SourceParts {
             rings,
             store: Arc::clone(store),
@@ -94,8 +90,7 @@ impl Edges {
         Ok(Self {
             source: Arc::new(Source::new(parts, metrics, handed_over)),
             secrets,
-            socket,
-            identity,
+            listener: EdgeListener::new(config, socket)?,
         })
     }
 
@@ -113,8 +108,7 @@ impl Edges {
         let Self {
             source,
             secrets,
-            socket,
-            identity,
+            listener,
         } = self;
         // Before the first edge asks. These threads are never joined: they can be stopped at any point.
         source.step();
@@ -122,6 +116,28 @@ impl Edges {
             .context("start a thread")?;
         let rings = Arc::clone(&source);
         panics::essential_thread("edge-rings", move || rings.run()).context("start a thread")?;
+        listener.start(Answering::Source(source))
+    }
+}
+
+impl EdgeListener {
+    pub(super) fn new(config: &Config, socket: TcpSocket) -> anyhow::Result<Self> {
+        let edges = &config.edges;
+        let identity = match (&edges.certificate, &edges.key) {
+            (Some(certificate), Some(key)) => {
+                let identity = Identity::read(certificate, key);
+                let identity = identity
+                    .with_context(|| format!("use the certificate {}", certificate.display()))?;
+                Some(Arc::new(identity))
+            }
+            _ => None,
+        };
+        Ok(Self { socket, identity })
+    }
+
+    /// Starts to accept connections. The thread is never joined: it can be stopped at any point.
+    pub(super) fn start(self, answering: Answering) -> anyhow::Result<()> {
+        let Self { socket, identity } = self;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("edges")
@@ -141,7 +157,7 @@ impl Edges {
                     let scheme = if identity.is_some() { "https" } else { "http" };
                     log::info!(target: "serve", edges:% = address; "edges can follow {scheme}://{address}");
                 }
-                followers::listen(listener, source, identity).await;
+                followers::listen(listener, answering, identity).await;
             });
             // Connections of edges are cut: they ask again.
             runtime.shutdown_background();
@@ -149,6 +165,22 @@ impl Edges {
         panics::essential_thread("edges", work).context("start a thread")?;
         Ok(())
     }
+}
+
+/// Returns what answers the edges of an edge.
+pub(super) fn relay(
+    config: &Config,
+    store: &Arc<Store>,
+    metrics: &Metrics,
+    handed_over: CancellationToken,
+) -> anyhow::Result<Option<Answering>> {
+    let config::Store::Follow { follow, .. } = &config.store else {
+        return Ok(None);
+    };
+    let service = config.service.domain.as_str();
+    let relay = Relay::new(follow, service, Arc::clone(store), metrics, handed_over);
+    let relay = relay.context("serve other edges")?;
+    Ok(Some(Answering::Relay(Arc::new(relay))))
 }
 
 impl Following {

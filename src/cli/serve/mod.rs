@@ -89,7 +89,7 @@ use crate::index::reload::Observer;
 use crate::origin::Resolver;
 use crate::telemetry::{Health, Metrics, Part, logging, panics};
 use certificates::Acme;
-use follow::{Edges, Following};
+use follow::{EdgeListener, Edges, Following};
 use handover::Passed;
 use inherited::Inherited;
 use reload::Reload;
@@ -243,7 +243,16 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Some(changes),
     );
     let handed_over = CancellationToken::new();
+    let mut of_edge = None;
     let edges = match (rings, edges_socket) {
+        (None, Some(socket)) => {
+            let answering = follow::relay(&config, &reload.store, &metrics, handed_over.clone())?;
+            of_edge = answering
+                .map(|answering| Ok((EdgeListener::new(&config, socket)?, answering)))
+                .transpose()
+                .map_err(|error: anyhow::Error| error)?;
+            None
+        }
         (Some(rings), Some(socket)) => {
             let vault = acme.as_ref().map(Acme::vault);
             let secrets = SourceSecrets::new(&config, &rings, vault, directory.clone());
@@ -330,6 +339,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .transpose()?;
     if let Some(edges) = edges {
         edges.start()?;
+    }
+    if let Some((listener, answering)) = of_edge {
+        listener.start(answering)?;
     }
     if let Some(following) = following {
         following.start()?;

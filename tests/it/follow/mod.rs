@@ -2,6 +2,7 @@
 //! away, and nobody between can make them serve anything else.
 
 mod figures;
+mod relay;
 mod rollout;
 mod secrets;
 

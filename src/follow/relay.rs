@@ -1,0 +1,174 @@
+//! An edge that serves other edges: it passes their requests on, and sends files from its own cache.
+//!
+//! Messages go through as they are, with the token of the edge that asks. So they are signed by the
+//! first source for that edge, and private keys are encrypted for it: this edge can withhold them, and
+//! can neither read nor change them. The first source knows every edge, its ring and its reports.
+//!
+//! A file is sent only for a token that the first source has accepted lately. One that the cache does
+//! not have, or not any more, is fetched from there and not kept.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::StatusCode;
+use prometheus::{IntCounterVec, Opts};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::client::{Client, Passed};
+use super::source::{Answer, Request, find_object};
+use super::{Config, FollowError, PATH};
+use crate::digest::Digest;
+use crate::error::chain;
+use crate::store::Store;
+use crate::telemetry::Metrics;
+
+/// How long a token counts as accepted. An edge asks at least every 30 seconds.
+const ACCEPTED: Duration = Duration::from_secs(300);
+/// How many tokens are remembered.
+const TOKENS_MAX: usize = 10_000;
+/// How many requests are passed on at the same time. Each needs a thread.
+const PASSED_MAX: usize = 400;
+
+/// Passes on what edges ask.
+#[derive(Debug)]
+pub struct Relay {
+    client: Arc<Client>,
+    store: Arc<Store>,
+    /// The digest of each token that was accepted, and when.
+    accepted: Mutex<HashMap<Digest, Instant>>,
+    passing: Semaphore,
+    ending: CancellationToken,
+    requests: IntCounterVec,
+}
+
+impl Relay {
+    /// Makes it for the cache of an edge. It ends to answer when `ending` is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// When the file of authorities cannot be used.
+    pub fn new(
+        config: &Config,
+        service: &str,
+        store: Arc<Store>,
+        metrics: &Metrics,
+        ending: CancellationToken,
+    ) -> Result<Self, FollowError> {
+        let client = Client::new(config, service).map_err(FollowError::File)?;
+        let requests = Opts::new(
+            "follow_passed_requests_total",
+            "Requests of edges that follow this edge, by what they asked for and status.",
+        );
+        Ok(Self {
+            client: Arc::new(client),
+            store,
+            accepted: Mutex::default(),
+            passing: Semaphore::new(PASSED_MAX),
+            ending,
+            requests: metrics.register(IntCounterVec::new(requests, &["kind", "status"])),
+        })
+    }
+
+    pub(super) fn ending(&self) -> &CancellationToken {
+        &self.ending
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer(self: &Arc<Self>, request: &Request) -> Answer {
+        let asked = request.path.strip_prefix(PATH).unwrap_or_default();
+        let (kind, answer) = match asked.split_once('/') {
+            Some(("objects", digest)) => ("object", self.object(request, digest).await),
+            _ => match asked {
+                "changes" => ("changes", self.pass(request).await),
+                "snapshot" => ("snapshot", self.pass(request).await),
+                "secrets" => ("secrets", self.pass(request).await),
+                "certificates" => ("certificates", self.pass(request).await),
+                _ => (
+                    "other",
+                    Answer::Status(404, "this is not asked of an edge\n"),
+                ),
+            },
+        };
+        let status = answer.status().to_string();
+        self.requests.with_label_values(&[kind, &status]).inc();
+        answer
+    }
+
+    /// Passes a request on, and returns the answer as it is.
+    async fn pass(self: &Arc<Self>, request: &Request) -> Answer {
+        let Ok(_place) = self.passing.try_acquire() else {
+            return Answer::Status(503, "too many edges follow this edge\n");
+        };
+        let (relay, request) = (Arc::clone(self), request.clone());
+        let digest = Digest::of(&request.authorization);
+        let passing = tokio::task::spawn_blocking(move || relay.client.pass(&request));
+        // At an upgrade the edge asks the next process.
+        let passed = tokio::select! {
+            passed = passing => passed,
+            () = self.ending.cancelled() => return Answer::Status(503, "this process ends\n"),
+        };
+        let passed = match passed {
+            Ok(Ok(passed)) => passed,
+            Ok(Err(error)) => {
+                log::debug!(target: "follow", "pass on a request of an edge: {}", chain(&error));
+                return Answer::Status(503, "the node that this edge follows does not answer\n");
+            }
+            Err(_panic) => return Answer::Status(500, "a panic\n"),
+        };
+        let Passed {
+            status,
+            content,
+            signature,
+            is_compressed,
+        } = passed;
+        self.accept(digest, status != StatusCode::UNAUTHORIZED);
+        match (status, signature) {
+            (StatusCode::OK, Some(signature)) => Answer::Message {
+                content: content.into(),
+                is_compressed,
+                signature,
+            },
+            (StatusCode::OK, None) => Answer::Content(content.into()),
+            (status, _) => Answer::Status(status.as_u16(), "the answer of the first source\n"),
+        }
+    }
+
+    async fn object(self: &Arc<Self>, request: &Request, digest: &str) -> Answer {
+        let Ok(digest) = Digest::parse(digest) else {
+            return Answer::Status(400, "a digest has 64 hexadecimal digits\n");
+        };
+        if self.is_accepted(Digest::of(&request.authorization)) {
+            let store = Arc::clone(&self.store);
+            match find_object(store, digest).await {
+                Answer::Status(404, _) => {}
+                found => return found,
+            }
+        }
+        self.pass(request).await
+    }
+
+    fn is_accepted(&self, token: Digest) -> bool {
+        let accepted = self.accepted.lock();
+        let accepted = accepted.unwrap_or_else(PoisonError::into_inner);
+        accepted
+            .get(&token)
+            .is_some_and(|at| at.elapsed() < ACCEPTED)
+    }
+
+    fn accept(&self, token: Digest, is_accepted: bool) {
+        let accepted = self.accepted.lock();
+        let mut accepted = accepted.unwrap_or_else(PoisonError::into_inner);
+        if !is_accepted {
+            accepted.remove(&token);
+            return;
+        }
+        if accepted.len() >= TOKENS_MAX {
+            accepted.retain(|_, at| at.elapsed() < ACCEPTED);
+        }
+        if accepted.len() < TOKENS_MAX {
+            accepted.insert(token, Instant::now());
+        }
+    }
+}
