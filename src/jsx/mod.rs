@@ -23,6 +23,7 @@
 
 pub mod compile;
 mod engine;
+pub mod literal;
 mod output;
 pub mod script;
 
