@@ -157,7 +157,7 @@ fn a_configuration_in_the_older_format_alone_is_an_error_that_says_what_to_do() 
     let Built { report, .. } = built(&[("mint.json", "{}"), ("skill.md", &skill("pay", ""))]);
     let error = report.publishable().unwrap_err();
     assert_eq!(error.first.rule, "config");
-    assert!(error.first.to_string().contains("mint upgrade"));
+    assert!(error.first.to_string().contains("waypost convert"));
 }
 
 #[test]

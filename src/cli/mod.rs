@@ -8,6 +8,7 @@ pub mod build;
 pub mod cert;
 pub mod check;
 pub mod completions;
+pub mod convert;
 mod deploying;
 mod documentation;
 pub mod domain;
@@ -87,6 +88,7 @@ enum Command {
     PreviewChild,
     Build(build::Args),
     Check(check::Args),
+    Convert(convert::Args),
     Preview(preview::Args),
     Publish(publish::Args),
     Releases(releases::Args),
@@ -136,6 +138,7 @@ impl Cli {
             Command::PreviewChild => in_a_sandbox(preview::serve()),
             Command::Build(args) => build::run(args),
             Command::Check(args) => check::run(args),
+            Command::Convert(args) => convert::run(args),
             Command::Preview(args) => preview::run(args),
             Command::Publish(args) => publish::run(args),
             Command::Releases(args) => releases::run(args),
@@ -186,6 +189,7 @@ impl Command {
             Self::Build(_)
             | Self::Check(_)
             | Self::CheckChild
+            | Self::Convert(_)
             | Self::Preview(_)
             | Self::PreviewChild
             | Self::Queue(_)

@@ -100,12 +100,42 @@ pub const RULES: &[Rule] = &[
         id: "config",
         title: "the documentation has a docs.json",
         text: "It is in the directory that is checked (the `directory` of the site's repository). \
-            `mint.json`, the older format, is not read: `npx mint upgrade` writes a `docs.json` \
+            `mint.json`, the older format, is not read: `waypost convert` writes a `docs.json` \
             from it.\n\n\
             A tree without it may hold skills only. An update whose tree has neither, or that \
             would remove all pages of a site, fails, and the current release stays served. \
             `allow_empty: true` in the site's record and `waypost publish --allow-empty` \
             publish it anyway.",
+    },
+    Rule {
+        id: "convert-computed",
+        title: "the configuration of the other tool is data",
+        text: "`waypost convert` runs no JavaScript. It reads literals, constants and imported \
+            files; a value that a function computes is left out. Write it into docs.json.",
+    },
+    Rule {
+        id: "convert-entry",
+        title: "entries of the navigation name pages",
+        text: "The entry of the sidebar or of `nav` was left out, because its page does not exist, \
+            or because a sidebar here has pages and groups only.",
+    },
+    Rule {
+        id: "convert-setting",
+        title: "settings have a counterpart",
+        text: "docs.json has nothing for this setting of the other tool, so it was left out.",
+    },
+    Rule {
+        id: "convert-syntax",
+        title: "pages use syntax that is read here",
+        text: "The page has syntax of the other tool that would be shown as text. The note names \
+            the first place in each page; `waypost convert` does not change the body of a page.",
+    },
+    Rule {
+        id: "convert-title",
+        title: "titles and labels are in the frontmatter",
+        text: "The other tool takes the title of a page from its first heading, or the label from \
+            its navigation. Here both are in the frontmatter, as `title` and `sidebarTitle`. \
+            `waypost convert --pages` writes them.",
     },
     Rule {
         id: "duplicate-key",

@@ -223,7 +223,7 @@ fn unreadable(tree: &Tree, path: &TreePath, error: &OpenError) -> Diagnostic {
 fn explained(tree: &Tree, found: Diagnostic) -> Diagnostic {
     if is_older(tree) {
         return found.help(
-            "there is a `mint.json`, the older format, which is not read: `npx mint upgrade` writes \
+            "there is a `mint.json`, the older format, which is not read: `waypost convert` writes \
              a `docs.json` from it; commit that file",
         );
     }

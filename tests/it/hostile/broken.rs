@@ -58,7 +58,7 @@ fn a_commit_without_pages_fails_and_the_release_stays_served() {
     docs.push("The older format", &[("mint.json", CONFIG)]);
     assert_rejected(&edge, "mint.json", "config");
     let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
-    assert!(record["logs"].to_string().contains("mint upgrade"));
+    assert!(record["logs"].to_string().contains("waypost convert"));
 
     let no_page = r#"{"name": "Acme", "navigation": {"pages": ["gone"]}}"#;
     docs.git(&["rm", "--quiet", "index.mdx"]);

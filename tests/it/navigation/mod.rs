@@ -307,7 +307,7 @@ fn every_rule_has_a_case_that_breaks_it_and_no_case_names_another() {
         "stylesheet",
     ]);
     let is_elsewhere = |id: &str| {
-        let prefixes = ["mdx-", "skill-", "source-"];
+        let prefixes = ["convert-", "mdx-", "skill-", "source-"];
         elsewhere.contains(id) || prefixes.iter().any(|prefix| id.starts_with(prefix))
     };
     let missing: Vec<_> = named
