@@ -8,7 +8,7 @@
 //! [`VALUES_MAX`] of them, those that constants repeat included. A value over a limit is
 //! unresolved.
 //!
-//! Sources: ECMA-262 §13.2 (literals), §16.2 (modules); CommonJS (`module.exports`).
+//! Sources: ECMA-262 §13.2 (literals), §16.2 (modules); `CommonJS` (`module.exports`).
 
 use std::collections::HashMap;
 

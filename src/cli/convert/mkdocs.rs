@@ -1,4 +1,4 @@
-//! `mkdocs.yml`, also with the settings of Material for MkDocs.
+//! `mkdocs.yml`, also with the settings of Material for `MkDocs`.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::docs::page::title_of;
 use crate::source::TreePath;
 use crate::syntax::{Data, Member, Value};
 
-/// The colours that Material for MkDocs has names for.
+/// The colours that Material for `MkDocs` has names for.
 const COLORS: [(&str, &str); 21] = [
     ("red", "#ef5552"),
     ("pink", "#e92063"),
@@ -363,7 +363,7 @@ fn extensions(notes: &mut Notes<'_>, value: &Value) {
     }
 }
 
-/// Returns the address of a page of MkDocs: `guide/index.md` is at `/guide`.
+/// Returns the address of a page of `MkDocs`: `guide/index.md` is at `/guide`.
 fn address(file: &str) -> String {
     let (path, anchor) = match file.split_once('#') {
         Some((path, anchor)) => (path, format!("#{anchor}")),
@@ -532,7 +532,7 @@ impl Reading<'_, '_> {
         })
     }
 
-    /// Lists the pages of a directory and of those in it, as MkDocs does without `nav`. The name of
+    /// Lists the pages of a directory and of those in it, as `MkDocs` does without `nav`. The name of
     /// the directory ends with a slash; empty for all pages.
     fn below(&self, directory: &str) -> Vec<Json> {
         let pages = self.pages.iter().map(|page| page.slug.as_str());

@@ -64,7 +64,7 @@ pub enum Tool {
     Mintlify,
     /// docusaurus.config.js with its sidebars
     Docusaurus,
-    /// mkdocs.yml, also with Material for MkDocs
+    /// mkdocs.yml, also with the theme Material
     Mkdocs,
 }
 

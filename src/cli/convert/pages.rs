@@ -1,4 +1,4 @@
-//! The pages of Docusaurus and MkDocs: their ids, titles and addresses, and syntax that is not
+//! The pages of Docusaurus and `MkDocs`: their ids, titles and addresses, and syntax that is not
 //! read here.
 
 use std::collections::BTreeMap;

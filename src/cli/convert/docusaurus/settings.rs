@@ -82,18 +82,14 @@ pub(super) fn convert(
     settings.theme(config, &mut out);
     settings.redirects(config, &mut out);
     settings.presets(config);
-    for name in ["versions.json"] {
-        let path = settings.directory.join(name).ok();
-        let Some(path) = path.filter(|path| settings.notes.is_file(path)) else {
-            continue;
-        };
-        if let Ok(versions) = settings.notes.read(&path) {
-            let help = "put each version into a directory, and list them in `navigation.versions`";
-            let message = "earlier versions are not converted";
-            settings
-                .notes
-                .setting_with_help(versions.span, message, help);
-        }
+    let versions = settings.directory.join("versions.json").ok();
+    let versions = versions.filter(|path| settings.notes.is_file(path));
+    if let Some(Ok(versions)) = versions.map(|path| settings.notes.read(&path)) {
+        let help = "put each version into a directory, and list them in `navigation.versions`";
+        let message = "earlier versions are not converted";
+        settings
+            .notes
+            .setting_with_help(versions.span, message, help);
     }
     out
 }
