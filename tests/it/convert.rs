@@ -227,7 +227,7 @@ fn a_docusaurus_site_keeps_its_sidebars_and_addresses() {
             "a link in a sidebar (https://example.com) is not converted",
             "the blog is not converted",
             "the home page in src/pages is not converted",
-            "docusaurus.config.ts:19:5",
+            "docusaurus.config.ts:20:5",
             "an admonition (`:::`) is not read",
             "docs/intro.md:9:1",
             "0 errors",
