@@ -16,7 +16,7 @@ use pingora::protocols::http::ServerSession;
 use super::access::{Client, Outcome};
 use super::balance::Tried;
 use super::connection::ClientConnection;
-use super::direct::{Ended, Exchange, LastGroup, Plan};
+use super::direct::{Arrived, Ended, Exchange, Http1Downstream, LastGroup, Plan};
 use super::ending::{End, Stopwatch, Waits};
 use super::fast_path::{self, Batch};
 use super::file_response::{CopyReason, FileResponse};
@@ -423,11 +423,18 @@ impl Http1 {
                 let host = head
                     .host_name
                     .filter(|host| !is_redirected(host, head.headers.path));
-                let bytes = (&inbox[at..], length);
                 let direct = &handler.direct;
                 let plan = host.and_then(|host| {
-                    let out = (&mut *last_group, &mut *outbox);
-                    Plan::of((gateway, direct), &head, bytes, host, client, after, out)
+                    let arrived = Arrived {
+                        head,
+                        bytes: &inbox[at..],
+                        length,
+                        host,
+                        client,
+                        version: "1.1",
+                        after,
+                    };
+                    Plan::of((gateway, direct), arrived, last_group, outbox)
                 });
                 break match plan {
                     Some(plan) => Next::Direct { request, plan },
@@ -475,10 +482,12 @@ impl Http1 {
             direct: &self.handler.direct,
             plan,
             request: &mut self.outbox,
-            connection: &mut self.connection,
-            inbox: &mut self.inbox,
-            is_half_closed: &mut self.is_half_closed,
-            timers: &mut self.timers,
+            downstream: Http1Downstream {
+                connection: &mut self.connection,
+                inbox: &mut self.inbox,
+                is_half_closed: &mut self.is_half_closed,
+                timers: &mut self.timers,
+            },
             status: &mut status,
             is_answered: &mut is_answered,
             sent: 0,

@@ -3,7 +3,8 @@
 //! We accept the streams ourselves, so the loop can respond to a discovery request, or to a message
 //! to an MCP server that has wholly arrived, at once: without a task, an await or pingora. A cork
 //! holds back the responses to streams that arrived together, so that they leave in one write.
-//! Every other stream becomes a task on the proxy path. The loop limits
+//! Every other stream becomes a task on the [direct path](super::direct) or on the proxy path. The
+//! loop limits
 //!
 //! * open streams (`REFUSED_STREAM` above [`Limits::streams_max`]),
 //! * the request heads that open streams hold (`REFUSED_STREAM` above
@@ -38,17 +39,17 @@ use pingora::protocols::Digest;
 use pingora::protocols::http::ServerSession;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::access::Outcome;
 use super::connection::{ClientConnection, ConnectionInfo, Cork};
+use super::direct::{LastGroup, PlannedStream};
 use super::ending::{End, Waits};
 use super::fast_path;
 use super::handler::ConnectionHandler;
 use super::head;
 use super::http2_stream::Http2Stream;
 use super::mcp;
-use super::open::{Activity, Busy};
+use super::open::Activity;
 use super::pace::Pace;
 use super::request::{logged, with_headers};
 use super::return_slot::ReturnSlot;
@@ -92,6 +93,7 @@ struct Http2 {
     /// How many streams were malformed.
     faults: u32,
     last_stream: Instant,
+    last_group: LastGroup,
     /// Whether `GOAWAY` was sent.
     goaway_sent: bool,
 }
@@ -124,6 +126,7 @@ pub(super) async fn serve(
         heads: Arc::default(),
         faults: 0,
         last_stream,
+        last_group: LastGroup::default(),
         goaway_sent: false,
     }
     .run()
@@ -281,7 +284,29 @@ impl Http2 {
             return;
         }
         let held = (held, self.open.token(), self.activity.begin());
-        proxy(&self.handler, stream, client, held);
+        let planned = match fast_path_host(gateway, stream.req_header()) {
+            Some(host) => {
+                let direct = (&**gateway, &*self.handler.direct);
+                PlannedStream::of(direct, &stream, host, client, &mut self.last_group)
+            }
+            None => None,
+        };
+        let handler = Arc::clone(&self.handler);
+        let since = Instant::now().into_std();
+        tokio::spawn(async move {
+            let left = match planned {
+                Some(planned) => {
+                    let parts = (&handler.gateway, &*handler.direct, &*handler.reads);
+                    planned.serve(parts, stream, since).await
+                }
+                None => Some(stream),
+            };
+            if let Some(stream) = left {
+                // It is larger than the rest of the task.
+                Box::pin(proxy(&handler, stream, client, since)).await;
+            }
+            drop(held);
+        });
     }
 
     /// Returns where a request comes from.
@@ -373,61 +398,71 @@ fn options(limits: &Limits) -> Builder {
     options
 }
 
-/// Serves a stream on the proxy path, in a task. `held` is dropped at its end.
-fn proxy(
+/// Serves a stream on the proxy path.
+async fn proxy(
     handler: &Arc<ConnectionHandler>,
     stream: Http2Stream,
     client: access::Client,
-    held: (HeldHead, TaskTrackerToken, Busy),
+    since: std::time::Instant,
 ) {
-    let handler = Arc::clone(handler);
-    let since = Instant::now();
-    tokio::spawn(async move {
-        let slot = ReturnSlot::new();
-        let session = stream.into_session(&handler.gateway, slot.clone());
-        let session = ServerSession::new_custom(Box::new(session));
-        let serving = handler.proxy.process_new_http(session, &handler.shutdown);
-        let is_served = panics::caught(serving).await.is_ok();
-        if let Some(mut stream) = slot.take() {
-            let gateway = &handler.gateway;
-            match stream.take_handed_over() {
-                _ if !is_served => fail(gateway, stream, client, since).await,
-                Some(file) => {
-                    let reads = &handler.reads;
-                    file.send_http2(&mut stream, gateway, reads).await;
-                    stream.discard_body(gateway).await;
-                }
-                None => {}
-            }
+    let slot = ReturnSlot::new();
+    let session = stream.into_session(&handler.gateway, slot.clone());
+    let session = ServerSession::new_custom(Box::new(session));
+    let serving = handler.proxy.process_new_http(session, &handler.shutdown);
+    let is_served = panics::caught(serving).await.is_ok();
+    let Some(mut stream) = slot.take() else {
+        return;
+    };
+    let gateway = &handler.gateway;
+    match stream.take_handed_over() {
+        _ if !is_served => fail(gateway, stream, client, since).await,
+        Some(file) => {
+            let reads = &handler.reads;
+            file.send_http2(&mut stream, gateway, reads).await;
+            stream.discard_body(gateway).await;
         }
-        drop(held);
-    });
+        None => {}
+    }
+}
+
+/// Sends a response whose content is in memory, from the task of its stream. Returns how long its
+/// content is.
+pub(super) async fn respond_in_task(
+    gateway: &Gateway,
+    stream: &mut Http2Stream,
+    response: &Response,
+) -> u64 {
+    let request = logged(stream.req_header());
+    let length = response.body_bytes(request.content());
+    let header = Box::new(header_of(gateway, request.host, response));
+    if stream.write_response_header(header, length == 0).is_ok()
+        && let Some(body) = response.body.memory().filter(|_| length > 0)
+    {
+        let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
+        // A client that is too slow is counted; the stream is reset.
+        let _sent = stream.send(body.clone(), true, &mut pace).await;
+    }
+    length as u64
 }
 
 /// Responds 500 on a stream whose request has panicked, or resets it if its response has begun.
-async fn fail(gateway: &Gateway, mut stream: Http2Stream, client: access::Client, since: Instant) {
+async fn fail(
+    gateway: &Gateway,
+    mut stream: Http2Stream,
+    client: access::Client,
+    since: std::time::Instant,
+) {
     if stream.is_answered() {
         return stream.shutdown_with_reason(Reason::INTERNAL_ERROR);
     }
     let response = Problem::new(500, GATEWAY_FAILED).response();
-    let length = response.body_bytes(logged(stream.req_header()).content());
-    let host = logged(stream.req_header()).host;
-    let header = Box::new(header_of(gateway, host, &response));
-    if stream.write_response_header(header, length == 0).is_ok()
-        && length > 0
-        && let Some(mut writer) = stream.take_response_body_writer()
-        && let Some(body) = response.body.memory().cloned()
-    {
-        let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
-        // A client that is too slow is counted; the stream is reset.
-        let _sent = send(&mut writer, body, true, &mut pace).await;
-    }
+    let bytes = respond_in_task(gateway, &mut stream, &response).await;
     let took = since.elapsed();
     gateway.metrics.answered(Route::Rejected, 500, took);
     let outcome = Outcome {
         route: Route::Rejected,
         status: 500,
-        bytes: length as u64,
+        bytes,
         took,
         end: End::Failed,
         waits: Waits::default(),

@@ -12,6 +12,7 @@
 //! Sources: RFC 9113 §5.1 (states of a stream), §8.1 (a response before the end of the request),
 //! §8.2.2 (fields that HTTP/2 does not have); RFC 9110 §15.2 (interim responses).
 
+use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -35,6 +36,7 @@ use pingora::{Error, ErrorType, OrErr as _, Result};
 use super::Gateway;
 use super::body_rate::BodyRate;
 use super::file_response::FileResponse;
+use super::http2;
 use super::pace::Pace;
 use super::return_slot::{ReturnSlot, Returned};
 use super::silence::{SILENT, Silence};
@@ -168,23 +170,71 @@ impl Http2Stream {
             return Ok(());
         }
         header.insert_header(header::DATE, get_cached_date())?;
-        let response = without_connection_fields(&mut header);
-        let writer = self
-            .respond
-            .send_response(response, is_end)
+        let response = Response::from_parts(header.as_owned_parts(), ());
+        self.send_head(response, is_end)
             .or_err(ErrorType::WriteError, "send the header of a response")
-            .map_err(Error::into_down)?;
+            .map_err(Error::into_down)
+    }
+
+    fn write_interim(&mut self, header: &mut ResponseHeader) {
+        self.send_interim(Response::from_parts(header.as_owned_parts(), ()));
+    }
+
+    /// Sends an interim response. The client may ignore it, so a failure to send it is ignored too.
+    pub(super) fn send_interim(&mut self, mut response: Response<()>) {
+        if self.writer.is_none() {
+            remove_connection_fields(response.headers_mut());
+            let _reset = self.respond.send_informational(response);
+        }
+    }
+
+    /// Sends the head of the response.
+    ///
+    /// # Errors
+    ///
+    /// When the client has reset the stream.
+    pub(super) fn send_head(&mut self, mut response: Response<()>, is_end: bool) -> io::Result<()> {
+        remove_connection_fields(response.headers_mut());
+        let sent = self.respond.send_response(response, is_end);
+        let writer = sent.map_err(|_reset| io::Error::from(io::ErrorKind::ConnectionReset))?;
         self.writer = Some(writer);
         self.is_ended = is_end;
         Ok(())
     }
 
-    /// Sends an interim response. The client may ignore it, so a failure to send it is ignored too.
-    fn write_interim(&mut self, header: &mut ResponseHeader) {
-        if self.writer.is_none() {
-            let response = without_connection_fields(header);
-            let _reset = self.respond.send_informational(response);
+    /// Sends a piece of the response's content, after its head, as slowly as the client reads.
+    ///
+    /// # Errors
+    ///
+    /// When the client is too slow, or has reset the stream.
+    pub(super) async fn send(
+        &mut self,
+        piece: Bytes,
+        is_end: bool,
+        pace: &mut Pace,
+    ) -> io::Result<()> {
+        if self.is_ended {
+            return Ok(());
         }
+        if piece.is_empty() {
+            let ended = if is_end { self.end() } else { Ok(()) };
+            return ended.map_err(|_reset| io::ErrorKind::ConnectionReset.into());
+        }
+        let Some(writer) = &mut self.writer else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        http2::send(writer, piece, is_end, pace).await?;
+        self.is_ended = is_end;
+        Ok(())
+    }
+
+    /// Is ready when the client has reset the stream.
+    pub(super) fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let reset = match &mut self.writer {
+            Some(writer) => writer.poll_reset(cx),
+            None => self.respond.poll_reset(cx),
+        };
+        reset.map(drop)
     }
 
     pub(super) fn take_response_body_writer(&mut self) -> Option<SendStream<Bytes>> {
@@ -244,12 +294,11 @@ impl Http2Stream {
     }
 }
 
-/// Returns the response of a header without the fields that HTTP/2 does not have.
-fn without_connection_fields(header: &mut ResponseHeader) -> Response<()> {
+/// Removes the fields that HTTP/2 does not have.
+fn remove_connection_fields(headers: &mut HeaderMap) {
     for name in &CONNECTION_FIELDS {
-        header.remove_header(name);
+        headers.remove(name);
     }
-    Response::from_parts(header.as_owned_parts(), ())
 }
 
 // === impl StreamSession ===
@@ -285,12 +334,7 @@ impl StreamSession {
 
     /// Waits until the client resets the stream, or the upstream has been silent for too long.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Box<Error>> {
-        let stream = &mut *self.stream;
-        let reset = match &mut stream.writer {
-            Some(writer) => writer.poll_reset(cx),
-            None => stream.respond.poll_reset(cx),
-        };
-        if reset.is_ready() {
+        if self.stream.poll_reset(cx).is_ready() {
             let why = "the client has ended the stream";
             return Poll::Ready(Error::explain(ErrorType::ConnectionClosed, why).into_down());
         }

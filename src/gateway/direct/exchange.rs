@@ -1,33 +1,30 @@
 //! One exchange: a request to an upstream, and its response to the client.
 //!
-//! It runs in the task of the client's connection. While it waits for the upstream it also watches
-//! the client: a connection that breaks ends the exchange, and requests that the client sends
-//! meanwhile are kept for later.
+//! It runs in the task of the client's connection, or of its stream. While it waits for the upstream
+//! it also watches the client ([`Downstream`]): a client that has gone ends the exchange.
 
 use std::fmt;
-use std::io::{self, IoSlice, Write as _};
+use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use bytes::{Buf as _, BytesMut};
+use bytes::Buf as _;
 use pingora::protocols::ALPN;
 use tokio::io::AsyncWrite as _;
 use tokio_util::io::poll_read_buf;
 
+use super::downstream::{Downstream, Framing, Interrupted};
 use super::pool::Link;
 use super::response::{self, Recipient};
 use super::{Direct, Plan};
 use crate::gateway::access::Outcome;
 use crate::gateway::balance::{Held, Tried};
 use crate::gateway::body_rate::BodyRate;
-use crate::gateway::connection::ClientConnection;
 use crate::gateway::copies::{self, Collecting, Found, Reason};
 use crate::gateway::ending::{End, Stopwatch};
-use crate::gateway::single_request::{INBOX_BYTES_MAX, READ_BYTES, poll_read_into};
-use crate::gateway::timers::Timers;
 use crate::gateway::{Gateway, fast_path, upstream};
 use crate::response::Connection;
 use crate::telemetry::Route;
@@ -39,18 +36,14 @@ const PIECE_BYTES: usize = 32 << 10;
 /// A head up to this length is parsed each time when more of it has arrived.
 const SHORT_HEAD_BYTES: usize = 8 << 10;
 
-/// The parts of a connection that an exchange works with.
-pub(in crate::gateway) struct Exchange<'c> {
+/// The parts of a connection, or of a stream, that an exchange works with.
+pub(in crate::gateway) struct Exchange<'c, D> {
     pub(in crate::gateway) gateway: &'c Gateway,
     pub(in crate::gateway) direct: &'c Direct,
     pub(in crate::gateway) plan: &'c Plan,
     /// The bytes for the upstream; without the content at first.
     pub(in crate::gateway) request: &'c mut Vec<u8>,
-    pub(in crate::gateway) connection: &'c mut ClientConnection,
-    /// The request of the client, and what it sends later.
-    pub(in crate::gateway) inbox: &'c mut BytesMut,
-    pub(in crate::gateway) is_half_closed: &'c mut bool,
-    pub(in crate::gateway) timers: &'c mut Timers,
+    pub(in crate::gateway) downstream: D,
     /// The status that the client has got; 0 before the final head.
     pub(in crate::gateway) status: &'c mut u16,
     /// Whether the client has got anything.
@@ -95,12 +88,10 @@ enum Unanswered {
 /// How a wait for the upstream ended.
 enum Waited {
     Upstream(io::Result<usize>),
-    Late,
-    /// The connection of the client is broken.
-    Gone,
+    Interrupted(Interrupted),
 }
 
-impl Exchange<'_> {
+impl<D: Downstream> Exchange<'_, D> {
     /// Runs the exchange, counts it and logs it.
     pub(in crate::gateway) async fn run(mut self, since: Instant) -> Ended {
         let ended = self.exchange().await;
@@ -141,7 +132,8 @@ impl Exchange<'_> {
         };
         let metrics = &self.gateway.metrics;
         metrics.answered(Route::Origin, *self.status, took);
-        self.plan.log(self.gateway, self.inbox, outcome);
+        self.plan
+            .log(self.gateway, self.downstream.request(), outcome);
     }
 
     async fn exchange(&mut self) -> Ended {
@@ -149,7 +141,7 @@ impl Exchange<'_> {
             if let Err(ended) = self.receive().await {
                 return ended;
             }
-            let content = self.inbox.get(self.plan.content.clone());
+            let content = self.downstream.request().get(self.plan.content.clone());
             self.request.extend_from_slice(content.unwrap_or_default());
             *self.stopwatch = Stopwatch::start(Instant::now());
         }
@@ -227,18 +219,17 @@ impl Exchange<'_> {
     async fn receive(&mut self) -> Result<(), Ended> {
         let Self {
             gateway,
-            connection,
-            inbox,
+            downstream,
             ..
         } = self;
         let end = self.plan.content.end;
-        if inbox.len() >= end {
+        if downstream.request().len() >= end {
             return Ok(());
         }
         let mut rate = BodyRate::new(Arc::clone(&gateway.limits), gateway.drain.clone());
         std::future::poll_fn(|cx| {
-            while inbox.len() < end {
-                match poll_read_into(connection, inbox, READ_BYTES, cx) {
+            while downstream.request().len() < end {
+                match downstream.poll_content(cx) {
                     Poll::Ready(Ok(0)) => {
                         return Poll::Ready(Err(Ended::Failed(End::RequestInvalid)));
                     }
@@ -329,10 +320,11 @@ impl Exchange<'_> {
                 return Poll::Ready(held.map_err(|why| Ended::Failed(End::of_refused(why))));
             }
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + late);
-            self.poll_meanwhile(deadline, cx)
-                .map(|waited| match waited {
-                    Waited::Gone => Err(Ended::Cut(End::ClientClosed)),
-                    Waited::Late | Waited::Upstream(_) => Err(Ended::Failed(End::QueueTimeout)),
+            self.downstream
+                .poll_interrupted(deadline, cx)
+                .map(|interrupted| match interrupted {
+                    Interrupted::Gone => Err(Ended::Cut(End::ClientClosed)),
+                    Interrupted::Late => Err(Ended::Failed(End::QueueTimeout)),
                 })
         })
         .await
@@ -386,11 +378,11 @@ impl Exchange<'_> {
                         self.failed(End::UpstreamClosed, Some(&why)),
                     ));
                 }
-                Waited::Late => {
+                Waited::Interrupted(Interrupted::Late) => {
                     let late = self.failed(End::FirstByteTimeout, None);
                     return Err(Unanswered::Ended(late));
                 }
-                Waited::Gone => {
+                Waited::Interrupted(Interrupted::Gone) => {
                     return Err(Unanswered::Ended(Ended::Cut(End::ClientClosed)));
                 }
             }
@@ -424,7 +416,8 @@ impl Exchange<'_> {
                     Poll::Ready(Err(error)) => return Poll::Ready(Waited::Upstream(Err(error))),
                     Poll::Pending => {
                         let deadline = *deadline.get_or_insert_with(|| Instant::now() + limit);
-                        return self.poll_meanwhile(deadline, cx);
+                        let interrupted = self.downstream.poll_interrupted(deadline, cx);
+                        return interrupted.map(Waited::Interrupted);
                     }
                 }
             }
@@ -435,14 +428,19 @@ impl Exchange<'_> {
         match waited {
             Waited::Upstream(Ok(_)) => Ok(()),
             Waited::Upstream(Err(_broken)) => Err(Unanswered::Stale { is_sent }),
-            Waited::Late => Err(Unanswered::Ended(self.failed(End::SendTimeout, None))),
-            Waited::Gone => Err(Unanswered::Ended(Ended::Cut(End::ClientClosed))),
+            Waited::Interrupted(Interrupted::Late) => {
+                Err(Unanswered::Ended(self.failed(End::SendTimeout, None)))
+            }
+            Waited::Interrupted(Interrupted::Gone) => {
+                Err(Unanswered::Ended(Ended::Cut(End::ClientClosed)))
+            }
         }
     }
 
     /// Forwards an interim response, and removes it from what was read.
     async fn interim(&mut self, link: &mut Link, head: &response::Head) -> Result<(), Unanswered> {
-        let written = self.write(&mut [IoSlice::new(&link.head)]).await;
+        *self.is_answered = true;
+        let written = self.downstream.write_interim(&link.head).await;
         written.map_err(|gone| Unanswered::Ended(Ended::Cut(End::of_client(&gone))))?;
         link.head.clear();
         link.read.advance(head.length);
@@ -487,8 +485,8 @@ impl Exchange<'_> {
                 Waited::Upstream(Ok(0)) if content.may_end() => has_ended = true,
                 Waited::Upstream(Ok(0) | Err(_)) => return self.cut(End::UpstreamClosed),
                 Waited::Upstream(Ok(_)) => {}
-                Waited::Late => return self.cut(End::ReadTimeout),
-                Waited::Gone => return Ended::Cut(End::ClientClosed),
+                Waited::Interrupted(Interrupted::Late) => return self.cut(End::ReadTimeout),
+                Waited::Interrupted(Interrupted::Gone) => return Ended::Cut(End::ClientClosed),
             }
         }
         match self.plan.after {
@@ -505,33 +503,15 @@ impl Exchange<'_> {
         is_chunked: bool,
         is_done: bool,
     ) -> io::Result<()> {
-        // 16 digits, and the end of the line.
-        let mut size = [0; 18];
-        let (size, after): (&[u8], &[u8]) = match (is_chunked, length > 0, is_done) {
-            (false, ..) | (true, false, false) => (b"", b""),
-            (true, false, true) => (b"", b"0\r\n\r\n"),
-            (true, true, is_done) => {
-                let mut rest = &mut size[..];
-                write!(rest, "{length:x}\r\n")?;
-                let left = rest.len();
-                let after: &[u8] = if is_done { b"\r\n0\r\n\r\n" } else { b"\r\n" };
-                (&size[..18 - left], after)
-            }
+        let framing = Framing {
+            is_chunked,
+            is_done,
         };
-        if link.head.is_empty() && length == 0 && after.is_empty() {
-            return Ok(());
-        }
+        *self.is_answered = true;
         let piece = &link.read[..length];
-        let mut slices = [&link.head[..], size, piece, after].map(IoSlice::new);
-        self.write(&mut slices).await?;
+        self.downstream.write(&link.head, piece, framing).await?;
         link.head.clear();
         Ok(())
-    }
-
-    /// Writes to the client, as slowly as it reads.
-    async fn write(&mut self, slices: &mut [IoSlice<'_>]) -> io::Result<()> {
-        *self.is_answered = true;
-        self.connection.write_all_vectored(slices).await
     }
 
     /// Reads from the upstream.
@@ -548,38 +528,16 @@ impl Exchange<'_> {
                 Poll::Ready(read) => Poll::Ready(Waited::Upstream(read)),
                 Poll::Pending => {
                     let deadline = *deadline.get_or_insert_with(|| Instant::now() + limit);
-                    self.poll_meanwhile(deadline, cx)
+                    let interrupted = self.downstream.poll_interrupted(deadline, cx);
+                    interrupted.map(Waited::Interrupted)
                 }
             }
         })
         .await
     }
 
-    /// Called while the upstream is waited for: reads what the client sends, up to a limit.
-    fn poll_meanwhile(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<Waited> {
-        let Self {
-            connection,
-            inbox,
-            is_half_closed,
-            timers,
-            ..
-        } = self;
-        while !**is_half_closed
-            && inbox.len() < INBOX_BYTES_MAX
-            && connection.poll_readable(cx).is_ready()
-        {
-            match poll_read_into(connection, inbox, READ_BYTES, cx) {
-                // RFC 9112 §9.6: a client that has closed its side still gets its response.
-                Poll::Ready(Ok(read)) => **is_half_closed = read == 0,
-                Poll::Ready(Err(_broken)) => return Poll::Ready(Waited::Gone),
-                Poll::Pending => break,
-            }
-        }
-        timers.poll_late(deadline, cx).map(|()| Waited::Late)
-    }
-
     fn recipient(&self) -> Recipient<'_> {
-        let is_tls = self.connection.info().is_tls();
+        let is_tls = self.downstream.is_tls();
         Recipient {
             is_head: self.plan.is_head,
             after: self.plan.after,

@@ -6,7 +6,7 @@
 //! answer is read strictly ([`response`]), and its content follows in pieces ([`content`]). The
 //! next piece is read when the client has taken the one before, so a slow client costs one piece.
 //! [`exchange`] does all this in the task of the client's connection, and allocates nothing once
-//! its buffers have grown.
+//! its buffers have grown. A [`stream`] of HTTP/2 has a task and buffers of its own.
 //!
 //! pingora's connector makes the connections, with the same checks as on the proxy path
 //! ([`upstream`](super::upstream)). They are kept in a [`Pool`] of our own: pingora's pool starts a
@@ -18,8 +18,8 @@
 //! as the session itself is what costs.
 //!
 //! All other requests stay on the [proxy path](super::proxy), which is the reference: upgrades,
-//! `Expect`, chunked and long bodies, fields with underscores, HTTP/2 on either side, HTTP/1.0
-//! clients. If the fast path is switched off, so is this one. `tests/it/direct.rs` compares
+//! `Expect`, chunked and long bodies, fields with underscores, HTTP/2 to the upstream, HTTP/2
+//! requests with content, HTTP/1.0 clients. If the fast path is switched off, so is this one. `tests/it/direct.rs` compares
 //! both, with generated requests and answers.
 //!
 //! An exchange is tried again in two cases only: the connection could not be made; or it ended
@@ -27,10 +27,12 @@
 //! method is idempotent or nothing was sent.
 
 mod content;
+mod downstream;
 mod exchange;
 mod pool;
 mod request;
 mod response;
+mod stream;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -55,8 +57,10 @@ use crate::response::trace::TraceContext;
 use crate::response::{Connection, Content, RequestHeaders};
 use crate::site::{HostHeader, Hsts, Scheme, Site, Upstream, UpstreamHttp};
 
+pub(super) use downstream::Http1Downstream;
 pub(super) use exchange::{Ended, Exchange};
 use pool::Pool;
+pub(super) use stream::PlannedStream;
 
 /// How long it is remembered that an upstream has chosen HTTP/2.
 const HTTP2_TIME: Duration = Duration::from_secs(600);
@@ -76,6 +80,23 @@ pub(super) struct Direct {
     http2: Mutex<HashMap<Box<str>, Instant>>,
     opened: IntCounter,
     reused: IntCounter,
+}
+
+/// A request that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived<'b> {
+    pub(super) head: Head<'b>,
+    /// The head, and what has arrived after it.
+    pub(super) bytes: &'b [u8],
+    /// The length of the head, in bytes.
+    pub(super) length: usize,
+    /// Its host in normal form.
+    pub(super) host: &'b str,
+    pub(super) client: Client,
+    /// The version of HTTP that it came over, as `Via` has it.
+    pub(super) version: &'static str,
+    /// What the connection is for after the response.
+    pub(super) after: Connection,
 }
 
 /// A request that takes the direct path.
@@ -183,17 +204,22 @@ impl fmt::Debug for Direct {
 
 impl Plan {
     /// Decides whether a request takes the direct path, and writes what the upstream gets to
-    /// `out`, without the content. The head is at the front of `bytes`, and `length` bytes long.
-    /// `host` is its host in normal form.
+    /// `out`, without the content.
     pub(super) fn of(
         (gateway, direct): (&Gateway, &Direct),
-        head: &Head<'_>,
-        (bytes, length): (&[u8], usize),
-        host: &str,
-        client: Client,
-        after: Connection,
-        (group, out): (&mut LastGroup, &mut Vec<u8>),
+        arrived: Arrived<'_>,
+        group: &mut LastGroup,
+        out: &mut Vec<u8>,
     ) -> Option<Self> {
+        let Arrived {
+            head,
+            bytes,
+            length,
+            host,
+            client,
+            version,
+            after,
+        } = arrived;
         if !gateway.fast_path || !head.is_fast_message_form() {
             return None;
         }
@@ -229,6 +255,7 @@ impl Plan {
             tls: client.tls,
             is_trusted: gateway.trusted.contains(client.peer),
             service: gateway.index.service(),
+            version,
             trace,
         };
         if !forwarded.write(&bytes[..length], &head.headers, out) {

@@ -42,6 +42,8 @@ pub(super) struct Forwarded<'r> {
     /// Whether the forwarding fields of the client are believed.
     pub(super) is_trusted: bool,
     pub(super) service: &'r Service,
+    /// The version of HTTP that the request came over, as `Via` has it.
+    pub(super) version: &'r str,
     /// The trace that the upstream gets; `None`: the fields of the client.
     pub(super) trace: Option<Outgoing>,
 }
@@ -186,7 +188,8 @@ impl Forwarded<'_> {
         out.extend_from_slice(proto.as_bytes());
         out.extend_from_slice(b"\r\n");
         list(out, "Via", sent.via);
-        out.extend_from_slice(b"1.1 ");
+        out.extend_from_slice(self.version.as_bytes());
+        out.push(b' ');
         out.extend_from_slice(self.service.domain.as_str().as_bytes());
         out.extend_from_slice(b"\r\n");
         // A trusted load balancer terminated TLS and knows the host that the client requested.
@@ -292,6 +295,7 @@ mod tests {
             tls: true,
             is_trusted,
             service: &service,
+            version: "1.1",
             trace: None,
         };
         let head = format!("GET /a?b=%20 HTTP/1.1\r\nHost: docs.acme.test\r\n{fields}\r\n");

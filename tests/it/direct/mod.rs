@@ -6,6 +6,8 @@
 //! The requests at the upstream and the answers at the client must be equal (without `Date`,
 //! `Connection`, and the order of fields). `WAYPOST_LONG_TESTS=1` makes a long run.
 
+mod streams;
+
 use std::collections::{HashMap, HashSet};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,0 +1,200 @@
+//! The client's side of an exchange: a connection of HTTP/1.1, or a stream of HTTP/2.
+
+use std::io::{self, IoSlice, Write as _};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{HeaderName, HeaderValue};
+use http::{Response, StatusCode, Version};
+use tokio::time::Sleep;
+
+use super::request;
+use crate::gateway::connection::ClientConnection;
+use crate::gateway::http2_stream::Http2Stream;
+use crate::gateway::pace::Pace;
+use crate::gateway::single_request::{INBOX_BYTES_MAX, READ_BYTES, poll_read_into};
+use crate::gateway::timers::Timers;
+
+/// What an exchange needs of a client.
+pub(in crate::gateway) trait Downstream: Send {
+    /// Returns the bytes of the client. They begin with the head of the request in the form of
+    /// HTTP/1.1.
+    fn request(&self) -> &[u8];
+
+    fn is_tls(&self) -> bool;
+
+    /// Reads more content of the request. Returns how many bytes; 0 is the end.
+    fn poll_content(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>>;
+
+    /// Called while the upstream is waited for. Is ready when the wait has to end.
+    fn poll_interrupted(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<Interrupted>;
+
+    /// Sends an interim response.
+    fn write_interim(&mut self, head: &[u8]) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Sends the head of the final response, if it is not empty, and a piece of the content, as
+    /// slowly as the client reads.
+    fn write(
+        &mut self,
+        head: &[u8],
+        piece: &[u8],
+        framing: Framing,
+    ) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// How a piece of content is sent.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::gateway) struct Framing {
+    /// Whether a client of HTTP/1.1 gets chunks.
+    pub(super) is_chunked: bool,
+    /// Whether it is the last piece.
+    pub(super) is_done: bool,
+}
+
+/// Why a wait for the upstream ends before the upstream has done anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::gateway) enum Interrupted {
+    Late,
+    /// The connection of the client is broken, or the client has reset the stream.
+    Gone,
+}
+
+/// A client of HTTP/1.1.
+pub(in crate::gateway) struct Http1Downstream<'c> {
+    pub(in crate::gateway) connection: &'c mut ClientConnection,
+    /// The request, and what the client sends later.
+    pub(in crate::gateway) inbox: &'c mut BytesMut,
+    pub(in crate::gateway) is_half_closed: &'c mut bool,
+    pub(in crate::gateway) timers: &'c mut Timers,
+}
+
+/// A stream of HTTP/2, whose request has no content.
+pub(super) struct Http2Downstream<'s> {
+    pub(super) stream: &'s mut Http2Stream,
+    pub(super) pace: &'s mut Pace,
+    /// The head of the request, in the form of HTTP/1.1.
+    pub(super) head: &'s [u8],
+    pub(super) is_tls: bool,
+    /// Made when the upstream is first waited for.
+    pub(super) timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Downstream for Http1Downstream<'_> {
+    fn request(&self) -> &[u8] {
+        self.inbox
+    }
+
+    fn is_tls(&self) -> bool {
+        self.connection.info().is_tls()
+    }
+
+    fn poll_content(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        poll_read_into(self.connection, self.inbox, READ_BYTES, cx)
+    }
+
+    /// Reads what the client sends, up to a limit.
+    fn poll_interrupted(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<Interrupted> {
+        while !*self.is_half_closed
+            && self.inbox.len() < INBOX_BYTES_MAX
+            && self.connection.poll_readable(cx).is_ready()
+        {
+            match poll_read_into(self.connection, self.inbox, READ_BYTES, cx) {
+                // RFC 9112 §9.6: a client that has closed its side still gets its response.
+                Poll::Ready(Ok(read)) => *self.is_half_closed = read == 0,
+                Poll::Ready(Err(_broken)) => return Poll::Ready(Interrupted::Gone),
+                Poll::Pending => break,
+            }
+        }
+        let late = self.timers.poll_late(deadline, cx);
+        late.map(|()| Interrupted::Late)
+    }
+
+    async fn write_interim(&mut self, head: &[u8]) -> io::Result<()> {
+        let mut slices = [IoSlice::new(head)];
+        self.connection.write_all_vectored(&mut slices).await
+    }
+
+    async fn write(&mut self, head: &[u8], piece: &[u8], framing: Framing) -> io::Result<()> {
+        // 16 digits, and the end of the line.
+        let mut size = [0; 18];
+        let (size, after): (&[u8], &[u8]) = match (framing.is_chunked, piece, framing.is_done) {
+            (false, ..) | (true, [], false) => (b"", b""),
+            (true, [], true) => (b"", b"0\r\n\r\n"),
+            (true, piece, is_done) => {
+                let mut rest = &mut size[..];
+                write!(rest, "{:x}\r\n", piece.len())?;
+                let left = rest.len();
+                let after: &[u8] = if is_done { b"\r\n0\r\n\r\n" } else { b"\r\n" };
+                (&size[..18 - left], after)
+            }
+        };
+        if head.is_empty() && piece.is_empty() && after.is_empty() {
+            return Ok(());
+        }
+        let mut slices = [head, size, piece, after].map(IoSlice::new);
+        self.connection.write_all_vectored(&mut slices).await
+    }
+}
+
+impl Downstream for Http2Downstream<'_> {
+    fn request(&self) -> &[u8] {
+        self.head
+    }
+
+    fn is_tls(&self) -> bool {
+        self.is_tls
+    }
+
+    fn poll_content(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(0))
+    }
+
+    fn poll_interrupted(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<Interrupted> {
+        if self.stream.poll_reset(cx).is_ready() {
+            return Poll::Ready(Interrupted::Gone);
+        }
+        let deadline = tokio::time::Instant::from_std(deadline);
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if timer.deadline() != deadline {
+            timer.as_mut().reset(deadline);
+        }
+        let late = timer.as_mut().poll(cx);
+        late.map(|()| Interrupted::Late)
+    }
+
+    async fn write_interim(&mut self, head: &[u8]) -> io::Result<()> {
+        self.stream.send_interim(response_of(head)?);
+        Ok(())
+    }
+
+    async fn write(&mut self, head: &[u8], piece: &[u8], framing: Framing) -> io::Result<()> {
+        if !head.is_empty() {
+            let is_end = framing.is_done && piece.is_empty();
+            self.stream.send_head(response_of(head)?, is_end)?;
+        }
+        let piece = Bytes::copy_from_slice(piece);
+        self.stream.send(piece, framing.is_done, self.pace).await
+    }
+}
+
+/// Returns the response of a head in the form of HTTP/1.1.
+fn response_of(head: &[u8]) -> io::Result<Response<()>> {
+    let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+    let end = memchr::memchr(b'\n', head).ok_or_else(invalid)?;
+    let (line, fields) = head.split_at(end + 1);
+    let status = line.get(9..12).ok_or_else(invalid)?;
+    let mut response = Response::new(());
+    *response.status_mut() = StatusCode::from_bytes(status).map_err(|_| invalid())?;
+    *response.version_mut() = Version::HTTP_2;
+    let headers = response.headers_mut();
+    for (name, value) in request::lines(fields) {
+        let name = HeaderName::from_bytes(name).map_err(|_| invalid())?;
+        let value = HeaderValue::from_bytes(value).map_err(|_| invalid())?;
+        headers.append(name, value);
+    }
+    Ok(response)
+}

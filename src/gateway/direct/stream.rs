@@ -1,0 +1,239 @@
+//! Streams of HTTP/2 on the direct path.
+//!
+//! A request without content becomes a head of HTTP/1.1, and takes the same way as a request that
+//! came over HTTP/1.1: one parser and one set of rules decide about both. Requests with content,
+//! and those with the fields that only the proxy path reads, go there.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use h2::Reason;
+use http::header;
+use pingora::http::RequestHeader;
+
+use super::downstream::Http2Downstream;
+use super::exchange::{Ended, Exchange};
+use super::{Arrived, Direct, LastGroup, Plan};
+use crate::gateway::access::{Client, Outcome};
+use crate::gateway::balance::Tried;
+use crate::gateway::copies::{Found, Reason as CopyCause};
+use crate::gateway::ending::{End, Stopwatch};
+use crate::gateway::file_response::{CopyReason, FileResponse};
+use crate::gateway::head::Head;
+use crate::gateway::http2_stream::Http2Stream;
+use crate::gateway::pace::Pace;
+use crate::gateway::reads::Reads;
+use crate::gateway::{Gateway, http2};
+use crate::response::Connection;
+use crate::telemetry::{Route, panics};
+
+/// How long the head of a request is, at first.
+const HEAD_BYTES: usize = 1 << 10;
+
+/// A stream that takes the direct path.
+#[derive(Debug)]
+pub(in crate::gateway) struct PlannedStream {
+    plan: Plan,
+    /// The head of the request, in the form of HTTP/1.1.
+    head: Vec<u8>,
+    /// The bytes for the upstream.
+    request: Vec<u8>,
+}
+
+impl PlannedStream {
+    /// Decides whether a stream takes the direct path. `host` is its host in normal form.
+    pub(in crate::gateway) fn of(
+        (gateway, direct): (&Gateway, &Direct),
+        stream: &Http2Stream,
+        host: &str,
+        client: Client,
+        group: &mut LastGroup,
+    ) -> Option<Self> {
+        let request = stream.req_header();
+        let has_length = request.headers.contains_key(header::CONTENT_LENGTH);
+        if !stream.is_body_done() || has_length {
+            return None;
+        }
+        if !client.tls && gateway.may_redirect(host, request.uri.path()) {
+            return None;
+        }
+        let head = http1_head(request)?;
+        let parsed = Head::parse(&head, &gateway.limits).ok()?;
+        let mut out = Vec::with_capacity(HEAD_BYTES);
+        let arrived = Arrived {
+            head: parsed,
+            bytes: &head,
+            length: head.len(),
+            host,
+            client,
+            version: "2.0",
+            after: Connection::Keep,
+        };
+        let plan = Plan::of((gateway, direct), arrived, group, &mut out)?;
+        Some(Self {
+            plan,
+            head,
+            request: out,
+        })
+    }
+
+    /// Passes the request on. Returns the stream if the proxy path has to do so.
+    pub(in crate::gateway) async fn serve(
+        self,
+        (gateway, direct, reads): (&Arc<Gateway>, &Direct, &Reads),
+        mut stream: Http2Stream,
+        since: Instant,
+    ) -> Option<Http2Stream> {
+        let Self {
+            plan,
+            head,
+            mut request,
+        } = self;
+        let (mut status, mut is_answered, mut found) = (0, false, None);
+        let mut stopwatch = Stopwatch::start(since);
+        let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
+        let exchange = Exchange {
+            gateway,
+            direct,
+            plan: &plan,
+            request: &mut request,
+            downstream: Http2Downstream {
+                stream: &mut stream,
+                pace: &mut pace,
+                head: &head,
+                is_tls: plan.client.tls,
+                timer: None,
+            },
+            status: &mut status,
+            is_answered: &mut is_answered,
+            sent: 0,
+            stopwatch: &mut stopwatch,
+            held: None,
+            tried: Tried::default(),
+            collecting: None,
+            found: &mut found,
+        };
+        let ended = match panics::caught(exchange.run(since)).await {
+            Ok(ended) => ended,
+            Err(_panic) if is_answered => Ended::Cut(End::Failed),
+            Err(_panic) => Ended::Failed(End::Failed),
+        };
+        match ended {
+            Ended::Whole | Ended::Last => None,
+            Ended::Proxy => Some(stream),
+            // The client sees that the response is cut.
+            Ended::Cut(_) => {
+                stream.shutdown_with_reason(Reason::INTERNAL_ERROR);
+                None
+            }
+            Ended::Failed(end) => {
+                let failed = Failed {
+                    end,
+                    stopwatch,
+                    found,
+                    since,
+                };
+                failed
+                    .answer(&plan, &head, &mut stream, gateway, reads)
+                    .await;
+                None
+            }
+        }
+    }
+}
+
+/// An exchange that failed before the client got anything.
+struct Failed {
+    end: End,
+    stopwatch: Stopwatch,
+    /// The copy that the client gets.
+    found: Option<(Found, CopyCause)>,
+    since: Instant,
+}
+
+impl Failed {
+    /// Responds with a copy, or with an error.
+    async fn answer(
+        self,
+        plan: &Plan,
+        head: &[u8],
+        stream: &mut Http2Stream,
+        gateway: &Arc<Gateway>,
+        reads: &Reads,
+    ) {
+        let (end, since) = (self.end, self.since);
+        let waits = self.stopwatch.stop(Instant::now());
+        let (response, copy) = match self.found {
+            Some((found, reason)) => {
+                let age = found.age;
+                let domain = gateway.index.service().domain.as_str();
+                let response = found.response(reason, domain, plan.fields(head));
+                (response, Some(CopyReason { end, waits, age }))
+            }
+            None => (end.response(), None),
+        };
+        let content = plan.answers();
+        if response.body.memory().is_none() && response.body_bytes(content) > 0 {
+            let file = FileResponse {
+                route: Route::Origin,
+                response,
+                request: plan.logged(head),
+                client: plan.client(),
+                since,
+                copy,
+            };
+            return Box::pin(file.send_http2(stream, gateway, reads)).await;
+        }
+        let bytes = http2::respond_in_task(gateway, stream, &response).await;
+        let took = since.elapsed();
+        gateway
+            .metrics
+            .answered(Route::Origin, response.status, took);
+        let outcome = Outcome {
+            route: Route::Origin,
+            status: response.status,
+            bytes,
+            took,
+            end,
+            waits,
+            copy_age: copy.map(|copy| copy.age),
+        };
+        plan.log(gateway, head, outcome);
+    }
+}
+
+/// Writes the head of a request in the form of HTTP/1.1; `None` if it names no host.
+fn http1_head(request: &RequestHeader) -> Option<Vec<u8>> {
+    let host = request.uri.authority()?;
+    let target = request.uri.path_and_query()?;
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    for part in [
+        request.method.as_str(),
+        " ",
+        target.as_str(),
+        " HTTP/1.1\r\nhost: ",
+        host.as_str(),
+        "\r\n",
+    ] {
+        head.extend_from_slice(part.as_bytes());
+    }
+    let fields = request.headers.iter();
+    for (name, value) in fields.filter(|(name, _)| **name != header::COOKIE) {
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    // RFC 9113 §8.2.3: the parts of a cookie become one field.
+    let mut before: &[u8] = b"cookie: ";
+    for cookie in request.headers.get_all(header::COOKIE) {
+        head.extend_from_slice(before);
+        head.extend_from_slice(cookie.as_bytes());
+        before = b"; ";
+    }
+    if before == b"; " {
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    Some(head)
+}

@@ -1,0 +1,149 @@
+//! The same for streams of HTTP/2: generated requests go over both paths, and the requests at the
+//! upstream and the answers at the client must be equal.
+
+use std::cell::RefCell;
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::*;
+use crate::certificates::Authority;
+use crate::http2::Client;
+use crate::tls::encrypted;
+
+/// What a client of HTTP/2 does not send (RFC 9113 §8.2.2).
+const CONNECTION_FIELDS: [&str; 5] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "upgrade",
+    "transfer-encoding",
+];
+
+/// The answer, as a client of HTTP/2 gets it; `None` if the stream was reset.
+type Answered = Option<(u16, Vec<(String, String)>, Vec<u8>)>;
+
+/// A client of one gateway.
+struct Streams<'g> {
+    edge: &'g Edge,
+    authority: &'g Authority,
+    runtime: &'g Runtime,
+    client: RefCell<Option<Client>>,
+}
+
+impl Streams<'_> {
+    fn send(&self, case: &Case, n: usize, gateway: usize) -> Answered {
+        let target = format!("https://{DOMAIN}/{n}?gateway={gateway}{}", case.query);
+        let mut request = http::Request::builder().method(case.method).uri(target);
+        for field in &case.fields {
+            let (name, value) = field.split_once(':').unwrap();
+            let name = name.to_lowercase();
+            let value = http::HeaderValue::from_bytes(&latin1(value.trim()));
+            if let (false, Ok(value)) = (CONNECTION_FIELDS.contains(&&*name), value) {
+                request = request.header(name, value);
+            }
+        }
+        let request = request.body(()).unwrap();
+        self.runtime.block_on(async {
+            let mut client = self.client.borrow_mut();
+            let client = match &mut *client {
+                Some(client) if !client.end.is_finished() => client,
+                gone => gone.insert(
+                    Client::open(
+                        self.edge.https.unwrap(),
+                        DOMAIN,
+                        self.authority.client(&["h2"]),
+                    )
+                    .await,
+                ),
+            };
+            let response = client.request(request).await.ok()?;
+            let mut fields = response.fields;
+            fields.retain(|(name, _)| name != "date");
+            fields.sort();
+            Some((response.status, fields, response.body))
+        })
+    }
+}
+
+#[test]
+fn streams_get_the_same_on_the_direct_path_and_on_the_proxy_path() {
+    let script = Arc::new(Script::default());
+    let origin = upstream(&script);
+    let authority = Authority::new();
+    let setup = encrypted(&authority, Setup::new()).acme(&origin.record());
+    let faults = "stream_faults_max: 1000000";
+    let setup = setup.conf("connections", &format!("{{ {faults} }}"));
+    let proxied = format!("{{ fast_path: false, {faults} }}");
+    let other = encrypted(&authority, setup.beside()).conf("connections", &proxied);
+    let gateways = [setup.start(), other.start()];
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let clients = [0, 1].map(|gateway| Streams {
+        edge: &gateways[gateway],
+        authority: &authority,
+        runtime: &runtime,
+        client: RefCell::default(),
+    });
+    let number = AtomicUsize::new(0);
+    let config = Config {
+        cases: cases() / 2,
+        max_shrink_iters: 400,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let run = TestRunner::new(config).run(&any_case(), |case| {
+        let case = Case {
+            content: None,
+            ..case
+        };
+        let mut tries = 0;
+        let (direct, proxy, all) = loop {
+            let n = number.fetch_add(1, Ordering::Relaxed);
+            let mut cases = script.cases.lock().unwrap();
+            cases.clear();
+            cases.insert(n.to_string(), case.clone());
+            drop(cases);
+            script.received.lock().unwrap().clear();
+            let direct = clients[0].send(&case, n, 0);
+            let proxy = clients[1].send(&case, n, 1);
+            let all = std::mem::take(&mut *script.received.lock().unwrap());
+            // The upstream has closed a connection of an earlier case while this one began, and
+            // such a request is not sent twice.
+            let is_stale = all.len() < 2 && matches!(case.method, "POST" | "PURGE");
+            tries += 1;
+            if !is_stale || tries == 5 {
+                break (direct, proxy, all);
+            }
+        };
+        let of = |gateway: usize| {
+            let name = format!("gateway={gateway}");
+            let last = all.iter().rfind(|request| request.target.contains(&name));
+            last.map(received)
+                .map(|(method, target, mut fields, body)| {
+                    let (_, query) = target.split_once('?').unwrap();
+                    fields = fields.iter().map(|field| field.to_lowercase()).collect();
+                    fields.sort();
+                    (method, query.to_owned(), fields, body)
+                })
+        };
+        prop_assert_eq!(of(0), of(1));
+        if direct.is_some() && proxy.is_some() || !case.may_be_cut_unseen() {
+            prop_assert_eq!(direct, proxy);
+        }
+        Ok(())
+    });
+    if let Err(failure) = run {
+        panic!("{failure}");
+    }
+    // If the direct path took no stream, nothing was compared.
+    let count = |kind: &str| {
+        gateways[0].metric(&format!(
+            "gateway_upstream_connections_total{{use=\"{kind}\"}}"
+        ))
+    };
+    let (opened, reused) = (count("opened"), count("reused"));
+    assert!(
+        opened + reused > f64::from(cases()) / 5.0,
+        "{opened} {reused}"
+    );
+    assert!(reused > f64::from(cases()) / 200.0, "{opened} {reused}");
+}
