@@ -2,7 +2,7 @@
 //! nothing of it.
 
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::Output;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -363,6 +363,20 @@ fn a_program_that_fails_leaves_the_running_gateway_alone() {
     let response = idle.receive("GET").unwrap();
     assert_eq!((response.status, response.field("connection")), (200, None));
     assert_eq!(edge.get(DOMAIN, "/skill.md").status, 200);
+}
+
+/// A second gateway, which starts with the same store, looks whether the first one lives.
+#[test]
+fn a_second_gateway_at_the_socket_is_no_failed_upgrade() {
+    let edge = Setup::new().acme("").start();
+    let socket = edge.setup.path("store").join("upgrade.sock");
+    drop(UnixStream::connect(socket).unwrap());
+    // Requests are answered in their order.
+    let output = edge.setup.run(&["upgrade", "--program", "/bin/false"]);
+    assert_eq!(output.status.code(), Some(2));
+    let failed = |line: &serde_json::Value| line["level"] == "error" && line["target"] == "upgrade";
+    edge.wait_for_log(failed);
+    assert_eq!(edge.count_log(failed), 1);
 }
 
 /// Files that a new process cannot read must not stop the old one.

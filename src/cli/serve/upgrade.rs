@@ -150,7 +150,12 @@ impl Upgrades {
                     continue;
                 }
             };
-            let started = read_request(&stream).and_then(|request| self.start(&request.program));
+            let started = match read_request(&stream) {
+                Ok(Some(request)) => self.start(&request.program),
+                // Another gateway has looked whether this one lives ([`Self::open`]).
+                Ok(None) => continue,
+                Err(error) => Err(error),
+            };
             let (reply, successor) = match started {
                 Ok((child, link)) => {
                     let process = child.id();
@@ -237,11 +242,15 @@ impl Upgrades {
     }
 }
 
-fn read_request(stream: &UnixStream) -> io::Result<Request> {
+/// Reads a request; `None` if the client has closed its connection at once.
+fn read_request(stream: &UnixStream) -> io::Result<Option<Request>> {
     stream.set_read_timeout(Some(REQUEST_TIME_MAX))?;
     let mut line = String::new();
     BufReader::new(stream.take(REQUEST_BYTES_MAX)).read_line(&mut line)?;
-    Ok(serde_json::from_str(&line)?)
+    match line.is_empty() {
+        true => Ok(None),
+        false => Ok(Some(serde_json::from_str(&line)?)),
+    }
 }
 
 fn respond(stream: &mut UnixStream, reply: &Reply) -> io::Result<()> {
