@@ -8,25 +8,19 @@ use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use serde_json::json;
 
-use super::settings::{self, Settings};
+use super::settings::{self, Acting};
 use crate::acme::{Authorities, Name, OrderState, Reason, Record, Request, Vault, renewal};
 use crate::clock::Clock;
 use crate::deploy::Timestamp;
 use crate::error::chain;
 use crate::store::documents::{Change, Kind, KnownKeys, key_of};
 
-/// Manage the certificates that were ordered by ACME
-#[derive(Clone, Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    action: Action,
-    /// Where the certificates are.
-    #[command(flatten)]
-    settings: Settings,
-}
+/// The arguments of the command.
+pub type Args = Acting<Action>;
 
+/// What the command does.
 #[derive(Clone, Debug, Subcommand)]
-enum Action {
+pub enum Action {
     /// List certificates, and names whose order has failed; those that expire first come first
     List {
         /// Write a JSON object for each name

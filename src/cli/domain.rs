@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::Subcommand;
 
 use super::project;
-use super::settings::Settings;
+use super::settings::Acting;
 use super::site::{admin, operator, print};
 use crate::deploy::sites::{Condition, Domain, Refused, Shown};
 use crate::site::{Host, InvalidHost, ProjectId};
@@ -16,18 +16,12 @@ use crate::store::OwnershipState;
 /// How often the result of a look is looked for.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Add, show, check, list and remove the domains of sites that are kept in the store
-#[derive(Clone, Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    action: Action,
-    /// Where the sites are.
-    #[command(flatten)]
-    settings: Settings,
-}
+/// The arguments of the command.
+pub type Args = Acting<Action>;
 
+/// What the command does.
 #[derive(Clone, Debug, Subcommand)]
-enum Action {
+pub enum Action {
     /// Add a domain to a site, as its last one
     Add(Target),
     /// Show the state of a domain, what is in the way, and which DNS records it needs
@@ -49,7 +43,7 @@ enum Action {
 
 /// A domain of a site.
 #[derive(Clone, Debug, clap::Args)]
-struct Target {
+pub struct Target {
     /// The project of the site
     #[arg(value_parser = project)]
     project: ProjectId,

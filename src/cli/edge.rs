@@ -9,24 +9,18 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 
-use super::settings::{self, Settings};
+use super::settings::{self, Acting};
 use crate::clock::Clock;
 use crate::config;
 use crate::deploy::Timestamp;
 use crate::follow::{EdgeKey, EdgeName, InvalidEdgeName, SealingKey};
 
-/// Manage the edges that follow this node
-#[derive(Clone, Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    action: Action,
-    /// Where the tokens are.
-    #[command(flatten)]
-    settings: Settings,
-}
+/// The arguments of the command.
+pub type Args = Acting<Action>;
 
+/// What the command does.
 #[derive(Clone, Debug, Subcommand)]
-enum Action {
+pub enum Action {
     /// Make the token of an edge and print it; it cannot be shown again
     Add {
         /// The name of the edge: lower-case letters, digits and hyphens

@@ -68,13 +68,16 @@ enum Command {
     Serve(serve::Args),
     Worker(worker::Args),
     Key(key::Args),
+    /// Manage the certificates that were ordered by ACME
     Cert(cert::Args),
+    /// Manage the edges that follow this node
     Edge(edge::Args),
     Fleet(fleet::Args),
     Freeze(fleet::FreezeArgs),
     Unfreeze(fleet::UnfreezeArgs),
     Rollback(releases::RollbackArgs),
     Update(update::Args),
+    /// Make the tables of a queue in PostgreSQL
     Queue(queue::Args),
     Skill(skill::Args),
     /// Run one build for a worker, which starts this process
@@ -96,7 +99,9 @@ enum Command {
     Store(store::Args),
     Backup(backup::Args),
     Restore(restore::Args),
+    /// List, show, write and remove sites that are kept in the store
     Site(site::Args),
+    /// Add, show, check, list and remove the domains of sites that are kept in the store
     Domain(domain::Args),
     Reload(reload::Args),
     Upgrade(upgrade::Args),

@@ -6,21 +6,15 @@ use std::process::ExitCode;
 use anyhow::{Context as _, ensure};
 use clap::Subcommand;
 
-use super::settings::Settings;
+use super::settings::Acting;
 use crate::deploy::queue::Postgres;
 
-/// Make the tables of a queue in PostgreSQL
-#[derive(Clone, Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    action: Action,
-    /// Where the queue is.
-    #[command(flatten)]
-    settings: Settings,
-}
+/// The arguments of the command.
+pub type Args = Acting<Action>;
 
+/// What the command does.
 #[derive(Clone, Debug, Subcommand)]
-enum Action {
+pub enum Action {
     /// Make the tables of the queue in the database of `queue.postgres`
     ///
     /// They are in a schema of their own, `waypost_queue`. If they are there already, nothing is

@@ -30,6 +30,16 @@ pub struct Settings {
     pub conf: Option<PathBuf>,
 }
 
+/// The arguments of a command that has several actions.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Acting<A: clap::Subcommand> {
+    #[command(subcommand)]
+    pub(super) action: A,
+    /// The configuration that the action reads.
+    #[command(flatten)]
+    pub(super) settings: Settings,
+}
+
 // === impl Settings ===
 
 impl Settings {

@@ -13,7 +13,7 @@ use clap::Subcommand;
 use serde_json::{Map, Number, Value};
 
 use super::project;
-use super::settings::{self, Settings};
+use super::settings::{self, Acting};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::deploy::Timestamp;
@@ -25,18 +25,12 @@ use crate::store::audit::{Filter, Who};
 use crate::syntax::strict::Report;
 use crate::syntax::{Data, Value as Yaml};
 
-/// List, show, write and remove sites that are kept in the store
-#[derive(Clone, Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    action: Action,
-    /// Where the sites are.
-    #[command(flatten)]
-    settings: Settings,
-}
+/// The arguments of the command.
+pub type Args = Acting<Action>;
 
+/// What the command does.
 #[derive(Clone, Debug, Subcommand)]
-enum Action {
+pub enum Action {
     /// List all sites: project, owner, where the record is, default host, domains
     List {
         /// List only the sites of this owner

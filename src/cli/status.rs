@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::operator::Operator;
 use super::settings::Settings;
 use crate::clock::Clock;
+use crate::store::OwnershipState;
 
 /// A certificate that expires in less than this is a problem.
 const CERTIFICATE_SECONDS_MIN: f64 = 7.0 * 86_400.0;
@@ -134,6 +135,7 @@ impl Status {
         status.sites(samples, now);
         status.updates(ready, samples);
         status.certificates(samples, now);
+        status.domains(samples);
         status.upstreams(samples, upstreams);
         status.upgrade(ready);
         status
@@ -269,6 +271,27 @@ impl Status {
                 span(left.max(0.0))
             ),
         );
+    }
+
+    /// Names the domains of the store by their state. A customer who forgets a record is no problem of
+    /// the gateway.
+    fn domains(&mut self, samples: &Samples) {
+        let counts = OwnershipState::ALL.into_iter().filter_map(|state| {
+            let count = samples.value(&format!("domains{{state=\"{state}\"}}"));
+            (count > 0.0).then(|| format!("{count:.0} {state}"))
+        });
+        let counts: Vec<_> = counts.collect();
+        if counts.is_empty() {
+            return;
+        }
+        let dangling = samples.value("domains{state=\"dangling\"}") > 0.0;
+        let hint = match dangling {
+            true => {
+                "; `waypost domain list --state dangling` names those that will not be served any more"
+            }
+            false => "",
+        };
+        self.fact("domains", format!("{}{hint}", counts.join(", ")));
     }
 
     fn upstreams(&mut self, samples: &Samples, upstreams: &Value) {
@@ -413,10 +436,15 @@ mod tests {
     fn nothing_is_wrong_with_a_quiet_gateway() {
         let ready = serde_json::json!({ "status": "ready", "parts": {} });
         let metrics = "index_sites 1\ndeploy_queue_updates{state=\"queued\"} 2\n\
-                       deploy_queue_updates{state=\"in_progress\"} 1\n";
+                       deploy_queue_updates{state=\"in_progress\"} 1\n\
+                       domains{state=\"active\"} 7\ndomains{state=\"dangling\"} 1\n";
         let found = status(&ready, metrics);
         assert!(found.problems.is_empty(), "{:?}", found.problems);
         let updates = ("updates", "2 wait, 1 are built".to_owned());
         assert!(found.facts.contains(&updates), "{:?}", found.facts);
+        let domains = found.facts.iter().find(|(word, _)| *word == "domains");
+        let domains = &domains.unwrap().1;
+        let expected = "7 active, 1 dangling; `waypost domain list --state dangling`";
+        assert!(domains.starts_with(expected), "{domains}");
     }
 }
