@@ -91,6 +91,8 @@ struct State {
     unwritten: Vec<Record>,
     /// Names that no site has any more.
     released: Released,
+    /// Most names seem to have left, so none is released.
+    is_release_held: bool,
     generation: Option<u64>,
     compared_at: u64,
     counted_at: u64,
@@ -317,7 +319,11 @@ impl Manager {
         let (names, wait) = (&self.names, self.shared.config.release.as_secs());
         let is_needed = |name: &str| wanted.contains(name) || names.serves(name);
         let all = self.ordered.names();
-        self.state.released.compare(all, is_needed, now + wait);
+        let left = self.state.released.compare(all, is_needed, now + wait);
+        if let Some(left) = left.filter(|_| !self.state.is_release_held) {
+            log::error!(target: "acme", names = left; "no site has {left} names any more that have a certificate, which is most of them: none is revoked; are all site records there? `waypost cert revoke` revokes one");
+        }
+        self.state.is_release_held = left.is_some();
     }
 
     fn remove(&mut self, name: &str) {

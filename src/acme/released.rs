@@ -1,7 +1,8 @@
 //! Certificates of names that no site has any more: they are revoked, and their keys removed.
 //!
 //! A customer who leaves should not have to trust that we do not use the certificate of their
-//! domain. There is a wait before, because a site or a domain may be removed by mistake.
+//! domain. There is a wait before, because a site or a domain may be removed by mistake. If most
+//! names seem to have left at once, a mistake is more likely: then nothing is revoked.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,6 +14,8 @@ use super::record::Record;
 use crate::error::chain;
 use crate::store::documents::{Kind, key_of};
 
+/// How many names may leave at once, whatever part of all names they are.
+const LEFT_FREE: usize = 10;
 /// How many names are worked on at the same time.
 const RUNNING_MAX: usize = 4;
 
@@ -34,12 +37,21 @@ struct State {
 impl Released {
     /// Compares it with all names that have a certificate. Names that are released now are due at
     /// a time; names that are needed again are left out.
+    ///
+    /// Returns how many have left if that is most of them; then none is due.
     pub(super) fn compare(
         &mut self,
         all: Vec<Box<str>>,
         is_needed: impl Fn(&str) -> bool,
         due_at: u64,
-    ) {
+    ) -> Option<usize> {
+        let left = all.iter().filter(|name| !is_needed(name)).count();
+        if left > LEFT_FREE && left > all.len() / 2 {
+            // Those that are worked on end by themselves.
+            self.names.retain(|_, state| state.is_running);
+            self.waiting.clear();
+            return Some(left);
+        }
         let needed = self.names.keys().filter(|name| is_needed(name));
         for name in needed.cloned().collect::<Vec<_>>() {
             self.remove(&name);
@@ -56,6 +68,7 @@ impl Released {
             self.names.insert(name.clone(), state);
             self.waiting.insert((due_at, name));
         }
+        None
     }
 
     /// Takes a name that is due, if not too many are worked on.
@@ -164,10 +177,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_revoked_if_most_names_have_left_at_once() {
+        let mut released = Released::default();
+        let all: Vec<Box<str>> = (0..40).map(|n| format!("{n}.test").into()).collect();
+        // Half of them is a large customer.
+        let is_small = |name: &str| name.len() < "10.test".len();
+        assert_eq!(released.compare(all[..20].to_vec(), is_small, 5), None);
+        assert!(released.take(5).is_some());
+        assert_eq!(released.compare(all.clone(), is_small, 5), Some(30));
+        assert_eq!(released.take(99), None);
+        // The records can be read again.
+        assert_eq!(released.compare(all, |_| true, 5), None);
+        assert_eq!(released.take(99), None);
+        released.done("10.test");
+        assert!(released.names.is_empty());
+    }
+
+    #[test]
     fn few_are_worked_on_at_once_and_a_stop_loses_none() {
         let mut released = Released::default();
         let all: Vec<Box<str>> = (0..10).map(|n| format!("{n}.test").into()).collect();
-        released.compare(all, |_| false, 0);
+        assert_eq!(released.compare(all, |_| false, 0), None);
         let mut taken = 0;
         while released.take(1).is_some() {
             taken += 1;
