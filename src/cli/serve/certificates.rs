@@ -39,6 +39,8 @@ struct Served {
     index: Arc<Index>,
     directory: Option<Arc<Certificates>>,
     more: Vec<Box<str>>,
+    /// Its sites and certificates are those of another node, which decides what is released.
+    is_edge: bool,
 }
 
 /// Reads the certificates of the operator's directory, if there is one.
@@ -134,6 +136,7 @@ impl Acme {
             index,
             directory,
             more: names.map(|name| name.as_str().into()).collect(),
+            is_edge: config.store.is_edge(),
         };
         let verification = &config.verification;
         let client = Client::new(
@@ -212,6 +215,6 @@ impl Names for Served {
     }
 
     fn serves(&self, name: &str) -> bool {
-        self.index.with(name, |_| ()).is_some()
+        self.is_edge || self.index.with(name, |_| ()).is_some()
     }
 }
