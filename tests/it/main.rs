@@ -46,7 +46,7 @@
 //! | `seeing` | an operator sees the state of a gateway, its heaviest clients, its logs and traces |
 //! | `sites_api` | sites and domains that the API and the command line write are served, and no change is lost |
 //! | `sites` | site records and releases change while the gateway runs; broken ones change nothing |
-//! | `convert` | configurations of Mintlify, Docusaurus and MkDocs become a `docs.json` that passes `check` |
+//! | `convert` | configurations of Mintlify, Docusaurus and `MkDocs` become a `docs.json` that passes `check` |
 //! | `copies` | copies of responses, for the time in which a site's own server fails |
 //! | `specifications` | OpenAPI files by URL: which hosts are allowed, and the result when none responds |
 //! | `start` | every mistake in the configuration is reported at the start |

@@ -329,11 +329,10 @@ fn group(notes: &mut Notes<'_>, entry: &Value) -> Option<Json> {
 
 fn first_page(entry: &Value) -> Option<String> {
     let pages = entry.get("pages")?.items();
-    let page = pages.iter().find_map(|page| match page.text() {
+    pages.iter().find_map(|page| match page.text() {
         Some(text) => Some(text.trim_matches('/').to_owned()),
         None => first_page(page),
-    });
-    page
+    })
 }
 
 fn divisions(notes: &mut Notes<'_>, value: Option<&Value>) -> Vec<Division> {

@@ -387,7 +387,7 @@ fn navigation(reading: &mut Reading<'_, '_>, root: &Value) -> Map<String, Json> 
         Some(nav) => nav
             .items()
             .iter()
-            .filter_map(|entry| reading.entry(entry, 0))
+            .filter_map(|entry| reading.entry(entry))
             .collect(),
         None => reading.below(""),
     };
@@ -438,7 +438,7 @@ pub(super) fn of_entries(entries: Vec<Json>) -> Map<String, Json> {
 // === impl Reading ===
 
 impl Reading<'_, '_> {
-    fn entry(&mut self, entry: &Value, depth: usize) -> Option<Json> {
+    fn entry(&mut self, entry: &Value) -> Option<Json> {
         match &entry.data {
             Data::Text(file) => self.page(file, entry, None),
             Data::Map(members) => {
@@ -451,9 +451,8 @@ impl Reading<'_, '_> {
                 match &value.data {
                     Data::List(items) => {
                         let pages = items.iter();
-                        let mut pages: Vec<Json> = pages
-                            .filter_map(|item| self.entry(item, depth + 1))
-                            .collect();
+                        let mut pages: Vec<Json> =
+                            pages.filter_map(|item| self.entry(item)).collect();
                         if pages.is_empty() {
                             return None;
                         }

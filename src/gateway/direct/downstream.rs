@@ -184,16 +184,18 @@ impl Downstream for Http2Downstream<'_> {
 /// Returns the response of a head in the form of HTTP/1.1.
 fn response_of(head: &[u8]) -> io::Result<Response<()>> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+    let from_http = |error: http::Error| io::Error::new(io::ErrorKind::InvalidData, error);
     let end = memchr::memchr(b'\n', head).ok_or_else(invalid)?;
     let (line, fields) = head.split_at(end + 1);
     let status = line.get(9..12).ok_or_else(invalid)?;
     let mut response = Response::new(());
-    *response.status_mut() = StatusCode::from_bytes(status).map_err(|_| invalid())?;
+    *response.status_mut() =
+        StatusCode::from_bytes(status).map_err(|error| from_http(error.into()))?;
     *response.version_mut() = Version::HTTP_2;
     let headers = response.headers_mut();
     for (name, value) in request::lines(fields) {
-        let name = HeaderName::from_bytes(name).map_err(|_| invalid())?;
-        let value = HeaderValue::from_bytes(value).map_err(|_| invalid())?;
+        let name = HeaderName::from_bytes(name).map_err(|error| from_http(error.into()))?;
+        let value = HeaderValue::from_bytes(value).map_err(|error| from_http(error.into()))?;
         headers.append(name, value);
     }
     Ok(response)

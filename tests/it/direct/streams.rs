@@ -44,19 +44,20 @@ impl Streams<'_> {
         }
         let request = request.body(()).unwrap();
         self.runtime.block_on(async {
-            let mut client = self.client.borrow_mut();
-            let client = match &mut *client {
-                Some(client) if !client.end.is_finished() => client,
-                gone => gone.insert(
-                    Client::open(
-                        self.edge.https.unwrap(),
-                        DOMAIN,
-                        self.authority.client(&["h2"]),
-                    )
-                    .await,
-                ),
+            let open = self
+                .client
+                .take()
+                .filter(|client| !client.end.is_finished());
+            let mut client = match open {
+                Some(client) => client,
+                None => {
+                    let config = self.authority.client(&["h2"]);
+                    Client::open(self.edge.https.unwrap(), DOMAIN, config).await
+                }
             };
-            let response = client.request(request).await.ok()?;
+            let response = client.request(request).await;
+            self.client.replace(Some(client));
+            let response = response.ok()?;
             let mut fields = response.fields;
             fields.retain(|(name, _)| name != "date");
             fields.sort();
