@@ -82,6 +82,7 @@ pub mod version;
 pub mod diagnostic;
 pub mod syntax;
 pub mod telemetry;
+pub mod database;
 pub mod isolation;
 pub mod frontmatter;
 pub mod markup;

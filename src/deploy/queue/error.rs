@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::ErrorCode;
 
-use super::postgres::Refusal;
+use crate::database::{DatabaseError, Failure, Refusal};
 use crate::deploy::update::InvalidMove;
 
 /// Why a call of the queue failed.
@@ -50,6 +50,26 @@ pub enum QueueError {
 }
 
 // === impl QueueError ===
+
+impl From<DatabaseError> for QueueError {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Unavailable(source) => Self::Unavailable(source),
+            DatabaseError::Corrupt(what) => Self::Corrupt(what),
+            DatabaseError::Newer { found, known, .. } => Self::Newer { found, known },
+            DatabaseError::Refused(refusal) => Self::Refused(refusal),
+        }
+    }
+}
+
+impl Failure for QueueError {
+    fn of_database(&self) -> Option<DatabaseError> {
+        match self {
+            Self::Unavailable(source) => Some(DatabaseError::Unavailable(Arc::clone(source))),
+            _ => None,
+        }
+    }
+}
 
 impl QueueError {
     /// Returns whether the queue itself is broken, and not only this call rejected.

@@ -73,10 +73,11 @@ use super::record::Record;
 use super::update::{State, Update, WorkerId};
 use super::{StatusId, Timestamp};
 
+pub use crate::database::{Config as PostgresConfig, Refusal};
 pub use error::QueueError;
 pub use policy::Policy;
 use policy::{Served, end_as_dead_letter, finish_attempt, log_line};
-pub use postgres::{Config as PostgresConfig, Postgres, Refusal};
+pub use postgres::Postgres;
 pub use sqlite::Sqlite;
 pub use value::{
     Claim, Depth, Enqueued, Held, Outcome, Owners, Progress, Spending, Swept, Trigger,

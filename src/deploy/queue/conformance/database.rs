@@ -1,59 +1,21 @@
 //! Further guarantees of a queue in PostgreSQL: processes share it, the server's clock decides, and
 //! a database that must not be used is refused with a reason.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::Mutex;
 
-use super::cluster::Cluster;
 use super::*;
-
-/// The server of all tests of this process, and the lock under which databases are made.
-fn cluster() -> &'static Mutex<Cluster> {
-    static CLUSTER: OnceLock<Mutex<Cluster>> = OnceLock::new();
-    CLUSTER.get_or_init(|| {
-        let settings = ["fsync=off", "full_page_writes=off", "autovacuum=off"];
-        let cluster = Cluster::start(&settings);
-        cluster
-            .psql("postgres", "CREATE DATABASE queue_template")
-            .unwrap();
-        Postgres::init(&settings_of(&cluster, "queue_template"), "tests", false).unwrap();
-        Mutex::new(cluster)
-    })
-}
-
-fn settings_of(cluster: &Cluster, database: &str) -> PostgresConfig {
-    PostgresConfig {
-        url: Some(cluster.url(database).into()),
-        password_file: Some(cluster.password_file()),
-        tls: false,
-        connections_max: 2,
-        require_durable: false,
-        ..PostgresConfig::default()
-    }
-}
+use crate::database::testing;
+use crate::database::testing::psql;
 
 /// Makes an empty database, with the tables of a queue or without.
 fn database(with_tables: bool) -> PostgresConfig {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let name = format!("queue{}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let cluster = cluster().lock().unwrap_or_else(PoisonError::into_inner);
-    let template = match with_tables {
-        true => "queue_template",
-        false => "template0",
+    let init = |config: &PostgresConfig| {
+        Postgres::init(config, "tests", false).unwrap();
     };
-    let made = cluster.psql(
-        "postgres",
-        &format!("CREATE DATABASE {name} TEMPLATE {template}"),
-    );
-    made.unwrap();
-    settings_of(&cluster, &name)
-}
-
-fn psql(config: &PostgresConfig, sql: &str) -> String {
-    let url = config.url.as_deref().unwrap();
-    let name = url.split('?').next().unwrap().rsplit('/').next().unwrap();
-    let cluster = cluster().lock().unwrap_or_else(PoisonError::into_inner);
-    cluster.psql(name, sql).unwrap()
+    match with_tables {
+        true => testing::with_tables("queue_template", init),
+        false => testing::empty(),
+    }
 }
 
 /// An empty queue in a database of its own.
@@ -239,7 +201,7 @@ fn a_database_that_must_not_be_used_is_refused_with_a_reason() {
         "{refused}"
     );
     let missing = PostgresConfig {
-        url: Some(wrong.url.unwrap().replace("/queue", "/no_queue").into()),
+        url: Some(wrong.url.unwrap().replace("/test", "/no_test").into()),
         ..database(true)
     };
     assert!(why_not(&missing).contains("does not exist"));

@@ -1,7 +1,6 @@
 //! One suite over every back end of the queue.
 
 mod attempts;
-pub(crate) mod cluster;
 mod database;
 mod file;
 mod histories;

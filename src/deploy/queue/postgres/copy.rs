@@ -7,10 +7,8 @@
 use serde_json::{Value as Json, json};
 
 use super::super::QueueError;
-use super::super::sql::{Tables as _, Value};
-use super::link::Link;
-use super::promises::{self, Promises};
-use super::{Config, Postgres};
+use super::{Config, Postgres, SCHEMA, make};
+use crate::database::{DatabaseError, Link, Promises, Refusal, Value, check_schema};
 
 /// The tables, those first that others refer to.
 const TABLES: [&str; 7] = [
@@ -32,9 +30,9 @@ impl Postgres {
     ///
     /// Why it cannot be used; [`QueueError::Unavailable`] when it cannot be reached now.
     pub fn look_at(config: &Config, service: &str) -> Result<(), QueueError> {
-        let link = Link::open(config)?;
-        Promises::ask(&link, config)?;
-        promises::check_schema(&link, service)
+        let link = Link::open(config, &SCHEMA)?;
+        Promises::ask(&link, config, &SCHEMA)?;
+        Ok(check_schema(&link, &SCHEMA, service)?)
     }
 
     /// Copies the queue, as it is at one moment. `add` gets each line, without its end.
@@ -47,29 +45,30 @@ impl Postgres {
         service: &str,
         mut add: impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
-        let link = Link::open(config)?;
-        promises::check_schema(&link, service)?;
-        let header = json!({ "service": service, "version": promises::VERSION });
+        let link = Link::open(config, &SCHEMA).map_err(QueueError::from)?;
+        let batch = |sql: &str| link.batch(sql).map_err(QueueError::from);
+        check_schema(&link, &SCHEMA, service).map_err(QueueError::from)?;
+        let header = json!({ "service": service, "version": SCHEMA.version });
         add(&header.to_string())?;
-        link.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         for table in TABLES {
-            link.batch(&format!(
+            batch(&format!(
                 "DECLARE {table}_copy NO SCROLL CURSOR FOR SELECT row_to_json(t)::text FROM {table} t"
             ))?;
             let fetch = format!("FETCH {ROWS} FROM {table}_copy");
             loop {
-                let rows = link.rows(&fetch, &[])?;
+                let rows = link.rows(&fetch, &[]).map_err(QueueError::from)?;
                 if rows.is_empty() {
                     break;
                 }
                 for mut row in rows {
-                    let row = row.text()?;
+                    let row = row.text().map_err(QueueError::from)?;
                     add(&format!("{table} {row}"))?;
                 }
             }
-            link.batch(&format!("CLOSE {table}_copy"))?;
+            batch(&format!("CLOSE {table}_copy"))?;
         }
-        link.batch("COMMIT")?;
+        batch("COMMIT")?;
         Ok(())
     }
 
@@ -79,12 +78,12 @@ impl Postgres {
     ///
     /// As [`Postgres::init`].
     pub fn is_occupied(config: &Config, service: &str) -> Result<bool, QueueError> {
-        let link = Link::open(config)?;
-        Promises::ask(&link, config)?;
-        match promises::check_schema(&link, service) {
+        let link = Link::open(config, &SCHEMA)?;
+        Promises::ask(&link, config, &SCHEMA)?;
+        match check_schema(&link, &SCHEMA, service) {
             Ok(()) => {}
-            Err(QueueError::Refused(super::Refusal::NoSchema)) => return Ok(false),
-            Err(error) => return Err(error),
+            Err(DatabaseError::Refused(Refusal::NoSchema { .. })) => return Ok(false),
+            Err(error) => return Err(error.into()),
         }
         let found = link.rows("SELECT EXISTS (SELECT 1 FROM projects)", &[])?;
         let mut found = found.into_iter();
@@ -101,7 +100,7 @@ impl Postgres {
         let is_plain = |c: char| c.is_ascii_alphanumeric();
         let suffix: String = suffix.chars().filter(|c| is_plain(*c)).collect();
         let name = format!("waypost_queue_before_{}", suffix.to_ascii_lowercase());
-        let link = Link::open(config)?;
+        let link = Link::open(config, &SCHEMA)?;
         link.batch(&format!("ALTER SCHEMA waypost_queue RENAME TO {name}"))?;
         Ok(name)
     }
@@ -125,17 +124,18 @@ impl Postgres {
         let version = header["version"].as_u64();
         let version = version.and_then(|version| u32::try_from(version).ok());
         let found = version.ok_or_else(|| corrupt("it has no version"))?;
-        if found > promises::VERSION {
-            let known = promises::VERSION;
+        if found > SCHEMA.version {
+            let known = SCHEMA.version;
             return Err(QueueError::Newer { found, known }.into());
         }
-        let link = Link::open(config)?;
-        Promises::ask(&link, config)?;
-        promises::init(&link, service, false)?;
-        link.batch("BEGIN")?;
+        let link = Link::open(config, &SCHEMA).map_err(QueueError::from)?;
+        let batch = |sql: &str| link.batch(sql).map_err(QueueError::from);
+        Promises::ask(&link, config, &SCHEMA).map_err(QueueError::from)?;
+        make(&link, service, false).map_err(QueueError::from)?;
+        batch("BEGIN")?;
         // The triggers count and order rows that are new; these have been counted.
-        link.batch("ALTER TABLE updates DISABLE TRIGGER USER")?;
-        link.batch(&format!("TRUNCATE {}", TABLES.join(", ")))?;
+        batch("ALTER TABLE updates DISABLE TRIGGER USER")?;
+        batch(&format!("TRUNCATE {}", TABLES.join(", ")))?;
         let (mut table, mut rows) = ("", Vec::new());
         while let Some(line) = next()? {
             let (name, row) = line.split_once(' ').unwrap_or((&line, ""));
@@ -149,9 +149,7 @@ impl Postgres {
         }
         store(&link, table, &mut rows)?;
         // References are checked at the end of a transaction otherwise, and then no table can be altered.
-        link.batch(
-            "SET CONSTRAINTS ALL IMMEDIATE; ALTER TABLE updates ENABLE TRIGGER USER; COMMIT",
-        )?;
+        batch("SET CONSTRAINTS ALL IMMEDIATE; ALTER TABLE updates ENABLE TRIGGER USER; COMMIT")?;
         Ok(())
     }
 }
@@ -166,5 +164,6 @@ fn store(link: &Link, table: &str, rows: &mut Vec<String>) -> Result<(), QueueEr
     let sql = format!(
         "INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, ?1::text::json)"
     );
-    link.execute(&sql, &[Value::Text(&all)]).map(|_rows| ())
+    link.execute(&sql, &[Value::Text(&all)])?;
+    Ok(())
 }

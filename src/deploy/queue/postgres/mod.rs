@@ -19,14 +19,9 @@
 //!
 //! Sources: PostgreSQL, "Explicit Locking", "Transaction Isolation", "NOTIFY", "Reliability".
 
-mod config;
 mod copy;
-mod link;
-mod promises;
-mod refusal;
-mod session;
+mod tables;
 mod threads;
-mod tls;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -39,21 +34,31 @@ use prometheus::{IntCounter, IntGauge};
 use super::super::record::Record;
 use super::super::update::{Update, WorkerId};
 use super::super::{StatusId, Timestamp};
-use super::sql::{SPENDING_DAYS, Tables as _, day_of, operation, reading, spending, visible};
+use super::sql::{SPENDING_DAYS, day_of, operation, reading, spending, visible};
 use super::{
     Claim, Depth, Enqueued, Held, Outcome, Owners, Policy, Progress, QueueError, Spending, Swept,
     Trigger,
 };
+use crate::database::{
+    self, Config, DatabaseError, Link, Promises, READ, Repeat, Schema, Session, Value,
+    WRITE as WRITE_ROW,
+};
 use crate::site::ProjectId;
 use crate::store::Fence;
 use crate::telemetry;
-pub use config::Config;
-use link::Link;
-use promises::Promises;
-pub use refusal::Refusal;
-use session::{READ, Repeat, Session, WRITE, WRITE_ROW};
 use threads::Threads;
 
+/// The tables of the queue.
+pub(super) const SCHEMA: Schema = Schema {
+    name: "waypost_queue",
+    holds: "queue",
+    section: "queue.postgres",
+    version: 1,
+    script: include_str!("schema.sql"),
+};
+/// Begins a transaction that changes the order of the queue: one at a time may run. Reading does
+/// not wait for it.
+const WRITE: &str = "BEGIN; LOCK TABLE identity IN SHARE ROW EXCLUSIVE MODE";
 /// How long an acknowledged update is remembered, in case the database loses it.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 /// How many acknowledged updates are remembered.
@@ -142,10 +147,10 @@ impl Metrics {
 
 impl Server {
     /// Connects and checks whether the database can be used.
-    fn connect(&self) -> Result<Link, QueueError> {
-        let link = Link::open(&self.config)?;
-        let promises = Promises::ask(&link, &self.config)?;
-        promises::check_schema(&link, &self.service)?;
+    fn connect(&self) -> Result<Link, DatabaseError> {
+        let link = Link::open(&self.config, &SCHEMA)?;
+        let promises = Promises::ask(&link, &self.config, &SCHEMA)?;
+        database::check_schema(&link, &SCHEMA, &self.service)?;
         self.promised(promises);
         Ok(link)
     }
@@ -206,7 +211,7 @@ impl Server {
         let (mut lost, mut failed) = (0, None);
         for (id, trigger, _at) in &acknowledged {
             let restored = session.transact(WRITE, Repeat::Always, &mut |link, now| {
-                operation::restore(link, id, trigger, now)
+                operation::restore(link, id, trigger, Timestamp::from_millis(now))
             });
             match restored {
                 Ok(is_restored) => lost += u64::from(is_restored),
@@ -286,9 +291,9 @@ impl Postgres {
     ///
     /// [`QueueError::Refused`], [`QueueError::Newer`], or an outage.
     pub fn init(config: &Config, service: &str, shared: bool) -> Result<bool, QueueError> {
-        let link = Link::open(config)?;
-        Promises::ask(&link, config)?;
-        promises::init(&link, service, shared)
+        let link = Link::open(config, &SCHEMA)?;
+        Promises::ask(&link, config, &SCHEMA)?;
+        Ok(make(&link, service, shared)?)
     }
 
     /// Raises the schema to the version of this program. Returns that version.
@@ -297,11 +302,11 @@ impl Postgres {
     ///
     /// As [`Postgres::init`].
     pub fn migrate(config: &Config, service: &str) -> Result<u32, QueueError> {
-        let link = Link::open(config)?;
-        Promises::ask(&link, config)?;
+        let link = Link::open(config, &SCHEMA)?;
+        Promises::ask(&link, config, &SCHEMA)?;
         // Version 1 is the first one: there is no script to run yet.
-        promises::check_schema(&link, service)?;
-        Ok(promises::VERSION)
+        database::check_schema(&link, &SCHEMA, service)?;
+        Ok(SCHEMA.version)
     }
 
     /// Runs a transaction that only reads.
@@ -332,7 +337,7 @@ impl Postgres {
     /// Writes something that changes nothing, to find out whether writing is possible.
     pub(super) fn probe(&self) -> Result<(), QueueError> {
         const SAME: &str = "UPDATE totals SET updates = updates WHERE state = 'queued'";
-        self.write(|link, _now| link.execute(SAME, &[]).map(|_one| ()))
+        self.write(|link, _now| Ok(link.execute(SAME, &[]).map(|_one| ())?))
     }
 
     pub(super) fn enqueue(
@@ -571,6 +576,15 @@ impl Postgres {
     pub(super) fn depth(&self) -> Result<Depth, QueueError> {
         self.read(|link, _now| reading::depth(link))
     }
+}
+
+/// Makes the tables. Returns `false` if they are there already.
+fn make(link: &Link, service: &str, shared: bool) -> Result<bool, DatabaseError> {
+    database::init(link, &SCHEMA, service, shared, |link| {
+        let values = [Value::Text(service), u64::from(SCHEMA.version).into()];
+        let row = "INSERT INTO identity (service, version, compatible) VALUES (?1, ?2, ?2)";
+        link.execute(row, &values).map(|_one| ())
+    })
 }
 
 impl fmt::Debug for Postgres {

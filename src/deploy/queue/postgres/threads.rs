@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::super::super::Timestamp;
 use super::super::QueueError;
 use super::Server;
-use super::link::Link;
-use super::session::{Repeat, Session, WRITE};
+use super::WRITE;
+use crate::database::{Link, Repeat, Session};
 use crate::deploy::lower_priority;
 use crate::telemetry::panics;
 
@@ -68,7 +68,7 @@ impl Threads {
             let (server, jobs) = (Arc::clone(server), Arc::clone(&waiting_jobs));
             panics::essential_thread("queue-rows", move || {
                 lower_priority();
-                let mut session = Session::new(server);
+                let mut session = session(&server);
                 loop {
                     let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(job) = job else {
@@ -90,7 +90,9 @@ impl Threads {
         let (caller, reply) = sync_channel(1);
         let job: Job = Box::new(move |session| {
             // A caller that has stopped waiting needs no reply.
-            let _gone = caller.send(session.transact(begin, Repeat::Always, &mut act));
+            let _gone = caller.send(session.transact(begin, Repeat::Always, &mut |link, now| {
+                act(link, Timestamp::from_millis(now))
+            }));
         });
         let sent = self.jobs.send(job);
         sent.map_err(|_ended| QueueError::unavailable(Ended))?;
@@ -175,8 +177,13 @@ where
     }
 }
 
+fn session(server: &Arc<Server>) -> Session {
+    let server = Arc::clone(server);
+    Session::new(Box::new(move || server.connect()))
+}
+
 fn write(server: &Arc<Server>, waiting: &Receiver<Box<dyn Operation>>) {
-    let mut session = Session::new(Arc::clone(server));
+    let mut session = session(server);
     while let Ok(first) = waiting.recv() {
         let mut batch = vec![first];
         batch.extend(waiting.try_iter().take(BATCH_MAX - 1));
@@ -188,6 +195,7 @@ fn write(server: &Arc<Server>, waiting: &Receiver<Box<dyn Operation>>) {
         let mut has_failed = false;
         let committed = session.transact(WRITE, repeat, &mut |link, now| {
             has_failed = false;
+            let now = Timestamp::from_millis(now);
             let mut run = batch.iter_mut().map(|operation| operation.run(link, now));
             let ran = run.try_for_each(|ran| ran);
             has_failed = ran.is_err();
@@ -198,7 +206,7 @@ fn write(server: &Arc<Server>, waiting: &Receiver<Box<dyn Operation>>) {
         for mut operation in batch {
             let committed = match is_of_one {
                 true => session.transact(WRITE, operation.repeat(), &mut |link, now| {
-                    operation.run(link, now)
+                    operation.run(link, Timestamp::from_millis(now))
                 }),
                 false => committed.clone(),
             };

@@ -142,7 +142,7 @@ pub(in super::super) fn restore(
 fn number(tables: &dyn Tables, sql: &str, values: &[Value<'_>]) -> Result<u64, QueueError> {
     let missing = || QueueError::Corrupt("a row is missing".to_owned());
     let found = tables.rows(sql, values)?.into_iter().next();
-    found.ok_or_else(missing)?.number()
+    Ok(found.ok_or_else(missing)?.number()?)
 }
 
 pub(in super::super) fn claim(

@@ -83,7 +83,7 @@ pub(in super::super) fn generation(
     found
         .into_iter()
         .next()
-        .map_or(Ok(0), |mut row| row.number())
+        .map_or(Ok(0), |mut row| Ok(row.number()?))
 }
 
 pub(in super::super) fn depth(tables: &dyn Tables) -> Result<Depth, QueueError> {
@@ -105,5 +105,5 @@ pub(in super::super) fn depth(tables: &dyn Tables) -> Result<Depth, QueueError> 
 fn logs(tables: &dyn Tables, id: &StatusId) -> Result<Vec<Box<str>>, QueueError> {
     const SQL: &str = "SELECT line FROM logs WHERE id = ?1 ORDER BY seq";
     let lines = tables.rows(SQL, &[Text(id.as_str())])?.into_iter();
-    lines.map(|mut row| row.text().map(Into::into)).collect()
+    lines.map(|mut row| Ok(row.text()?.into())).collect()
 }

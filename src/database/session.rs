@@ -1,12 +1,10 @@
 //! A session: a connection that is made again when it is lost, and transactions on it.
 
-use std::sync::Arc;
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::super::super::Timestamp;
-use super::super::QueueError;
-use super::Server;
-use super::link::{Link, was_in_the_way};
+use super::{DatabaseError, Link, was_in_the_way};
+use crate::error::chain;
 
 /// How long a call tries again while the database cannot be reached.
 const TRIES: Duration = Duration::from_secs(2);
@@ -16,18 +14,18 @@ const WAIT: Duration = Duration::from_millis(25);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Begins a transaction that reads one state of the tables.
-pub(super) const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+pub(crate) const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 /// Begins a transaction that changes rows that it locks itself.
-pub(super) const WRITE_ROW: &str = "BEGIN";
-/// Begins a transaction that changes the order of the queue: one at a time may run. Reading does
-/// not wait for it.
-pub(super) const WRITE: &str = "BEGIN; LOCK TABLE identity IN SHARE ROW EXCLUSIVE MODE";
+pub(crate) const WRITE: &str = "BEGIN";
+
+/// Makes a connection and checks it.
+pub(crate) type Connect = Box<dyn Fn() -> Result<Link, DatabaseError> + Send>;
 
 /// A session with the database.
-pub(super) struct Session {
-    server: Arc<Server>,
+pub(crate) struct Session {
+    connect: Connect,
     link: Option<Link>,
-    failed: Option<(Instant, QueueError)>,
+    failed: Option<(Instant, DatabaseError)>,
     /// Since when no connection could be made.
     away_since: Option<Instant>,
 }
@@ -35,22 +33,36 @@ pub(super) struct Session {
 /// Whether a transaction is run again if the connection was lost during its commit, so that nobody
 /// knows whether it was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Repeat {
+pub(crate) enum Repeat {
     /// It is: a second run finds what the first one stored.
     Always,
     /// It is not.
     BeforeCommit,
 }
 
-/// What a transaction does: it gets its tables and the time.
-pub(super) type Act<'a, T> = &'a mut dyn FnMut(&Link, Timestamp) -> Result<T, QueueError>;
+/// The error of a transaction.
+pub(crate) trait Failure: From<DatabaseError> + std::error::Error {
+    /// Returns the error of the database, if it is one.
+    fn of_database(&self) -> Option<DatabaseError>;
+}
+
+/// What a transaction does: it gets a connection and the time of the server in milliseconds.
+pub(crate) type Act<'a, T, E> = &'a mut dyn FnMut(&Link, u64) -> Result<T, E>;
+
+// === impl Failure ===
+
+impl Failure for DatabaseError {
+    fn of_database(&self) -> Option<DatabaseError> {
+        Some(self.clone())
+    }
+}
 
 // === impl Session ===
 
 impl Session {
-    pub(super) fn new(server: Arc<Server>) -> Self {
+    pub(crate) fn new(connect: Connect) -> Self {
         Self {
-            server,
+            connect,
             link: None,
             failed: None,
             away_since: None,
@@ -58,11 +70,11 @@ impl Session {
     }
 
     /// Returns whether the last transaction left a connection that works.
-    pub(super) fn is_connected(&self) -> bool {
+    pub(crate) fn is_connected(&self) -> bool {
         self.link.is_some()
     }
 
-    fn link(&mut self) -> Result<&Link, QueueError> {
+    fn link(&mut self) -> Result<&Link, DatabaseError> {
         if self.link.as_ref().is_some_and(Link::is_broken) {
             self.link = None;
         }
@@ -72,7 +84,7 @@ impl Session {
             {
                 return Err(error.clone());
             }
-            match self.server.connect() {
+            match (self.connect)() {
                 Ok(link) => {
                     self.link = Some(link);
                     self.failed = None;
@@ -85,24 +97,24 @@ impl Session {
                 }
             }
         }
-        let ended = || QueueError::Corrupt("there is no connection".to_owned());
+        let ended = || DatabaseError::Corrupt("there is no connection".to_owned());
         self.link.as_ref().ok_or_else(ended)
     }
 
     /// Runs a transaction, again if another one was in its way or the connection was lost. In a long
     /// outage, only the first calls try again: others need not wait.
-    pub(super) fn transact<T>(
+    pub(crate) fn transact<T, E: Failure>(
         &mut self,
         begin: &str,
         repeat: Repeat,
-        act: Act<'_, T>,
-    ) -> Result<T, QueueError> {
+        act: Act<'_, T, E>,
+    ) -> Result<T, E> {
         let deadline = self.away_since.unwrap_or_else(Instant::now) + TRIES;
         let mut wait = WAIT;
         loop {
             match self.attempt(begin, repeat, act) {
                 Err((error, true)) if Instant::now() + wait < deadline => {
-                    log::debug!(target: "deploy", "the queue tries again: {}", crate::error::chain(&error));
+                    log::debug!(target: "database", "the transaction is tried again: {}", chain(&error));
                     std::thread::sleep(wait);
                     wait *= 2;
                 }
@@ -113,23 +125,34 @@ impl Session {
     }
 
     /// Runs a transaction once. An error comes with whether it may be run again.
-    fn attempt<T>(
+    fn attempt<T, E: Failure>(
         &mut self,
         begin: &str,
         repeat: Repeat,
-        act: Act<'_, T>,
-    ) -> Result<T, (QueueError, bool)> {
-        let is_away = |error: &QueueError| matches!(error, QueueError::Unavailable(_));
+        act: Act<'_, T, E>,
+    ) -> Result<T, (E, bool)> {
+        let is_away = |error: &E| {
+            let found = error.of_database();
+            found.is_some_and(|error| error.is_outage())
+        };
+        let in_the_way = |error: &E| {
+            let found = error.of_database();
+            found.is_some_and(|error| was_in_the_way(&error))
+        };
         let link = match self.link() {
             Ok(link) => link,
-            Err(error) => return Err((error.clone(), is_away(&error))),
+            Err(error) => {
+                let again = error.is_outage();
+                return Err((error.into(), again));
+            }
         };
-        let done = match link.begin(begin).and_then(|now| act(link, now)) {
+        let begun = link.begin(begin).map_err(E::from);
+        let done = match begun.and_then(|now| act(link, now)) {
             Ok(done) => done,
             Err(error) => {
                 // Without a connection there is no transaction either.
                 let is_lost = link.is_broken() || link.batch("ROLLBACK").is_err();
-                let again = was_in_the_way(&error) || is_lost && is_away(&error);
+                let again = in_the_way(&error) || is_lost && is_away(&error);
                 if is_lost {
                     self.link = None;
                 }
@@ -137,9 +160,15 @@ impl Session {
             }
         };
         link.batch("COMMIT").map(|()| done).map_err(|error| {
-            let again = was_in_the_way(&error) || repeat == Repeat::Always && is_away(&error);
+            let again = was_in_the_way(&error) || repeat == Repeat::Always && error.is_outage();
             self.link = None;
-            (error, again)
+            (error.into(), again)
         })
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
     }
 }

@@ -58,7 +58,7 @@ impl Config {
         let server = tokio_postgres::Config::from_str(url)
             .map_err(|_invalid| "a URL like postgres://USER@HOST/DATABASE")?;
         if server.get_password().is_some() {
-            return Err("a URL without a password: put it into `queue.postgres.password_file`");
+            return Err("a URL without a password: put it into `password_file`");
         }
         if server.get_hosts().is_empty() && server.get_hostaddrs().is_empty() {
             return Err("a URL with a host, or with `?host=/directory/of/the/socket`");

@@ -56,8 +56,10 @@ impl Cluster {
     #[track_caller]
     pub(crate) fn restart(&mut self) {
         // The shell notices the end of this process by the end of its input.
-        const RUN: &str = "\"$@\" >> log 2>&1 & server=$!; read -r nothing; \
-             kill -QUIT $server 2>/dev/null; wait $server; exit 0";
+        // A process that ends without `stop` leaves the directory to it.
+        const RUN: &str = "\"$@\" >> log 2>&1 & server=$!; read -r keep; \
+             kill -QUIT $server 2>/dev/null; wait $server; \
+             [ \"$keep\" ] || { directory=$PWD; cd /; rm -rf \"$directory\"; }; exit 0";
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             self.stop();
@@ -91,7 +93,10 @@ impl Cluster {
     /// Ends the server without a checkpoint, as `pg_ctl stop -m immediate` does.
     pub(crate) fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {
-            drop(process.stdin.take());
+            let mut stdin = process.stdin.take().unwrap();
+            // It may have ended.
+            let _gone = stdin.write_all(b"keep\n");
+            drop(stdin);
             process.wait().unwrap();
         }
     }

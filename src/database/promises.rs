@@ -1,34 +1,29 @@
 //! What the server promises: its version, whether acknowledged updates survive a power cut, and
-//! whose queue it has.
+//! whose tables it has.
 
 use std::fmt;
 
-use super::super::QueueError;
-use super::super::sql::Tables;
 use super::link::Link;
-use super::{Config, Refusal};
+use super::{Config, DatabaseError, Refusal, Schema};
 
 /// The oldest version that is supported, as `server_version_num`.
 const SERVER_MIN: u64 = 140_000;
-/// The version of the schema that this program writes.
-pub(super) const VERSION: u32 = 1;
-const SCHEMA: &str = include_str!("schema.sql");
 
 /// The life of a database: it changes when a standby takes over, and when a backup is restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Life {
-    system: String,
-    pub(super) timeline: u32,
+pub(crate) struct Life {
+    pub(crate) system: String,
+    pub(crate) timeline: u32,
 }
 
 /// What a server promises.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Promises {
+pub(crate) struct Promises {
     /// `None` if the user may not read it.
-    pub(super) life: Option<Life>,
+    pub(crate) life: Option<Life>,
     version: u64,
     /// Why acknowledged updates may be lost; empty if they are durable.
-    pub(super) gaps: Vec<&'static str>,
+    pub(crate) gaps: Vec<&'static str>,
     has_standby: bool,
 }
 
@@ -40,11 +35,15 @@ impl Promises {
     /// # Errors
     ///
     /// [`Refusal`], if the server must not be used.
-    pub(super) fn ask(link: &Link, config: &Config) -> Result<Self, QueueError> {
+    pub(crate) fn ask(
+        link: &Link,
+        config: &Config,
+        schema: &Schema,
+    ) -> Result<Self, DatabaseError> {
         const SETTINGS: &str = "SELECT current_setting('server_version_num')::bigint, \
              pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'), \
              current_setting('synchronous_commit'), current_setting('synchronous_standby_names')";
-        let mut row = one(link, SETTINGS)?;
+        let mut row = link.one(SETTINGS, &[])?;
         let version = row.number()?;
         if version < SERVER_MIN {
             return Err(Refusal::OldServer(version / 10_000).into());
@@ -70,7 +69,8 @@ impl Promises {
             gaps.push("`synchronous_standby_names` is empty, so it waits for no standby");
         }
         if config.require_durable && !gaps.is_empty() {
-            return Err(Refusal::NotDurable(gaps.join(", ")).into());
+            let (gaps, section) = (gaps.join(", "), schema.section);
+            return Err(Refusal::NotDurable { gaps, section }.into());
         }
         Ok(Self {
             life: Life::ask(link)?,
@@ -107,35 +107,42 @@ impl fmt::Display for Promises {
 // === impl Life ===
 
 impl Life {
-    fn ask(link: &Link) -> Result<Option<Self>, QueueError> {
+    fn ask(link: &Link) -> Result<Option<Self>, DatabaseError> {
         const LIFE: &str = "SELECT (SELECT system_identifier::text FROM pg_control_system()), \
              substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)";
-        let mut row = match one(link, LIFE) {
+        let mut row = match link.one(LIFE, &[]) {
             Ok(row) => row,
             // Some providers do not let a user call these functions.
-            Err(QueueError::Refused(Refusal::Access(_))) => return Ok(None),
+            Err(DatabaseError::Refused(Refusal::Access(_))) => return Ok(None),
             Err(error) => return Err(error),
         };
         let system = row.text()?;
         let timeline = row.text()?;
         let timeline = u32::from_str_radix(&timeline, 16)
-            .map_err(|_invalid| QueueError::Corrupt(format!("the timeline {timeline:?}")))?;
+            .map_err(|_invalid| DatabaseError::Corrupt(format!("the timeline {timeline:?}")))?;
         Ok(Some(Self { system, timeline }))
     }
 }
 
 /// Checks that the schema is ours, of this service, and one that this program can use.
-pub(super) fn check_schema(link: &Link, service: &str) -> Result<(), QueueError> {
-    match found_version(link, service)? {
-        None => Err(Refusal::NoSchema.into()),
-        Some((found, _)) if found < VERSION => Err(Refusal::Older {
+pub(crate) fn check_schema(
+    link: &Link,
+    schema: &Schema,
+    service: &str,
+) -> Result<(), DatabaseError> {
+    let (holds, known) = (schema.holds, schema.version);
+    match found_version(link, schema, service)? {
+        None => Err(Refusal::NoSchema { holds }.into()),
+        Some((found, _)) if found < known => Err(Refusal::Older {
+            holds,
             found,
-            known: VERSION,
+            known,
         }
         .into()),
-        Some((found, compatible)) if compatible > VERSION => Err(QueueError::Newer {
+        Some((found, compatible)) if compatible > known => Err(DatabaseError::Newer {
+            holds,
             found,
-            known: VERSION,
+            known,
         }),
         Some(_) => Ok(()),
     }
@@ -143,61 +150,72 @@ pub(super) fn check_schema(link: &Link, service: &str) -> Result<(), QueueError>
 
 /// Returns the version of the schema and the lowest version whose programs may use it; `None`
 /// without a schema.
-fn found_version(link: &Link, service: &str) -> Result<Option<(u32, u32)>, QueueError> {
-    const FOUND: &str = "SELECT to_regnamespace('waypost_queue') IS NOT NULL, \
-         to_regclass('waypost_queue.identity') IS NOT NULL";
-    const IDENTITY: &str = "SELECT service, version, compatible FROM waypost_queue.identity";
-    let mut found = one(link, FOUND)?;
+fn found_version(
+    link: &Link,
+    schema: &Schema,
+    service: &str,
+) -> Result<Option<(u32, u32)>, DatabaseError> {
+    let name = schema.name;
+    let mut found = link.one(
+        &format!(
+            "SELECT to_regnamespace('{name}') IS NOT NULL, \
+             to_regclass('{name}.identity') IS NOT NULL"
+        ),
+        &[],
+    )?;
     let (has_schema, has_identity) = (found.number()? != 0, found.number()? != 0);
     match (has_schema, has_identity) {
         (false, _) => return Ok(None),
-        (true, false) => return Err(Refusal::Foreign.into()),
+        (true, false) => return Err(Refusal::Foreign { schema: name }.into()),
         (true, true) => {}
     }
-    let mut identity = one(link, IDENTITY)?;
+    let identity = format!("SELECT service, version, compatible FROM {name}.identity");
+    let mut identity = link.one(&identity, &[])?;
     let owner = identity.text()?;
     if owner != service {
         return Err(Refusal::OtherService {
+            holds: schema.holds,
             found: owner,
             ours: service.to_owned(),
         }
         .into());
     }
-    let mut version = || -> Result<u32, QueueError> {
+    let mut version = || -> Result<u32, DatabaseError> {
         let version = identity.number()?;
         u32::try_from(version)
-            .map_err(|_large| QueueError::Corrupt(format!("the schema version {version}")))
+            .map_err(|_large| DatabaseError::Corrupt(format!("the schema version {version}")))
     };
     Ok(Some((version()?, version()?)))
 }
 
-/// Makes the schema. Returns `false` if the database has it already.
-pub(super) fn init(link: &Link, service: &str, shared: bool) -> Result<bool, QueueError> {
+/// Makes the schema. Returns `false` if the database has it already. A database with tables of
+/// other programs is refused unless it is `shared`. `fill` writes the row of `identity`.
+pub(crate) fn init(
+    link: &Link,
+    schema: &Schema,
+    service: &str,
+    shared: bool,
+    fill: impl FnOnce(&Link) -> Result<(), DatabaseError>,
+) -> Result<bool, DatabaseError> {
     const OTHERS: &str = "SELECT n.nspname || '.' || c.relname FROM pg_class c \
          JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') \
-         AND n.nspname !~ '^(pg_|waypost_queue_before_)' AND n.nspname NOT IN ('information_schema', 'waypost_queue') \
+         AND n.nspname !~ '^(pg_|waypost_queue_before_)' \
+         AND n.nspname NOT IN ('information_schema', 'waypost_queue', 'waypost_store') \
          ORDER BY 1 LIMIT 1";
-    if found_version(link, service)?.is_some() {
-        check_schema(link, service)?;
+    if found_version(link, schema, service)?.is_some() {
+        check_schema(link, schema, service)?;
         return Ok(false);
     }
     if let (false, Some(mut other)) = (shared, link.rows(OTHERS, &[])?.into_iter().next()) {
-        return Err(Refusal::OtherTables(other.text()?).into());
+        return Err(Refusal::OtherTables {
+            table: other.text()?,
+            holds: schema.holds,
+        }
+        .into());
     }
     link.batch("BEGIN")?;
-    link.batch(SCHEMA)?;
-    link.execute(
-        "INSERT INTO identity (service, version, compatible) VALUES (?1, ?2, ?2)",
-        &[
-            super::super::sql::Value::Text(service),
-            u64::from(VERSION).into(),
-        ],
-    )?;
+    link.batch(schema.script)?;
+    fill(link)?;
     link.batch("COMMIT")?;
     Ok(true)
-}
-
-fn one(link: &Link, sql: &str) -> Result<super::super::sql::Cells, QueueError> {
-    let missing = || QueueError::Corrupt("a row is missing".to_owned());
-    link.rows(sql, &[])?.into_iter().next().ok_or_else(missing)
 }

@@ -13,11 +13,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
 use tokio_postgres::{Client, NoTls, Row, SimpleQueryMessage, Statement};
 
-use super::super::super::Timestamp;
-use super::super::QueueError;
-use super::super::sql::{Cell, Cells, Tables, Value};
 use super::tls::Tls;
-use super::{Config, Refusal};
+use super::{Cell, Cells, Config, DatabaseError, Refusal, Schema, Value};
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -27,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const CLOCK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// A connection.
-pub(super) struct Link {
+pub(crate) struct Link {
     runtime: Runtime,
     client: Client,
     statements: RefCell<HashMap<String, Statement>>,
@@ -45,23 +42,26 @@ struct NoAnswer;
 
 impl Link {
     /// Connects, and sets the limits of the session.
-    pub(super) fn open(config: &Config) -> Result<Self, QueueError> {
+    pub(crate) fn open(config: &Config, schema: &Schema) -> Result<Self, DatabaseError> {
         let mut server = config.server()?;
         server
             .application_name("waypost")
             .connect_timeout(CONNECT)
             .tcp_user_timeout(config.statement + GRACE);
-        let tls = match config.tls {
-            true => Some(
-                Tls::new(config.ca_file.as_deref())
-                    .map_err(|error| Refusal::Authorities(error.to_string()))?,
-            ),
-            false => None,
-        };
+        let tls =
+            match config.tls {
+                true => Some(Tls::new(config.ca_file.as_deref()).map_err(|error| {
+                    Refusal::Authorities {
+                        section: schema.section,
+                        why: error.to_string(),
+                    }
+                })?),
+                false => None,
+            };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(QueueError::unavailable)?;
+            .map_err(DatabaseError::unavailable)?;
         let connecting = async {
             // The other end of the client: it runs while this runtime waits for an answer.
             Ok(match tls {
@@ -79,7 +79,7 @@ impl Link {
         };
         let client = runtime.block_on(async { tokio::time::timeout(CONNECT, connecting).await });
         let client = client
-            .map_err(|_late| QueueError::unavailable(NoAnswer))?
+            .map_err(|_late| DatabaseError::unavailable(NoAnswer))?
             .map_err(failed)?;
         let link = Self {
             runtime,
@@ -90,49 +90,49 @@ impl Link {
         };
         let millis = config.statement.as_millis();
         link.batch(&format!(
-            "SET search_path = waypost_queue; SET statement_timeout = {millis}; \
+            "SET search_path = {}; SET statement_timeout = {millis}; \
              SET lock_timeout = {millis}; SET idle_in_transaction_session_timeout = {millis}; \
-             SET timezone = 'UTC'"
+             SET timezone = 'UTC'",
+            schema.name
         ))?;
         Ok(link)
     }
 
     /// Returns whether nothing more can be asked.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.is_late.get() || self.client.is_closed()
     }
 
     fn wait<T>(
         &self,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, QueueError> {
+    ) -> Result<T, DatabaseError> {
         let answered = async { tokio::time::timeout(self.limit, answer).await };
         match self.runtime.block_on(answered) {
             Ok(answer) => answer.map_err(failed),
             Err(_late) => {
                 self.is_late.set(true);
-                Err(QueueError::unavailable(NoAnswer))
+                Err(DatabaseError::unavailable(NoAnswer))
             }
         }
     }
 
     /// Runs statements without values.
-    pub(super) fn batch(&self, sql: &str) -> Result<(), QueueError> {
+    pub(crate) fn batch(&self, sql: &str) -> Result<(), DatabaseError> {
         self.wait(self.client.batch_execute(sql))
     }
 
-    /// Begins a transaction and returns the time of the server.
-    pub(super) fn begin(&self, begin: &str) -> Result<Timestamp, QueueError> {
+    /// Begins a transaction and returns the time of the server, in milliseconds since 1970.
+    pub(crate) fn begin(&self, begin: &str) -> Result<u64, DatabaseError> {
         let messages = self.wait(self.client.simple_query(&format!("{begin}; {CLOCK}")))?;
         let time = messages.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
             _ => None,
         });
-        time.map(Timestamp::from_millis)
-            .ok_or_else(|| QueueError::Corrupt("the server's time is missing".to_owned()))
+        time.ok_or_else(|| DatabaseError::Corrupt("the server's time is missing".to_owned()))
     }
 
-    fn statement(&self, sql: &str) -> Result<Statement, QueueError> {
+    fn statement(&self, sql: &str) -> Result<Statement, DatabaseError> {
         if let Some(prepared) = self.statements.borrow().get(sql) {
             return Ok(prepared.clone());
         }
@@ -141,16 +141,20 @@ impl Link {
         statements.insert(sql.to_owned(), prepared.clone());
         Ok(prepared)
     }
-}
 
-impl Tables for Link {
-    fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, QueueError> {
+    /// Runs a statement and returns how many rows it changed. `?1` is the first value.
+    pub(crate) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize, DatabaseError> {
         let statement = self.statement(sql)?;
         let changed = self.wait(self.client.execute_raw(&statement, values.iter()))?;
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
-    fn rows(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Cells>, QueueError> {
+    /// Runs a statement and returns its rows.
+    pub(crate) fn rows(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Cells>, DatabaseError> {
         let statement = self.statement(sql)?;
         let values: Vec<_> = values
             .iter()
@@ -160,13 +164,13 @@ impl Tables for Link {
         rows.iter().map(|row| cells(row).map_err(failed)).collect()
     }
 
-    // Not `FOR UPDATE`: that would also wait for rows that only refer to these.
-    fn locking(&self) -> &'static str {
-        " FOR NO KEY UPDATE"
-    }
-
-    fn skipping_locked(&self) -> &'static str {
-        " FOR NO KEY UPDATE SKIP LOCKED"
+    /// Runs a statement that returns one row.
+    pub(crate) fn one(&self, sql: &str, values: &[Value<'_>]) -> Result<Cells, DatabaseError> {
+        let missing = || DatabaseError::Corrupt("a row is missing".to_owned());
+        self.rows(sql, values)?
+            .into_iter()
+            .next()
+            .ok_or_else(missing)
     }
 }
 
@@ -209,6 +213,8 @@ fn cells(row: &Row) -> Result<Cells, tokio_postgres::Error> {
         } else if *kind == Type::BOOL {
             let flag = row.try_get::<_, Option<bool>>(column)?;
             flag.map(|flag| Cell::Integer(flag.into()))
+        } else if *kind == Type::BYTEA {
+            row.try_get::<_, Option<Vec<u8>>>(column)?.map(Cell::Bytes)
         } else {
             row.try_get::<_, Option<String>>(column)?.map(Cell::Text)
         };
@@ -218,8 +224,8 @@ fn cells(row: &Row) -> Result<Cells, tokio_postgres::Error> {
     Ok(Cells::new(cells.collect::<Result<_, _>>()?))
 }
 
-/// Returns an error of the server as one of the queue.
-fn failed(error: tokio_postgres::Error) -> QueueError {
+/// Returns an error of the server as one of ours.
+fn failed(error: tokio_postgres::Error) -> DatabaseError {
     let refusal = match error.code() {
         Some(code)
             if *code == SqlState::INVALID_PASSWORD
@@ -233,13 +239,13 @@ fn failed(error: tokio_postgres::Error) -> QueueError {
     };
     match refusal {
         Some(message) => Refusal::Access(message).into(),
-        None => QueueError::unavailable(error),
+        None => DatabaseError::unavailable(error),
     }
 }
 
 /// Returns whether another transaction was in the way, so that the same one may succeed now.
-pub(super) fn was_in_the_way(error: &QueueError) -> bool {
-    let QueueError::Unavailable(source) = error else {
+pub(crate) fn was_in_the_way(error: &DatabaseError) -> bool {
+    let DatabaseError::Unavailable(source) = error else {
         return false;
     };
     let code = source
