@@ -306,7 +306,7 @@ impl Making<'_> {
 
     fn copy(&self, release: ReleaseId) -> Result<(), Error> {
         let inventory = self.store.inventory(release)?;
-        let Store::Local(releases) = &self.releases;
+        let releases = self.releases.directory().map_err(ReadError::from)?;
         // Files of other releases are in the directory already. One that is damaged there is
         // copied again.
         let mut next = |item: &crate::release::Item| {
@@ -320,7 +320,7 @@ impl Making<'_> {
     }
 
     fn others(&mut self, places: &Places) -> Result<(), Error> {
-        let Store::Local(store) = self.store;
+        let store = self.store.directory().map_err(ReadError::from)?;
         {
             let _locked = self.store.lock_sites()?;
             self.store_files(store, &places.certificates)?;

@@ -267,8 +267,7 @@ pub fn restore(
         let flushed = rustix::fs::syncfs(&open).map_err(io::Error::from);
         flushed.map_err(Error::on("flush the disk of", directory))?;
     }
-    let Store::Local(store) = &store;
-    store.restored()?;
+    store.directory()?.restored()?;
     Ok(restored)
 }
 

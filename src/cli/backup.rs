@@ -44,6 +44,11 @@ pub struct Args {
 /// When no backup was made.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
+    anyhow::ensure!(
+        config.store.shared().is_none(),
+        "the store is in PostgreSQL and in an object store: back it up with the tools of both; \
+         `waypost store copy --to DIRECTORY` copies it into a directory"
+    );
     let key_file = args.key_file.as_ref().or(config.backup.key_file.as_ref());
     let key_file = key_file
         .context("no key: set `backup.key_file` in the configuration, or give `--key-file FILE`")?;

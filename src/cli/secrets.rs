@@ -61,6 +61,12 @@ pub(super) fn named(config: &Config) -> Vec<(Box<str>, PathBuf)> {
     add("generate.model.key_file".to_owned(), &model.key_file);
     let password = &config.queue.postgres.password_file;
     add("queue.postgres.password_file".to_owned(), password);
+    if let Some(shared) = config.store.shared() {
+        let password = &shared.config.database.password_file;
+        add("store.postgres.password_file".to_owned(), password);
+        let secret = &shared.config.objects.secret_file;
+        add("store.objects.secret_file".to_owned(), secret);
+    }
     add("acme.key_file".to_owned(), &config.acme.key_file);
     for (at, authority) in config.acme.authorities.iter().enumerate() {
         add(

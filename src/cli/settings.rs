@@ -16,7 +16,7 @@ use crate::follow::{SigningKey, Tokens};
 use crate::store::documents::{Documents, Kind, key_of};
 use crate::store::sites::{Changes, Proof, Removals, Sites};
 use crate::store::ticket_keys::TicketKeys;
-use crate::store::{Local, Store, local};
+use crate::store::{Local, Shared, Store, local};
 
 /// The file that is read if none is named. It need not exist.
 const DEFAULT_FILE: &str = "conf/waypost.yaml";
@@ -147,10 +147,21 @@ pub fn open_store(config: &Config) -> anyhow::Result<Store> {
              itself; use the node that it follows"
         );
     }
-    open_local(config)
+    open_written(config)
 }
 
-/// Opens the store of a configuration, or the cache of an edge.
+/// Opens the store that changes are written to.
+fn open_written(config: &Config) -> anyhow::Result<Store> {
+    let Some(shared) = config.store.shared() else {
+        return open_local(config);
+    };
+    let cache = Local::open(&shared.cache, Clock::System)?;
+    let service = config.service.domain.as_str();
+    let store = Shared::open(&shared.config, service, cache, Clock::System)?;
+    Ok(Store::Shared(store))
+}
+
+/// Opens the store of a configuration, or the cache of an edge or of a store of several machines.
 ///
 /// # Errors
 ///
@@ -264,7 +275,9 @@ pub fn read_sites(config: &Config) -> anyhow::Result<(Sites, Changes)> {
     if config.store.is_edge() {
         sites = sites.without_files();
     }
-    if Local::exists(&store_path(config)) {
+    if config.store.shared().is_some() {
+        sites = sites.with_store(Arc::new(open_written(config)?));
+    } else if Local::exists(&store_path(config)) {
         sites = sites.with_store(Arc::new(open_local(config)?));
     }
     let changes = sites.scan(Removals::Guarded)?;

@@ -1,6 +1,8 @@
-//! `waypost store`: finds and repairs damage in the store.
+//! `waypost store`: finds and repairs damage in the store; makes, migrates and fills a store in
+//! PostgreSQL and an object store.
 
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -8,9 +10,12 @@ use clap::Subcommand;
 
 use super::settings::{self, Settings};
 use crate::clock::Clock;
-use crate::store::Checked;
+use crate::config::Config;
+use crate::store::audit::Who;
+use crate::store::copy::{self, Copied};
+use crate::store::{Checked, Local, Shared, Store, local};
 
-/// Check the store
+/// Check the store, or make one in PostgreSQL and an object store
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -33,6 +38,30 @@ enum Action {
         #[arg(long)]
         repair: bool,
     },
+    /// Make the tables of the store in the database of `store.postgres`
+    ///
+    /// They are in a schema of their own, `waypost_store`. The place of `store.objects` gets an
+    /// object that names the store. What is there already is not changed.
+    Init {
+        /// Also in a database that has tables of other programs
+        #[arg(long)]
+        shared: bool,
+    },
+    /// Raise the tables to the version of this program
+    Migrate,
+    /// Copy the store of a node into the database and the object store, or back
+    ///
+    /// Releases, pointers with their history, site records, claims of hosts, and the key for tokens
+    /// of domains are copied. The audit log, admin keys and certificates are not. What is
+    /// there already is left out, and no pointer goes backwards, so the command can be repeated.
+    Copy {
+        /// The directory of a store, to copy from
+        #[arg(long, value_name = "DIRECTORY", required_unless_present = "to")]
+        from: Option<PathBuf>,
+        /// The directory of a store, to copy to; it is made if it does not exist
+        #[arg(long, value_name = "DIRECTORY", conflicts_with = "from")]
+        to: Option<PathBuf>,
+    },
 }
 
 /// Runs the action.
@@ -41,8 +70,12 @@ enum Action {
 ///
 /// When the configuration or the store cannot be used.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let store = settings::open_store(&args.settings.load()?)?;
-    let Action::Check { repair } = &args.action;
+    let config = args.settings.load()?;
+    let repair = match &args.action {
+        Action::Check { repair } => repair,
+        other => return shared(&config, other),
+    };
+    let store = settings::open_store(&config)?;
     let checked = store.check(*repair, Clock::System.now())?;
     print(&checked, *repair).context("print the outcome")?;
     let is_intact = checked
@@ -54,6 +87,67 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Runs an action on a store in PostgreSQL.
+fn shared(config: &Config, action: &Action) -> anyhow::Result<ExitCode> {
+    let service = config.service.domain.as_str();
+    let settings = config.store.shared().context(
+        "`store.postgres.url` is not configured; the store in `store.local.path` is made when it \
+         is opened",
+    )?;
+    let done = match action {
+        Action::Init { shared } => match Shared::init(&settings.config, service, *shared)? {
+            true => format!("made the store of {service}"),
+            false => format!("the store of {service} is there already"),
+        },
+        Action::Migrate => {
+            let version = Shared::migrate(&settings.config, service)?;
+            format!("the store of {service} has schema {version}")
+        }
+        Action::Copy { from, to } => {
+            let store = settings::open_store(config)?;
+            if let Store::Shared(shared) = &store {
+                shared.look()?;
+            }
+            let copied = match (from, to) {
+                (Some(from), _) => {
+                    anyhow::ensure!(Local::exists(from), "{} is not a store", from.display());
+                    copy(&directory(config, from)?, &store)?
+                }
+                (None, Some(to)) => copy(&store, &directory(config, to)?)?,
+                (None, None) => Copied::default(),
+            };
+            for project in &copied.newer {
+                let line = format!("{project} is newer there, and stays");
+                writeln!(io::stderr(), "{line}").context("print")?;
+            }
+            format!(
+                "copied {} releases, {} pointers and {} site records",
+                copied.releases, copied.pointers, copied.sites
+            )
+        }
+        Action::Check { .. } => String::new(),
+    };
+    writeln!(io::stdout(), "{done}").context("print")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the directory of a store with the settings of the configured one.
+fn directory(config: &Config, path: &Path) -> anyhow::Result<Store> {
+    let settings = local::Config {
+        path: path.to_owned(),
+        ..config.store.local().clone()
+    };
+    Ok(Store::Local(Local::open(&settings, Clock::System)?))
+}
+
+fn copy(from: &Store, to: &Store) -> anyhow::Result<Copied> {
+    let who = Who {
+        user: std::env::var("USER").ok().map(Into::into),
+        ..Who::default()
+    };
+    Ok(copy::copy(from, to, &who, &Clock::System)?)
 }
 
 fn print(checked: &Checked, repair: bool) -> io::Result<()> {

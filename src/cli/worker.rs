@@ -1,7 +1,7 @@
 //! `waypost worker`: builds updates in a process that serves no sites.
 //!
 //! It uses the same queue and the same store as a gateway, and the gateway serves what it
-//! promotes. With a queue in PostgreSQL it may run on another machine, if that has the store. Site
+//! promotes. With queue and store in PostgreSQL it may run on any machine. Site
 //! records are read again before a build if they were read more than [`SITES_AGE_MAX`] ago or do
 //! not have the project.
 //!
@@ -23,9 +23,12 @@ use crate::deploy::run::ProjectsOf;
 use crate::deploy::worker::{Metrics, Stop, Worker};
 use crate::gateway::drain::{Drain, Phase};
 use crate::gateway::operator::Operator;
+use crate::store::Store;
 use crate::store::sites::{Removals, Sites};
 use crate::telemetry::{self, Health, logging, panics};
 
+/// How often the cache is swept.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 /// How old the site records in memory may be when a build begins.
 const SITES_AGE_MAX: Duration = Duration::from_secs(2);
 
@@ -64,6 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None,
     );
     let store = Arc::new(settings::open_store(&config)?);
+    start_sweep(&store)?;
     let queue = deploying::open_queue_or_retry(&config, &metrics, &health)?;
     let (sites, changes) = settings::read_sites(&config).context("read the site records")?;
     for diagnostic in &changes.diagnostics {
@@ -110,6 +114,24 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         working.await.context("the worker panicked")
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts to remove old releases from the cache of this machine, if the store is one of several.
+/// The thread is never joined: it can be stopped at any point.
+fn start_sweep(store: &Arc<Store>) -> anyhow::Result<()> {
+    let store = Arc::clone(store);
+    if matches!(*store, Store::Local(_)) {
+        // The gateway sweeps it.
+        return Ok(());
+    }
+    let sweep = move || loop {
+        if let Err(error) = store.sweep_cache(Clock::System.now()) {
+            log::warn!(target: "store", "sweep the cache: {}", crate::error::chain(&error));
+        }
+        std::thread::sleep(SWEEP_INTERVAL);
+    };
+    panics::essential_thread("sweep", sweep).context("start a thread")?;
+    Ok(())
 }
 
 /// The site records, and when they were read.

@@ -39,7 +39,7 @@ pub(super) fn read_queue(
         section.set("path", sqlite, path)
     });
     within(section, "postgres", |section| {
-        read_postgres(section, postgres, report);
+        read_postgres(section, postgres, "queue.postgres", report);
     });
     section.set("lease_seconds", lease, seconds(5..=3600));
     section.set("attempts_max", attempts_max, number(1..=100));
@@ -58,7 +58,12 @@ pub(super) fn read_queue(
     );
 }
 
-fn read_postgres(section: Section<'_, '_, '_>, postgres: &mut PostgresConfig, report: &Report<'_>) {
+pub(super) fn read_postgres(
+    section: Section<'_, '_, '_>,
+    postgres: &mut PostgresConfig,
+    name: &str,
+    report: &Report<'_>,
+) {
     let PostgresConfig {
         url,
         password_file,
@@ -89,7 +94,7 @@ fn read_postgres(section: Section<'_, '_, '_>, postgres: &mut PostgresConfig, re
     section.set("require_durable", require_durable, boolean);
     section.set("require_standby", require_standby, boolean);
     if ca_file.is_some() && !*tls {
-        let why = "`queue.postgres.ca_file` has no effect without `queue.postgres.tls`";
+        let why = format!("`{name}.ca_file` has no effect without `{name}.tls`");
         report.error(section.value(), why);
     }
 }

@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
+use super::deploying::read_postgres;
 use super::read::{DAY_SECONDS, Section, audit_bytes, path, within};
-use super::{Edges, Store};
+use super::{Edges, SharedStore, Store};
+use crate::database;
 use crate::follow;
 use crate::site::address;
-use crate::store::{Retention, local};
+use crate::store::shared::ObjectsConfig;
+use crate::store::{Retention, local, shared};
 use crate::syntax::Value;
 use crate::syntax::strict::{Expected, Report, boolean, number, parsed, seconds, text};
 
@@ -18,7 +21,48 @@ pub(super) fn read_store(section: Section<'_, '_, '_>, store: &mut Store, report
     within(section, "follow", |section| {
         read_follow(section, &mut follow, &mut cache, report);
     });
+    let mut database = database::Config::default();
+    let mut shared_cache = PathBuf::from("var/cache");
+    let mut cache_bytes_max = follow::Config::default().cache_bytes_max;
+    within(section, "postgres", |section| {
+        read_postgres(section, &mut database, "store.postgres", report);
+        section.set("cache", &mut shared_cache, path);
+        let bytes = number(1 << 20..=1 << 50);
+        section.set("cache_bytes_max", &mut cache_bytes_max, bytes);
+    });
+    let mut objects = ObjectsConfig::default();
+    within(section, "objects", |section| {
+        read_objects(section, &mut objects, report);
+    });
+    let is_shared = database.url.is_some();
+    if is_shared && !follow.url.is_empty() {
+        let why = "`store.postgres.url` and `store.follow.url` exclude each other: an edge needs no database";
+        report.error(section.value(), why);
+    }
+    if is_shared == objects.url.is_empty() {
+        let why = "`store.postgres.url` and `store.objects.url` need each other: records are in the \
+                   database, releases in the object store";
+        report.error(section.value(), why);
+    }
     *store = match follow.url.is_empty() {
+        true if is_shared => Store::Shared(Box::new(SharedStore {
+            cache: local::Config {
+                path: shared_cache,
+                // A worker builds on what it has built yesterday.
+                retention: Retention {
+                    releases: 1,
+                    ..local.retention
+                },
+                ..local
+            },
+            config: shared::Config {
+                database,
+                objects,
+                retention: local.retention,
+                audit_bytes_max: local.audit_bytes_max,
+            },
+            cache_bytes_max,
+        })),
         true => Store::Local(local),
         false => Store::Follow {
             follow: Box::new(follow),
@@ -117,6 +161,45 @@ fn read_follow(
     if url.starts_with("http://") && !*allow_http {
         let why = "`store.follow.url` begins with http://, which needs `allow_http: true`: the \
                    token is sent without encryption";
+        report.error(section.value(), why);
+    }
+}
+
+fn read_objects(section: Section<'_, '_, '_>, objects: &mut ObjectsConfig, report: &Report<'_>) {
+    let ObjectsConfig {
+        url,
+        endpoint,
+        region,
+        account,
+        secret_file,
+        allow_http,
+    } = objects;
+    let or_none = |value: &Value| match value.is_null() {
+        true => Ok(None),
+        false => text(value).map(|text| Some(Box::from(text))),
+    };
+    section.set("url", url, |value| {
+        if value.is_null() {
+            return Ok(Box::default());
+        }
+        let place = text(value)?;
+        ObjectsConfig::check(&place).map_err(Expected::from)?;
+        Ok(place.into())
+    });
+    section.set("endpoint", endpoint, or_none);
+    section.set("region", region, or_none);
+    section.set("account", account, or_none);
+    section.set("secret_file", secret_file, |value| match value.is_null() {
+        true => Ok(None),
+        false => path(value).map(Some),
+    });
+    section.set("allow_http", allow_http, boolean);
+    let is_plain = endpoint
+        .as_ref()
+        .is_some_and(|endpoint| endpoint.starts_with("http://"));
+    if is_plain && !*allow_http {
+        let why = "`store.objects.endpoint` begins with http://, which needs `allow_http: true`: \
+                   releases are sent without encryption";
         report.error(section.value(), why);
     }
 }

@@ -29,7 +29,7 @@ use crate::gateway::clients::ClientLimits;
 use crate::gateway::{Limits, UpstreamLimits, copies, memory, tls};
 use crate::site::{Network, PrivateHosts, Service};
 use crate::source::{git, remote};
-use crate::store::local;
+use crate::store::{local, shared};
 use crate::telemetry::logging;
 
 /// All settings of an operator.
@@ -127,6 +127,8 @@ pub enum UpgradeSocket {
 pub enum Store {
     /// A directory of this machine.
     Local(local::Config),
+    /// A database and an object store, which several machines share.
+    Shared(Box<SharedStore>),
     /// The releases and site records of another node: this node is an edge.
     Follow {
         /// How it follows.
@@ -134,6 +136,17 @@ pub enum Store {
         /// The cache, which is a store in a directory of this machine.
         cache: local::Config,
     },
+}
+
+/// A store of several machines, and the cache of this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedStore {
+    /// Its database and its objects.
+    pub config: shared::Config,
+    /// The cache, which is a store in a directory of this machine.
+    pub cache: local::Config,
+    /// How many bytes of files the cache of a gateway holds.
+    pub cache_bytes_max: u64,
 }
 
 /// The listener for edges.
@@ -249,6 +262,16 @@ impl Store {
     pub fn local(&self) -> &local::Config {
         match self {
             Self::Local(local) | Self::Follow { cache: local, .. } => local,
+            Self::Shared(shared) => &shared.cache,
+        }
+    }
+
+    /// Returns the store of several machines, if it is one.
+    #[must_use]
+    pub fn shared(&self) -> Option<&SharedStore> {
+        match self {
+            Self::Shared(shared) => Some(shared),
+            _ => None,
         }
     }
 

@@ -228,6 +228,7 @@ impl ChangeLog {
                 project: project.to_string(),
                 record,
                 current: known.current,
+                ownership: BTreeMap::new(),
             };
             push_line(&mut message, &entry);
         }

@@ -118,6 +118,18 @@ pub enum FollowError {
     /// The message is older than what the cache has.
     #[error("the message is of an earlier state of the source than the cache (F4)")]
     Older,
+    /// The database or the object store that is followed fails.
+    #[error("read the store")]
+    Store(#[source] ReadError),
+    /// The store that is followed has no such file.
+    #[error("the store has no object {0}")]
+    Missing(Digest),
+    /// The cache was filled by another store.
+    #[error(
+        "the database holds another store than the one that filled the cache; if that is right, \
+         use another directory for the cache (`store.postgres.cache`)"
+    )]
+    OtherStore,
     /// The file has other bytes.
     #[error("the source sends other bytes for {0}")]
     Digest(Digest),
@@ -210,6 +222,9 @@ impl FollowError {
             Self::Service { .. } => "service",
             Self::Older => "older",
             Self::Digest(_) => "digest",
+            Self::Missing(_) => "missing",
+            Self::Store(_) => "store",
+            Self::OtherStore => "other_store",
             Self::Release { .. } => "release",
             Self::CacheFull { .. } => "cache_full",
             Self::Removals { .. } => "removals",

@@ -19,6 +19,7 @@ use super::message::{Entry, Identity, Message};
 use super::position::Position;
 use super::report::Reporter;
 use super::status::Status;
+use super::upstream::{OfStore, Upstream};
 use crate::error::chain;
 use crate::site::ProjectId;
 use crate::store::{SiteRecord, Store};
@@ -33,6 +34,8 @@ pub(super) const WAIT: Duration = Duration::from_secs(30);
 /// The wait after the first failure, and the longest one.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 pub(super) const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// The longest wait if a database is followed: its connections have pauses of their own.
+const STORE_PAUSE_MAX: Duration = Duration::from_secs(2);
 /// An edge with a filled cache begins at a random time of this length, so that many edges that
 /// start together do not ask together.
 const START: Duration = Duration::from_secs(2);
@@ -70,7 +73,7 @@ pub struct FollowerParts {
 #[derive(Debug)]
 pub struct Follower {
     parts: FollowerParts,
-    client: Client,
+    client: Upstream,
     reporter: Reporter,
     space: Space,
     position: Option<Position>,
@@ -97,6 +100,20 @@ impl Follower {
     /// When the files of the cache cannot be counted, or the file of authorities cannot be used.
     pub fn open(parts: FollowerParts) -> Result<Self, FollowError> {
         let client = Client::new(&parts.config, &parts.service).map_err(FollowError::File)?;
+        Self::new(parts, Upstream::Node(client))
+    }
+
+    /// Makes a follower of a store of several machines.
+    ///
+    /// # Errors
+    ///
+    /// When the files of the cache cannot be counted.
+    pub fn of_store(parts: FollowerParts, store: Arc<Store>) -> Result<Self, FollowError> {
+        let service = parts.service.clone();
+        Self::new(parts, Upstream::Store(OfStore { store, service }))
+    }
+
+    fn new(parts: FollowerParts, client: Upstream) -> Result<Self, FollowError> {
         let space = Space::new(&parts.store, parts.config.cache_bytes_max)?;
         let position = Position::read(&parts.directory.join(POSITION));
         if let Some(position) = &position {
@@ -126,7 +143,12 @@ impl Follower {
         // Another process may have followed until now.
         self.position = Position::read(&self.parts.directory.join(POSITION));
         self.written.clone_from(&self.position);
-        if self.position.is_some() {
+        let is_node = matches!(self.client, Upstream::Node(_));
+        let pause_max = match is_node {
+            true => PAUSE_MAX,
+            false => STORE_PAUSE_MAX,
+        };
+        if self.position.is_some() && is_node {
             std::thread::sleep(START.mul_f64(random()));
         }
         let mut pause = PAUSE;
@@ -143,7 +165,7 @@ impl Follower {
                     self.is_cut_off = true;
                     self.report(Some(cause));
                     std::thread::sleep(pause.mul_f64(0.5 + random() / 2.0));
-                    pause = (pause * 2).min(PAUSE_MAX);
+                    pause = (pause * 2).min(pause_max);
                 }
             }
             if counted.elapsed() > COUNT_INTERVAL {
@@ -227,15 +249,12 @@ impl Follower {
         let status = Arc::clone(&self.parts.status);
         status.fetched_bytes.inc_by(bytes);
         let Message { head, mut entries } = message;
-        if self.position.as_ref().is_some_and(|position| {
-            let known = &position.identity;
-            head.identity.life < known.life
-                || (head.identity == *known && head.revision < position.revision)
-        }) {
-            return Err(FollowError::Older);
+        if let Some(position) = &self.position {
+            self.client.accept(position, &head)?;
         }
         let named: HashSet<&ProjectId> = entries.iter().map(|(project, _)| project).collect();
-        let known = self.parts.store.site_records()?;
+        let mut known: HashSet<ProjectId> = self.parts.store.pointers()?.into_iter().collect();
+        known.extend(self.parts.store.site_records()?);
         let sites = known.len();
         let mut removed = known;
         removed.retain(|project| !named.contains(project));
@@ -255,6 +274,7 @@ impl Follower {
                 project: project.to_string(),
                 record: None,
                 current: None,
+                ownership: BTreeMap::new(),
             };
             (project, entry)
         }));
@@ -280,14 +300,17 @@ impl Follower {
         for (project, entry) in &entries {
             let known = store.site_record(project).ok().flatten();
             match &entry.record {
-                Some(record) if known.as_ref().is_some_and(|known| known.record == *record) => {}
+                Some(record)
+                    if known.as_ref().is_some_and(|known| {
+                        known.record == *record && known.ownership == entry.ownership
+                    }) => {}
                 Some(record) => records.push((
                     project.clone(),
                     Some(SiteRecord {
                         project: project.clone(),
                         changed_at: now,
-                        // The source sends only domains that it serves.
-                        ownership: BTreeMap::new(),
+                        // A node sends only domains that it serves.
+                        ownership: entry.ownership.clone(),
                         record: record.clone(),
                     }),
                 )),
@@ -297,13 +320,13 @@ impl Follower {
         store.replace_site_records(&records)?;
         for (project, entry) in &entries {
             self.waiting.remove(project);
-            if entry.record.is_none() {
+            if entry.record.is_none() && entry.current.is_none() {
                 store.forget(project)?;
             }
         }
         let with_release = entries
             .into_iter()
-            .filter(|(_, entry)| entry.record.is_some() && entry.current.is_some());
+            .filter(|(_, entry)| entry.current.is_some());
         self.fetch(with_release.collect());
         Ok(())
     }
@@ -390,6 +413,7 @@ impl Follower {
         let position = Position::new(identity, revision, contact);
         let complete = self.complete(&position);
         let kept = Position::new(position.identity.clone(), complete, contact);
+        self.client.has_followed(position.revision);
         self.position = Some(position);
         let is_written = self.written.as_ref().is_some_and(|written| {
             written.identity == kept.identity

@@ -10,8 +10,9 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::cached::Space;
-use super::client::{Client, FollowError};
+use super::client::FollowError;
 use super::status::Status;
+use super::upstream::Upstream;
 use crate::digest::Digest;
 use crate::release::{Inventory, Item, ReleaseId};
 use crate::store::{PromoteError, PutError, Store};
@@ -27,7 +28,7 @@ const STEP_BYTES: u64 = 16 << 20;
 /// Fetches releases.
 #[derive(Debug)]
 pub(super) struct Fetcher<'f> {
-    pub(super) client: &'f Client,
+    pub(super) client: &'f Upstream,
     pub(super) store: &'f Store,
     pub(super) space: &'f Space,
     pub(super) status: &'f Status,

@@ -3,11 +3,13 @@
 //! A message is lines of JSON. The first is the [`Head`]; each further one is an [`Entry`], the
 //! state of one project. The whole message is signed.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::site::{InvalidProjectId, ProjectId};
-use crate::store::Promotion;
+use crate::site::{Host, InvalidProjectId, ProjectId};
+use crate::store::{Ownership, Promotion};
 use crate::version::newer_than;
 
 /// The version of messages.
@@ -65,6 +67,9 @@ pub(super) struct Entry {
     pub(super) record: Option<Map<String, Value>>,
     /// Its current release; `None` if it has none.
     pub(super) current: Option<Promotion>,
+    /// What is known about the ownership of its domains, if the follower decides which it serves.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "hosts")]
+    pub(super) ownership: BTreeMap<Host, Ownership>,
 }
 
 /// A message that was read.
@@ -90,6 +95,34 @@ pub(super) enum InvalidMessage {
     Count { announced: u64, found: u64 },
     #[error("{0}")]
     Project(#[from] InvalidProjectId),
+}
+
+/// Hosts as texts.
+mod hosts {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use crate::site::Host;
+    use crate::store::Ownership;
+
+    pub(super) fn serialize<S: Serializer>(
+        ownership: &BTreeMap<Host, Ownership>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let texts = ownership.iter().map(|(host, state)| (host.as_str(), state));
+        texts.collect::<BTreeMap<_, _>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(
+        from: D,
+    ) -> Result<BTreeMap<Host, Ownership>, D::Error> {
+        let texts = BTreeMap::<String, Ownership>::deserialize(from)?;
+        let hosts = texts.into_iter();
+        Ok(hosts
+            .filter_map(|(host, state)| Some((Host::parse(&host).ok()?, state)))
+            .collect())
+    }
 }
 
 /// Adds a line to a message.

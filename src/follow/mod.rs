@@ -17,6 +17,9 @@
 //!   a directory of the edge. The rest of the process reads that store as on any node. So an edge
 //!   starts from its cache, and serves from it as long as the source is away.
 //!
+//! A gateway on a store of several machines follows that store in the same way: its database says
+//! what has changed, and files come from the object store.
+//!
 //! Rules:
 //!
 //! * **F1** An edge continues after a revision only of the same identity. Each start of a source
@@ -47,6 +50,7 @@ mod signature;
 mod source;
 mod status;
 mod tokens;
+mod upstream;
 
 use std::path::PathBuf;
 use std::sync::Arc;

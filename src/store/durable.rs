@@ -24,7 +24,7 @@ pub(super) struct Temp {
     path: PathBuf,
 }
 
-/// An operation on a file of the store that failed.
+/// An operation on a file of the store that failed, or on its database or object store.
 #[derive(Debug, thiserror::Error)]
 #[error("{act} {}", path.display())]
 pub struct FileError {

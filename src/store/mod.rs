@@ -37,12 +37,14 @@
 
 pub mod audit;
 mod content;
+pub mod copy;
 pub mod documents;
 mod durable;
 pub mod local;
 mod ownership;
 mod pointer;
 mod record;
+pub mod shared;
 pub mod sites;
 pub mod ticket_keys;
 pub mod watch;
@@ -61,16 +63,44 @@ use crate::site::{Host, ProjectId};
 
 pub use content::ContentFile;
 pub use durable::FileError;
-pub use local::{Local, OwnerLock, VerificationLead};
+pub use local::Local;
 pub use ownership::{Ownership, OwnershipState};
 pub use pointer::{Fence, InvalidPointer, Pointer, Promotion};
 pub use record::{HostClaim, Quarantine, SiteChange, SiteRecord, SitesLock};
+pub use shared::Shared;
 
 /// A place where releases are stored.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a process has one or two")]
 pub enum Store {
     /// A directory of this machine.
     Local(Local),
+    /// A database and an object store, which several machines share.
+    Shared(Shared),
+}
+
+/// A lock on the releases of an owner, until this is dropped.
+#[derive(Debug)]
+pub enum OwnerLock {
+    /// Among the processes of this machine.
+    File {
+        /// It ends when it is dropped.
+        _lock: local::OwnerLock,
+    },
+    /// Among all machines.
+    Lease {
+        /// It ends when it is dropped.
+        _lease: shared::Lease,
+    },
+}
+
+/// The leadership of the process that looks at domains, until this is dropped.
+#[derive(Debug)]
+pub enum VerificationLead {
+    /// Among the processes of this machine.
+    File(local::VerificationLead),
+    /// Among all machines.
+    Lease(shared::Lease),
 }
 
 /// How many releases are kept, and how long.
@@ -246,6 +276,7 @@ impl Store {
     pub fn put(&self, release: &Release) -> Result<ReleaseId, PutError> {
         match self {
             Self::Local(store) => store.put(release),
+            Self::Shared(store) => store.put(release),
         }
     }
 
@@ -265,6 +296,7 @@ impl Store {
     ) -> Result<ReleaseId, PutError> {
         match self {
             Self::Local(store) => store.put_files(inventory, next),
+            Self::Shared(store) => store.put_files(inventory, next),
         }
     }
 
@@ -280,7 +312,14 @@ impl Store {
         timeout: Duration,
     ) -> Result<Option<OwnerLock>, FileError> {
         match self {
-            Self::Local(store) => store.lock_owner(owner, timeout),
+            Self::Local(store) => {
+                let lock = store.lock_owner(owner, timeout)?;
+                Ok(lock.map(|lock| OwnerLock::File { _lock: lock }))
+            }
+            Self::Shared(store) => {
+                let lease = store.lock_owner(owner, timeout)?;
+                Ok(lease.map(|lease| OwnerLock::Lease { _lease: lease }))
+            }
         }
     }
 
@@ -298,6 +337,7 @@ impl Store {
     ) -> Result<Pointer, PromoteError> {
         match self {
             Self::Local(store) => store.promote(project, release, fence),
+            Self::Shared(store) => store.promote(project, release, fence),
         }
     }
 
@@ -325,6 +365,7 @@ impl Store {
     pub fn current(&self, project: &ProjectId) -> Result<Option<Pointer>, ReadError> {
         match self {
             Self::Local(store) => store.current(project),
+            Self::Shared(store) => store.current(project),
         }
     }
 
@@ -346,6 +387,7 @@ impl Store {
     pub fn inventory(&self, release: ReleaseId) -> Result<Inventory, ReadError> {
         match self {
             Self::Local(store) => store.inventory(release),
+            Self::Shared(store) => store.inventory(release),
         }
     }
 
@@ -357,6 +399,7 @@ impl Store {
     pub fn read(&self, item: &Item) -> Result<Bytes, ReadError> {
         match self {
             Self::Local(store) => store.read(item),
+            Self::Shared(store) => store.read(item),
         }
     }
 
@@ -368,6 +411,7 @@ impl Store {
     pub fn open(&self, item: &Item) -> Result<ContentFile, ReadError> {
         match self {
             Self::Local(store) => store.open_content(item),
+            Self::Shared(store) => store.open_content(item),
         }
     }
 
@@ -379,6 +423,7 @@ impl Store {
     pub fn pointers(&self) -> Result<Vec<ProjectId>, ReadError> {
         match self {
             Self::Local(store) => store.pointers(),
+            Self::Shared(store) => store.pointers(),
         }
     }
 
@@ -390,6 +435,7 @@ impl Store {
     pub fn site_record(&self, project: &ProjectId) -> Result<Option<SiteRecord>, ReadError> {
         match self {
             Self::Local(store) => store.site_record(project),
+            Self::Shared(store) => store.site_record(project),
         }
     }
 
@@ -401,6 +447,7 @@ impl Store {
     pub fn site_records(&self) -> Result<Vec<ProjectId>, ReadError> {
         match self {
             Self::Local(store) => store.site_records(),
+            Self::Shared(store) => store.site_records(),
         }
     }
 
@@ -413,6 +460,7 @@ impl Store {
     pub fn host_claim(&self, host: &Host) -> Result<Option<HostClaim>, ReadError> {
         match self {
             Self::Local(store) => store.host_claim(host),
+            Self::Shared(store) => store.host_claim(host),
         }
     }
 
@@ -424,6 +472,7 @@ impl Store {
     pub fn lock_sites(&self) -> Result<SitesLock, SiteError> {
         match self {
             Self::Local(store) => store.lock_sites(),
+            Self::Shared(store) => store.lock_sites(),
         }
     }
 
@@ -436,6 +485,7 @@ impl Store {
     pub fn change_site(&self, lock: &SitesLock, change: &SiteChange) -> Result<(), SiteError> {
         match self {
             Self::Local(store) => store.change_site(lock, change),
+            Self::Shared(store) => store.change_site(lock, change),
         }
     }
 
@@ -451,6 +501,7 @@ impl Store {
     ) -> Result<Option<Vec<u8>>, ReadError> {
         match self {
             Self::Local(store) => store.domain_check(project, host),
+            Self::Shared(store) => store.domain_check(project, host),
         }
     }
 
@@ -467,6 +518,7 @@ impl Store {
     ) -> Result<(), FileError> {
         match self {
             Self::Local(store) => store.put_domain_check(project, host, bytes),
+            Self::Shared(store) => store.put_domain_check(project, host, bytes),
         }
     }
 
@@ -478,6 +530,7 @@ impl Store {
     pub fn request_domain_check(&self, project: &ProjectId, host: &Host) -> Result<(), FileError> {
         match self {
             Self::Local(store) => store.request_domain_check(project, host),
+            Self::Shared(store) => store.request_domain_check(project, host),
         }
     }
 
@@ -489,6 +542,7 @@ impl Store {
     pub fn take_domain_check_requests(&self) -> Result<Vec<(ProjectId, Host)>, FileError> {
         match self {
             Self::Local(store) => store.take_domain_check_requests(),
+            Self::Shared(store) => store.take_domain_check_requests(),
         }
     }
 
@@ -500,7 +554,11 @@ impl Store {
     /// [`FileError`] when the lock cannot be used.
     pub fn lead_verification(&self) -> Result<Option<VerificationLead>, FileError> {
         match self {
-            Self::Local(store) => store.lead_verification(),
+            Self::Local(store) => {
+                let lead = store.lead_verification()?;
+                Ok(lead.map(VerificationLead::File))
+            }
+            Self::Shared(store) => Ok(store.lead_verification()?.map(VerificationLead::Lease)),
         }
     }
 
@@ -513,6 +571,56 @@ impl Store {
     pub fn verification_key(&self) -> Result<Vec<u8>, FileError> {
         match self {
             Self::Local(store) => store.verification_key(),
+            Self::Shared(store) => store.verification_key(),
+        }
+    }
+
+    /// Puts the key that tokens are made with in place of that of this store.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when it could not be made durable.
+    pub fn replace_verification_key(&self, key: &[u8]) -> Result<(), FileError> {
+        match self {
+            Self::Local(store) => store.replace_verification_key(key),
+            Self::Shared(store) => store.replace_verification_key(key),
+        }
+    }
+
+    /// Returns all claims of hosts, in no particular order.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] when one cannot be read.
+    pub fn host_claims(&self) -> Result<Vec<HostClaim>, ReadError> {
+        match self {
+            Self::Local(store) => store.host_claims(),
+            Self::Shared(store) => store.host_claims(),
+        }
+    }
+
+    /// Returns the directory, if the store is one.
+    ///
+    /// # Errors
+    ///
+    /// When it is a database and an object store.
+    pub fn directory(&self) -> Result<&Local, FileError> {
+        match self {
+            Self::Local(store) => Ok(store),
+            Self::Shared(_) => Err(not_local()),
+        }
+    }
+
+    /// Removes what this machine has of old releases, as [`Store::sweep`]; in the cache only, if
+    /// the store is one of several machines.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::sweep`].
+    pub fn sweep_cache(&self, now: SystemTime) -> Result<Swept, ReadError> {
+        match self {
+            Self::Local(store) => store.sweep(now),
+            Self::Shared(store) => store.cache().sweep(now),
         }
     }
 
@@ -528,6 +636,7 @@ impl Store {
     ) -> Result<(), SiteError> {
         match self {
             Self::Local(store) => store.replace_site_records(records),
+            Self::Shared(_) => Err(not_local().into()),
         }
     }
 
@@ -540,6 +649,7 @@ impl Store {
     pub fn follow(&self, project: &ProjectId, current: Promotion) -> Result<(), PromoteError> {
         match self {
             Self::Local(store) => store.follow(project, current),
+            Self::Shared(_) => Err(not_local().into()),
         }
     }
 
@@ -552,6 +662,7 @@ impl Store {
     pub fn object(&self, digest: &Digest) -> Result<Option<(File, u64)>, FileError> {
         match self {
             Self::Local(store) => store.object(digest),
+            Self::Shared(store) => store.object(digest),
         }
     }
 
@@ -563,6 +674,7 @@ impl Store {
     pub fn content_bytes(&self) -> Result<u64, ReadError> {
         match self {
             Self::Local(store) => store.content_bytes(),
+            Self::Shared(store) => store.content_bytes(),
         }
     }
 
@@ -574,6 +686,7 @@ impl Store {
     pub fn audit(&self, filter: &audit::Filter) -> Result<Vec<audit::Entry>, ReadError> {
         match self {
             Self::Local(store) => store.audit(filter),
+            Self::Shared(store) => store.audit(filter),
         }
     }
 
@@ -586,6 +699,7 @@ impl Store {
     pub fn forget(&self, project: &ProjectId) -> Result<bool, PromoteError> {
         match self {
             Self::Local(store) => store.forget(project),
+            Self::Shared(store) => store.forget(project),
         }
     }
 
@@ -602,6 +716,7 @@ impl Store {
     ) -> Result<(), PromoteError> {
         match self {
             Self::Local(store) => store.remove_from_history(project, release),
+            Self::Shared(store) => store.remove_from_history(project, release),
         }
     }
 
@@ -616,6 +731,7 @@ impl Store {
     pub fn check(&self, repair: bool, now: SystemTime) -> Result<Checked, PromoteError> {
         match self {
             Self::Local(store) => store.check(repair, now),
+            Self::Shared(store) => store.check(repair, now),
         }
     }
 
@@ -627,6 +743,7 @@ impl Store {
     pub fn look_for_space(&self) -> Result<(), PutError> {
         match self {
             Self::Local(store) => store.look_for_space(0),
+            Self::Shared(store) => store.cache().look_for_space(0),
         }
     }
 
@@ -639,6 +756,7 @@ impl Store {
     pub fn has_release(&self, release: ReleaseId) -> Result<bool, ReadError> {
         match self {
             Self::Local(store) => store.has_release(release),
+            Self::Shared(store) => store.has_release(release),
         }
     }
 
@@ -650,6 +768,7 @@ impl Store {
     pub fn restore_pointer(&self, project: &ProjectId, pointer: &Pointer) -> Result<(), FileError> {
         match self {
             Self::Local(store) => store.restore_pointer(project, pointer),
+            Self::Shared(store) => store.restore_pointer(project, pointer),
         }
     }
 
@@ -661,6 +780,7 @@ impl Store {
     pub fn keep_only(&self, named: &HashSet<ReleaseId>) -> Result<Swept, ReadError> {
         match self {
             Self::Local(store) => store.keep_only(named),
+            Self::Shared(_) => Err(not_local().into()),
         }
     }
 
@@ -673,6 +793,21 @@ impl Store {
     pub fn sweep(&self, now: SystemTime) -> Result<Swept, ReadError> {
         match self {
             Self::Local(store) => store.sweep(now),
+            Self::Shared(store) => store.sweep(now),
+        }
+    }
+}
+
+// === impl VerificationLead ===
+
+impl VerificationLead {
+    /// Returns whether this process still leads. It loses the leadership if the lock file is
+    /// removed, or the database cannot be reached for some seconds.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        match self {
+            Self::File(lead) => lead.holds(),
+            Self::Lease(lease) => lease.holds(),
         }
     }
 }
@@ -734,6 +869,12 @@ impl ReadError {
             },
         }
     }
+}
+
+/// Returns the error of an operation that only a directory of one machine has.
+fn not_local() -> FileError {
+    let why = std::io::Error::other("the store is a database and an object store");
+    FileError::on("use as a directory", std::path::Path::new("the store"))(why)
 }
 
 /// Returns the pointer after a promotion, or rejects it (S3). All back ends use it.

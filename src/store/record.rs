@@ -75,7 +75,16 @@ pub struct SiteChange {
 /// A lock against other changes of site records, until this is dropped.
 #[derive(Debug)]
 pub struct SitesLock {
-    pub(super) _lock: super::local::SitesFileLock,
+    pub(super) hold: SitesHold,
+}
+
+/// What holds the lock.
+#[derive(Debug)]
+pub(super) enum SitesHold {
+    /// Among the processes of this machine.
+    File { _lock: super::local::SitesFileLock },
+    /// Among all machines.
+    Lease(super::shared::Lease),
 }
 
 /// Why bytes are not a record or a claim.
@@ -114,6 +123,28 @@ struct ClaimFile {
     project: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     quarantine: Option<Quarantine>,
+}
+
+// === impl SiteChange ===
+
+impl SiteChange {
+    /// Returns the hosts whose claims change, with the new claims; `None` for one that is removed.
+    pub(super) fn claims(&self) -> impl Iterator<Item = (&Host, Option<HostClaim>)> {
+        let claim = |host: &Host, quarantine| HostClaim {
+            host: host.clone(),
+            project: self.project.clone(),
+            quarantine,
+        };
+        let claimed = self.claimed.iter();
+        let claimed = claimed.map(move |host| (host, Some(claim(host, None))));
+        let released = self.released.iter().map(move |host| {
+            let quarantine = self.quarantine.as_ref();
+            let quarantine = quarantine.filter(|(hosts, _)| hosts.contains(host));
+            let left = quarantine.map(|(_, quarantine)| claim(host, Some(quarantine.clone())));
+            (host, left)
+        });
+        claimed.chain(released)
+    }
 }
 
 // === impl SiteRecord ===
@@ -179,11 +210,19 @@ impl HostClaim {
     }
 
     pub(super) fn parse(bytes: &[u8], host: &Host) -> Result<Self, InvalidRecord> {
+        let claim = Self::parse_any(bytes)?;
+        match claim.host == *host {
+            true => Ok(claim),
+            false => Err(InvalidRecord::Other(claim.host.to_string())),
+        }
+    }
+
+    /// Reads the claim of any host.
+    pub(super) fn parse_any(bytes: &[u8]) -> Result<Self, InvalidRecord> {
         let file: ClaimFile = read(bytes, |file: &ClaimFile| file.version)?;
-        let project = ProjectId::parse(&file.project);
-        match project {
-            Ok(project) if file.host == host.as_str() => Ok(Self {
-                host: host.clone(),
+        match (ProjectId::parse(&file.project), Host::parse(&file.host)) {
+            (Ok(project), Ok(host)) => Ok(Self {
+                host,
                 project,
                 quarantine: file.quarantine,
             }),

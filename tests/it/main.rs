@@ -50,6 +50,7 @@
 //! | `copies` | copies of responses, for the time in which a site's own server fails |
 //! | `specifications` | OpenAPI files by URL: which hosts are allowed, and the result when none responds |
 //! | `start` | every mistake in the configuration is reported at the start |
+//! | `store_postgres` | several machines share releases and records, and serve alone while those are away |
 //! | `tidy` | the layers of the source tree |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
 //! | `toolchain` | the oldest Rust that we name is enough for every dependency |
@@ -69,7 +70,7 @@
 
 // The harness.
 mod certificates;
-#[path = "../../src/deploy/queue/conformance/cluster.rs"]
+#[path = "../../src/database/cluster.rs"]
 mod cluster;
 mod edge;
 mod faults;
@@ -133,6 +134,7 @@ mod sites;
 mod sites_api;
 mod specifications;
 mod start;
+mod store_postgres;
 mod tidy;
 mod tls;
 mod toolchain;

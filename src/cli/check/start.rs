@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use super::conf::RULE;
 use crate::cli::{secrets, serve, settings};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::deploy::queue::{Postgres, QueueError, Sqlite};
 use crate::diagnostic::Diagnostic;
 use crate::error::chain;
@@ -148,9 +148,10 @@ impl Findings<'_> {
     fn paths(&self, config: &Config) {
         let store = config.store.local();
         let certificates = settings::certificates_path(config);
-        let key: &[&str] = match config.store.is_edge() {
-            true => &["store", "follow", "cache"],
-            false => &["store", "local", "path"],
+        let key: &[&str] = match &config.store {
+            config::Store::Follow { .. } => &["store", "follow", "cache"],
+            config::Store::Shared(_) => &["store", "postgres", "cache"],
+            config::Store::Local(_) => &["store", "local", "path"],
         };
         let mut directories = vec![(key, store.path.clone())];
         if config.queue.postgres.url.is_none() {

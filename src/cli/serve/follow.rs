@@ -14,7 +14,7 @@ use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::follow::{
-    Answering, ChangeLog, Follower, FollowerParts, Relay, Rings, SecretFollower, Source,
+    self, Answering, ChangeLog, Follower, FollowerParts, Relay, Rings, SecretFollower, Source,
     SourceParts, Status,
 };
 use crate::gateway::followers::{self, Identity};
@@ -42,7 +42,7 @@ pub(super) struct EdgeListener {
 pub(super) struct Following {
     pub(super) status: Arc<Status>,
     follower: Follower,
-    secrets: SecretFollower,
+    secrets: Option<SecretFollower>,
     accepts_removals: Arc<AtomicBool>,
 }
 
@@ -184,23 +184,34 @@ pub(super) fn relay(
 }
 
 impl Following {
-    /// Opens the cache of an edge; `None` on other nodes.
+    /// Opens the cache of an edge, or of a gateway on a store of several machines; `None` on other
+    /// nodes. `written` is that store.
     pub(super) fn open(
         config: &Config,
         secrets: Option<EdgeSecrets>,
-        store: &Arc<Store>,
+        (store, written): (&Arc<Store>, &Arc<Store>),
         metrics: &Arc<Metrics>,
         health: &Health,
     ) -> anyhow::Result<Option<Self>> {
-        let (config::Store::Follow { follow, cache }, Some(secrets)) = (&config.store, secrets)
-        else {
-            return Ok(None);
+        let (follow, cache) = match &config.store {
+            config::Store::Local(_) => return Ok(None),
+            config::Store::Follow { follow, cache } => (follow.clone(), cache),
+            config::Store::Shared(shared) => {
+                let follow = follow::Config {
+                    url: "the database of the store".to_owned(),
+                    cache_bytes_max: shared.cache_bytes_max,
+                    object_bytes_max: u64::MAX,
+                    ..follow::Config::default()
+                };
+                (Box::new(follow), &shared.cache)
+            }
         };
+        let is_edge = config.store.is_edge();
         let status = Status::new(&follow.url, metrics, health.part("follow"));
         let status = Arc::new(status);
         let accepts_removals: Arc<AtomicBool> = Arc::default();
         let parts = FollowerParts {
-            config: (**follow).clone(),
+            config: (*follow).clone(),
             service: config.service.domain.to_string(),
             store: Arc::clone(store),
             directory: cache.path.clone(),
@@ -208,9 +219,20 @@ impl Following {
             metrics: Arc::clone(metrics),
             accepts_removals: Arc::clone(&accepts_removals),
         };
-        let follower = Follower::open(parts).context("follow another node")?;
-        let secrets = secrets.parts(config, follow, Arc::clone(&status), health);
-        let secrets = SecretFollower::new(secrets).context("follow another node")?;
+        let follower = match is_edge {
+            true => Follower::open(parts).context("follow another node")?,
+            false => {
+                let written = Arc::clone(written);
+                Follower::of_store(parts, written).context("follow the database of the store")?
+            }
+        };
+        let secrets = match secrets {
+            Some(secrets) => {
+                let parts = secrets.parts(config, &follow, Arc::clone(&status), health);
+                Some(SecretFollower::new(parts).context("follow another node")?)
+            }
+            None => None,
+        };
         Ok(Some(Self {
             status,
             follower,
@@ -230,8 +252,10 @@ impl Following {
     /// Starts to follow. The thread is never joined: it can be stopped at any point.
     pub(super) fn start(self) -> anyhow::Result<()> {
         let (follower, secrets) = (self.follower, self.secrets);
-        panics::essential_thread("follow-secrets", move || secrets.run())
-            .context("start a thread")?;
+        if let Some(secrets) = secrets {
+            panics::essential_thread("follow-secrets", move || secrets.run())
+                .context("start a thread")?;
+        }
         panics::essential_thread("follow", move || follower.run()).context("start a thread")?;
         Ok(())
     }

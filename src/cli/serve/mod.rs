@@ -21,9 +21,9 @@
 //! | `edge-rings` | changes → rings of edges |
 //! | `edge-visible` | what every edge has → queue |
 //! | `edge-secrets` | certificates, ticket keys, challenges → edges |
-//! | `follow` | on an edge: the node that it follows → cache |
+//! | `follow` | on an edge: the node that it follows → cache; with a store of several machines: its database → cache |
 //! | `follow-secrets` | the same for certificates, ticket keys, challenges |
-//! | `sweep` | removes what the store no longer needs |
+//! | `sweep`, `store-sweep` | removes what the store no longer needs |
 //! | `memory` | reads how much memory is used, if it is bounded |
 //! | `freed-memory` | gives freed memory back to the system |
 //! | `access-log` | lines → disk |
@@ -49,6 +49,7 @@ mod inherited;
 mod reload;
 mod runtimes;
 mod shared;
+mod shared_store;
 mod stop;
 mod successor;
 pub(super) mod upgrade;
@@ -159,6 +160,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let rings = follow::rings(&config)?;
     let observer = rings.clone().map(|rings| rings as Arc<dyn Observer>);
     let reload = Reload::load(&config, &index, &metrics, &health, observer)?;
+    let written = shared_store::written(&config, &reload.store)?;
     // They are kept in the store, which exists now.
     let acme = Acme::open(&config)?;
     let followed = EdgeSecrets::open(&config)?;
@@ -181,12 +183,22 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let tls_config = has_tls
         .then(|| certificates::tls(&config, &resolver, tickets, &health))
         .transpose()?;
-    let following = Following::open(&config, followed, &reload.store, &metrics, &health)?;
+    let stores = (&reload.store, &written);
+    let following = Following::open(&config, followed, stores, &metrics, &health)?;
     let served = Arc::clone(&index);
     let documents = acme.as_ref().map(Acme::documents);
     // An edge has no queue, no worker and no admin API.
     let updates = (!config.store.is_edge())
-        .then(|| Updates::open(&config, &index, &reload, documents, &metrics, &health))
+        .then(|| {
+            Updates::open(
+                &config,
+                &index,
+                (&reload, &written),
+                documents,
+                &metrics,
+                &health,
+            )
+        })
         .transpose()?;
 
     let access = Access::start(&config.access_log, metrics.access_lines_dropped.clone())
@@ -316,7 +328,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Verification::start(
             &config,
             &updates.site_admin,
-            &reload.store,
+            &written,
             &updates.domain_changes,
             &metrics,
             &health,
@@ -346,6 +358,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(following) = following {
         following.start()?;
     }
+    shared_store::start_sweep(&written)?;
     server.run(RunArgs {
         shutdown_signal: Box::new(stop),
     });
@@ -382,7 +395,7 @@ fn bind(
     }
     let follows = match &config.store {
         config::Store::Follow { follow, .. } => follow.key_file.is_some(),
-        config::Store::Local(_) => false,
+        config::Store::Local(_) | config::Store::Shared(_) => false,
     };
     let has_certificates = config.tls.directory.is_some() || config.acme.is_on() || follows;
     if !config.listen.https.is_empty() && !has_certificates {

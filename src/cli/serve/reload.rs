@@ -184,7 +184,7 @@ fn apply(
     }
 }
 
-fn sweep(store: &Store) {
+pub(super) fn sweep(store: &Store) {
     loop {
         match store.sweep(Clock::System.now()) {
             Ok(swept) if swept.releases + swept.files + swept.leftovers > 0 => {

@@ -27,8 +27,8 @@ use crate::follow::Source;
 use crate::index::Index;
 use crate::index::reload::Reloader;
 use crate::site::ProjectId;
-use crate::store::Fence;
 use crate::store::documents::Documents;
+use crate::store::{Fence, Store};
 use crate::telemetry::{Health, Metrics, panics};
 
 /// How often it is looked whether the edges that an update waits for still follow.
@@ -73,7 +73,7 @@ impl Updates {
     pub(super) fn open(
         config: &Config,
         index: &Arc<Index>,
-        reload: &Reload,
+        (reload, store): (&Reload, &Arc<Store>),
         documents: Option<Arc<dyn Documents>>,
         metrics: &Metrics,
         health: &Health,
@@ -99,7 +99,7 @@ impl Updates {
             }
             !announced.has_edges
         });
-        let stages = deploying::stages(config, &queue, &reload.store, projects_of, Some(announce))?;
+        let stages = deploying::stages(config, &queue, store, projects_of, Some(announce))?;
         deploying::report_isolation(&stages, metrics)?;
         let known: Arc<dyn Known> = Arc::clone(&known_sites) as _;
         let domain_changes = DomainChanges::default();
@@ -122,7 +122,7 @@ impl Updates {
             })
         };
         let site_admin = SiteAdmin::new(
-            Arc::clone(&reload.store),
+            Arc::clone(store),
             config.service.clone(),
             config.private_hosts.clone(),
             known,
@@ -130,7 +130,7 @@ impl Updates {
             Clock::System,
         )
         .owners_add_domains(config.admin.owners_add_domains)
-        .proving(settings::rules_while_serving(config, &reload.store)?);
+        .proving(settings::rules_while_serving(config, store)?);
         let site_admin = match documents {
             Some(documents) => {
                 site_admin.with_certificates(settings::certificate_trouble(documents))

@@ -57,6 +57,29 @@ impl Local {
         Ok(shard.flush()?)
     }
 
+    /// Keeps a file whose bytes were checked.
+    pub(in crate::store) fn keep_content(
+        &self,
+        digest: &Digest,
+        bytes: &[u8],
+    ) -> Result<(), FileError> {
+        let _writing = self.layout.lock(super::Access::Shared)?;
+        self.keep(&mut std::iter::once((self.layout.content(digest), bytes)))
+    }
+
+    /// Keeps the inventory of a release, whose files may be missing.
+    pub(in crate::store) fn keep_inventory(
+        &self,
+        release: ReleaseId,
+        bytes: &[u8],
+    ) -> Result<(), FileError> {
+        let _writing = self.layout.lock(super::Access::Shared)?;
+        self.keep(&mut std::iter::once((
+            self.layout.inventory(release),
+            bytes,
+        )))
+    }
+
     pub(in crate::store) fn object(
         &self,
         digest: &Digest,

@@ -333,6 +333,10 @@ impl Layout {
         self.shards(SITES)
     }
 
+    pub(super) fn host_shards(&self) -> impl Iterator<Item = PathBuf> {
+        self.shards(HOSTS)
+    }
+
     fn shards(&self, sharded: &str) -> impl Iterator<Item = PathBuf> + use<> {
         let above = self.root.join(sharded);
         (0..=u8::MAX).map(move |shard| above.join(hex::encode([shard])))

@@ -20,7 +20,9 @@ use super::{Local, project_of, read_whole};
 use crate::site::{Host, ProjectId};
 use crate::store::audit::{Entry, Filter};
 use crate::store::durable::{self, FileError, Temp};
-use crate::store::record::{HostClaim, InvalidRecord, SiteChange, SiteRecord, SitesLock};
+use crate::store::record::{
+    HostClaim, InvalidRecord, SiteChange, SiteRecord, SitesHold, SitesLock,
+};
 use crate::store::{ReadError, SiteError};
 
 /// The longest file of a record that is read: the largest record, with room for escapes.
@@ -101,6 +103,23 @@ impl Local {
         Ok(Some(claim))
     }
 
+    /// Returns the claims of all hosts.
+    pub(in crate::store) fn host_claims(&self) -> Result<Vec<HostClaim>, ReadError> {
+        let mut claims = Vec::new();
+        for shard in self.layout.host_shards() {
+            if !shard.is_dir() {
+                continue;
+            }
+            for path in super::sweep::list(&shard)? {
+                let Some(bytes) = read_whole(&path, RECORD_BYTES_MAX)? else {
+                    continue;
+                };
+                claims.push(HostClaim::parse_any(&bytes).map_err(invalid(&path))?);
+            }
+        }
+        Ok(claims)
+    }
+
     /// Waits until no other process changes site records, and completes a change that was
     /// interrupted.
     pub(in crate::store) fn lock_sites(&self) -> Result<SitesLock, SiteError> {
@@ -124,7 +143,9 @@ impl Local {
             log::warn!(target: "store", "an interrupted change of the site {} is completed", journal.entry.project);
         }
         Ok(SitesLock {
-            _lock: SitesFileLock { _lock: lock },
+            hold: SitesHold::File {
+                _lock: SitesFileLock { _lock: lock },
+            },
         })
     }
 
@@ -154,22 +175,7 @@ impl Local {
         let record = below(self.layout.site_record(&change.project));
         let text = change.record.as_ref().map(SiteRecord::to_text);
         let mut files = vec![(copy_of(&record), text.clone()), (record, text)];
-        for host in &change.claimed {
-            let claim = HostClaim {
-                host: host.clone(),
-                project: change.project.clone(),
-                quarantine: None,
-            };
-            files.push((below(self.layout.host_claim(host)), Some(claim.to_text())));
-        }
-        for host in &change.released {
-            let quarantine = change.quarantine.as_ref();
-            let quarantine = quarantine.filter(|(hosts, _)| hosts.contains(host));
-            let claim = quarantine.map(|(_, quarantine)| HostClaim {
-                host: host.clone(),
-                project: change.project.clone(),
-                quarantine: Some(quarantine.clone()),
-            });
+        for (host, claim) in change.claims() {
             let text = claim.map(|claim| claim.to_text());
             files.push((below(self.layout.host_claim(host)), text));
         }

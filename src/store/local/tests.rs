@@ -108,7 +108,7 @@ fn the_layout_is_the_documented_one() {
         *release("one").inventory_bytes()
     );
     assert!(pointer_of(&config, &acme).exists());
-    let Store::Local(local) = &store;
+    let local = store.directory().unwrap();
     assert_eq!(local.pointer_directories().count(), 256);
     assert!(local.pointer_directories().all(|shard| shard.is_dir()));
 }
@@ -549,7 +549,7 @@ fn a_site_change_that_was_killed_at_any_step_is_completed_by_the_next_writer() {
     let wanted = site_change("two", "docs.two.com");
     let audit = config.path.join("audit/00000000000000000001.jsonl");
     let written = || {
-        let Store::Local(local) = &store;
+        let local = store.directory().unwrap();
         let record = local.layout.site_record(&wanted.project);
         let claim = local.layout.host_claim(&wanted.claimed[0]);
         [copy_of(&record), record, claim, audit.clone()]
@@ -602,7 +602,7 @@ fn a_check_finds_and_repairs_damaged_site_records_and_claims() {
     for name in ["one", "two", "three"] {
         change(&store, &site_change(name, &format!("docs.{name}.com")));
     }
-    let Store::Local(local) = &store;
+    let local = store.directory().unwrap();
     let record = |name: &str| local.layout.site_record(&project(name));
     let host = Host::parse("docs.one.com").unwrap();
     fs::write(record("one"), "{").unwrap();
@@ -666,7 +666,7 @@ fn the_oldest_entries_of_the_audit_log_make_room() {
 
 /// Returns the journal that a change begins with.
 fn journal_of(store: &Store, change: &SiteChange, id: u64) -> Vec<u8> {
-    let Store::Local(local) = store;
+    let local = store.directory().unwrap();
     let mut change = change.clone();
     change.entry.id = id;
     serde_json::to_vec(&local.journal(&change)).unwrap()
@@ -688,7 +688,7 @@ fn a_damaged_site_record_is_read_from_its_copy_and_a_newer_one_is_not_touched() 
     let store = open(&config);
     let wanted = site_change("one", "docs.one.com");
     change(&store, &wanted);
-    let Store::Local(local) = &store;
+    let local = store.directory().unwrap();
     let path = local.layout.site_record(&wanted.project);
     fs::write(&path, "{").unwrap();
     assert_eq!(store.site_record(&wanted.project).unwrap(), wanted.record);

@@ -151,6 +151,13 @@ impl Local {
         Err(FileError::on("read", &path)(why))
     }
 
+    /// Replaces the key that tokens are made with.
+    pub(in crate::store) fn replace_verification_key(&self, key: &[u8]) -> Result<(), FileError> {
+        let text = hex::encode(key);
+        let path = self.layout.verification_key();
+        durable::replace(&self.layout.temp(), &path, text.as_bytes())
+    }
+
     /// Creates a file that only its owner can read, with all its bytes, unless it exists.
     fn create_private(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         let mut random = [0; 8];

@@ -1,6 +1,7 @@
 //! One suite over all stores: the rules S1 to S7.
 
 mod histories;
+mod shared;
 
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ fn stores(retention: Retention) -> Vec<(Store, tempfile::TempDir)> {
         ..local::Config::default()
     };
     let local = Local::open(&config, Clock::System).unwrap();
-    vec![(Store::Local(local), directory)]
+    vec![(Store::Local(local), directory), shared::store(retention)]
 }
 
 fn with_each(check: impl Fn(&Store)) {

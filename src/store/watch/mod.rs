@@ -106,7 +106,10 @@ impl Watch {
         // Events have absolute paths when the watched paths are absolute.
         let sites = std::path::absolute(sites).unwrap_or_else(|_| sites.to_owned());
         let sites_parent = sites.parent().unwrap_or(Path::new("/")).to_owned();
-        let Store::Local(local) = store;
+        let local = match store {
+            Store::Local(local) => local,
+            Store::Shared(shared) => shared.cache(),
+        };
         let absolute = |directory: PathBuf| std::path::absolute(&directory).unwrap_or(directory);
         let pointers: BTreeSet<PathBuf> = local.pointer_directories().map(absolute).collect();
         let records: BTreeSet<PathBuf> = local.site_record_directories().map(absolute).collect();

@@ -1,0 +1,217 @@
+//! The changes that readers follow: which projects have changed after a revision, and what they
+//! have now.
+
+use std::time::{Duration, Instant};
+
+use std::sync::PoisonError;
+
+use super::records::{invalid_pointer, parse_record};
+use super::{Life, Shared, away};
+use crate::database::{Cells, DatabaseError, Link, READ, Repeat, Value};
+use crate::site::ProjectId;
+use crate::store::{Pointer, Promotion, ReadError, SiteRecord};
+
+/// How often followers ask for a new revision.
+const POLL: Duration = Duration::from_millis(200);
+/// How many changes are read at once.
+const CHANGES_MAX: u64 = 1000;
+
+/// What a project has now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The revision of its last change.
+    pub revision: u64,
+    /// The project.
+    pub project: ProjectId,
+    /// Its site record; `None` if the store has none.
+    pub record: Option<SiteRecord>,
+    /// Its current release; `None` if it has none.
+    pub current: Option<Promotion>,
+}
+
+/// The changes after a revision, or everything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Changes {
+    /// Which store and which life of it.
+    pub life: Life,
+    /// The revision of a reader that has applied them.
+    pub revision: u64,
+    /// The newest revision.
+    pub latest: u64,
+    /// What has changed, in the order of the revisions.
+    pub changes: Vec<Change>,
+}
+
+/// A row, before it is parsed.
+type Row = (String, u64, Option<String>, Option<String>);
+
+impl Shared {
+    /// Returns the changes after a revision of this life; `None` if they are not kept any more, or
+    /// the revision is of another life: then everything must be compared.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn changes(&self, after: u64) -> Result<Option<Changes>, ReadError> {
+        const STATE: &str = "SELECT n, (SELECT min(revision) FROM changes), \
+             (SELECT max(revision) FROM changes) FROM revision";
+        const ROWS: &str = "SELECT c.project, c.revision, p.pointer, s.record FROM \
+             (SELECT project, max(revision) AS revision FROM changes WHERE revision > ?1 \
+             GROUP BY project ORDER BY 2 LIMIT ?2) AS c \
+             LEFT JOIN pointers p ON p.project = c.project \
+             LEFT JOIN sites s ON s.project = c.project ORDER BY c.revision";
+        let read = self.database.transact(READ, Repeat::Always, |link, _now| {
+            let mut state = link.one(STATE, &[])?;
+            let latest = state.number()?;
+            let (first, last) = (state.next_number()?, state.next_number()?);
+            let is_kept = match first {
+                Some(first) => after + 1 >= first && last == Some(latest),
+                None => after == latest,
+            };
+            if after > latest || after < latest && !is_kept {
+                return Ok(None);
+            }
+            let rows = link.rows(ROWS, &[after.into(), CHANGES_MAX.into()])?;
+            let rows: Vec<Row> = rows.into_iter().map(row).collect::<Result<_, _>>()?;
+            Ok(Some((latest, rows)))
+        });
+        let Some((latest, rows)) = read.map_err(away)? else {
+            return Ok(None);
+        };
+        let is_all = (rows.len() as u64) < CHANGES_MAX;
+        let revision = match rows.last() {
+            Some((_, revision, ..)) if !is_all => *revision,
+            _ => latest,
+        };
+        Ok(Some(Changes {
+            life: self.database.life().map_err(away)?,
+            revision,
+            latest,
+            changes: parsed(rows, false)?,
+        }))
+    }
+
+    /// Returns everything.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn snapshot(&self) -> Result<Changes, ReadError> {
+        const ALL: &str = "SELECT coalesce(p.project, s.project), 0::bigint, p.pointer, s.record \
+             FROM pointers p FULL JOIN sites s ON s.project = p.project";
+        let read = self.database.transact(READ, Repeat::Always, |link, _now| {
+            let latest = link.one("SELECT n FROM revision", &[])?.number()?;
+            let rows = link.rows(ALL, &[])?.into_iter().map(row);
+            Ok((latest, rows.collect::<Result<Vec<Row>, _>>()?))
+        });
+        let (latest, mut rows) = read.map_err(away)?;
+        for (_, revision, ..) in &mut rows {
+            *revision = latest;
+        }
+        Ok(Changes {
+            life: self.database.life().map_err(away)?,
+            revision: latest,
+            latest,
+            changes: parsed(rows, true)?,
+        })
+    }
+
+    /// Returns which store this is, and which life of it.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be reached, and never could.
+    pub fn life(&self) -> Result<Life, ReadError> {
+        Ok(self.database.life().map_err(away)?)
+    }
+
+    /// Waits until the revision is another one, at most for this time.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn wait_for_change(&self, after: u64, wait: Duration) -> Result<(), ReadError> {
+        let deadline = Instant::now() + wait;
+        loop {
+            let kicks = self.followed().kicks;
+            let latest = self.database.transact(READ, Repeat::Always, |link, _now| {
+                link.one("SELECT n FROM revision", &[])?.number()
+            });
+            let left = deadline.saturating_duration_since(Instant::now());
+            if latest.map_err(away)? != after || left.is_zero() {
+                return Ok(());
+            }
+            let followed = self.followed();
+            // A change by this process is told at once.
+            let waited = self
+                .moved
+                .wait_timeout_while(followed, POLL.min(left), |now| now.kicks == kicks);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// Says that this process has followed up to a revision. From the first call on, writes wait a
+    /// moment until they are served here.
+    pub fn has_followed(&self, revision: u64) {
+        let mut followed = self.followed();
+        followed.is_on = true;
+        followed.revision = revision;
+        drop(followed);
+        self.moved.notify_all();
+    }
+
+    fn followed(&self) -> std::sync::MutexGuard<'_, super::Followed> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes the next revision for a change of a project. It is the last step of a transaction: the
+/// revision is locked until its commit, so revisions become visible in order.
+pub(super) fn next(link: &Link, project: &ProjectId, now: u64) -> Result<u64, DatabaseError> {
+    const NEXT: &str = "WITH next AS (UPDATE revision SET n = n + 1 RETURNING n) \
+         INSERT INTO changes SELECT n, ?1, ?2 FROM next RETURNING revision";
+    link.one(NEXT, &[Value::Text(project.as_str()), now.into()])?
+        .number()
+}
+
+fn row(mut row: Cells) -> Result<Row, DatabaseError> {
+    Ok((
+        row.text()?,
+        row.number()?,
+        row.next_text()?,
+        row.next_text()?,
+    ))
+}
+
+/// A change that cannot be read is left out, with a line in the log: what was there before stays.
+/// Everything must be readable, because what is left out of that is removed.
+fn parsed(rows: Vec<Row>, is_everything: bool) -> Result<Vec<Change>, ReadError> {
+    let mut changes = Vec::with_capacity(rows.len());
+    for (name, revision, pointer, record) in rows {
+        let Ok(project) = ProjectId::parse(&name) else {
+            log::error!(target: "store", "the database has a row of {name:?}, which is no project");
+            continue;
+        };
+        let read = || -> Result<_, ReadError> {
+            let pointer = pointer.map(|text| {
+                Pointer::parse(text.as_bytes(), &project)
+                    .map_err(|why| invalid_pointer(&project, why))
+            });
+            let record = record.map(|text| parse_record(&text, &project));
+            Ok((record.transpose()?, pointer.transpose()?))
+        };
+        match read() {
+            Ok((record, pointer)) => changes.push(Change {
+                revision,
+                record,
+                current: pointer.map(|pointer| pointer.current),
+                project,
+            }),
+            Err(error) if is_everything => return Err(error),
+            Err(error) => {
+                log::error!(target: "store", project:%; "{project} stays as it is: {}", crate::error::chain(&error));
+            }
+        }
+    }
+    Ok(changes)
+}

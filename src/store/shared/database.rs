@@ -1,0 +1,189 @@
+//! The connections to the database of a store.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::blocking;
+use crate::database::{
+    Config, DatabaseError, Link, Promises, Repeat, Schema, Session, Value, check_schema, init,
+};
+
+/// The tables of a store.
+pub(super) const SCHEMA: Schema = Schema {
+    name: "waypost_store",
+    holds: "store",
+    section: "store.postgres",
+    version: 1,
+    script: include_str!("schema.sql"),
+};
+
+/// The database of a store: a few connections, which are made when they are needed.
+pub(super) struct Database {
+    server: Arc<Server>,
+    connections: Mutex<Connections>,
+    given_back: Condvar,
+}
+
+#[derive(Default)]
+struct Connections {
+    idle: Vec<Session>,
+    open: usize,
+}
+
+struct Server {
+    config: Config,
+    service: Box<str>,
+    promises: Mutex<Option<Promises>>,
+    life: Mutex<Option<Life>>,
+}
+
+/// Which store the database has, and which life of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// A random text of the store, made with its tables.
+    pub store: String,
+    /// The system identifier and the timeline of the server: they change when a standby takes over
+    /// or a backup is restored. Empty if the user may not read them.
+    pub server: String,
+}
+
+// === impl Server ===
+
+impl Server {
+    fn connect(&self) -> Result<Link, DatabaseError> {
+        let link = Link::open(&self.config, &SCHEMA)?;
+        let promises = Promises::ask(&link, &self.config, &SCHEMA)?;
+        check_schema(&link, &SCHEMA, &self.service)?;
+        let store = link.one("SELECT store FROM identity", &[])?.text()?;
+        let server = promises.life.as_ref();
+        let server = server.map_or_else(String::new, |life| {
+            format!("{}/{}", life.system, life.timeline)
+        });
+        let life = Life { store, server };
+        let before = lock(&self.life).replace(life.clone());
+        if before.as_ref().is_some_and(|before| *before != life) {
+            log::error!(target: "store", "the database of the store has another history than before ({}): what it acknowledged last may be lost", life.server);
+        }
+        let mut last = lock(&self.promises);
+        if last.as_ref() != Some(&promises) {
+            let level = match promises.gaps.is_empty() {
+                true => log::Level::Info,
+                false => log::Level::Warn,
+            };
+            log::log!(target: "store", level, "the database of the store: {promises}");
+            *last = Some(promises);
+        }
+        Ok(link)
+    }
+}
+
+// === impl Database ===
+
+impl Database {
+    pub(super) fn new(config: &Config, service: &str) -> Self {
+        Self {
+            server: Arc::new(Server {
+                config: config.clone(),
+                service: service.into(),
+                promises: Mutex::default(),
+                life: Mutex::default(),
+            }),
+            connections: Mutex::default(),
+            given_back: Condvar::new(),
+        }
+    }
+
+    /// Makes the tables. Returns `false` if they are there already.
+    pub(super) fn init(
+        config: &Config,
+        service: &str,
+        shared: bool,
+    ) -> Result<bool, DatabaseError> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random)
+            .map_err(|error| DatabaseError::unavailable(std::io::Error::other(error)))?;
+        let store = hex::encode(random);
+        let link = Link::open(config, &SCHEMA)?;
+        Promises::ask(&link, config, &SCHEMA)?;
+        init(&link, &SCHEMA, service, shared, |link| {
+            let values = [
+                Value::Text(service),
+                u64::from(SCHEMA.version).into(),
+                Value::Text(&store),
+            ];
+            let row = "INSERT INTO identity (service, version, compatible, store) \
+                       VALUES (?1, ?2, ?2, ?3)";
+            link.execute(row, &values).map(|_one| ())
+        })
+    }
+
+    /// Raises the tables to the version of this program. Returns that version.
+    pub(super) fn migrate(config: &Config, service: &str) -> Result<u32, DatabaseError> {
+        let link = Link::open(config, &SCHEMA)?;
+        Promises::ask(&link, config, &SCHEMA)?;
+        // Version 1 is the first one: there is no script to run yet.
+        check_schema(&link, &SCHEMA, service)?;
+        Ok(SCHEMA.version)
+    }
+
+    /// Returns which store this is, as the last connection found it.
+    pub(super) fn life(&self) -> Result<Life, DatabaseError> {
+        if let Some(life) = lock(&self.server.life).clone() {
+            return Ok(life);
+        }
+        self.transact(crate::database::READ, Repeat::Always, |_link, _now| Ok(()))?;
+        let missing = || DatabaseError::Corrupt("the identity is missing".to_owned());
+        lock(&self.server.life).clone().ok_or_else(missing)
+    }
+
+    /// Runs a transaction. `act` may run several times.
+    pub(super) fn transact<T: Send>(
+        &self,
+        begin: &str,
+        repeat: Repeat,
+        mut act: impl FnMut(&Link, u64) -> Result<T, DatabaseError> + Send,
+    ) -> Result<T, DatabaseError> {
+        blocking(|| {
+            let mut session = self.session();
+            let done = session.transact(begin, repeat, &mut act);
+            lock(&self.connections).idle.push(session);
+            self.given_back.notify_one();
+            done
+        })
+    }
+
+    /// Takes a connection that nobody uses, or waits for one.
+    fn session(&self) -> Session {
+        let mut connections = lock(&self.connections);
+        loop {
+            if let Some(session) = connections.idle.pop() {
+                return session;
+            }
+            if connections.open < self.server.config.connections_max {
+                connections.open += 1;
+                let server = Arc::clone(&self.server);
+                return Session::new(Box::new(move || server.connect()));
+            }
+            let waited = self.given_back.wait(connections);
+            connections = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let idle = std::mem::take(&mut lock(&self.connections).idle);
+        // A connection has a runtime, which must not end where others are driven.
+        blocking(|| drop(idle));
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

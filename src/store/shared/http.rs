@@ -1,0 +1,85 @@
+//! The HTTP client of the object store: `ureq`, as for all other requests of this program.
+
+use std::io;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http_body_util::BodyExt as _;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
+use ureq::Agent;
+
+use crate::source::remote::client_settings;
+
+/// How many connections are kept for further requests.
+const CONNECTIONS_IDLE_MAX: usize = 32;
+/// How long a connection may take.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// How long a request may take beside the transfer of its bodies.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+/// How long the transfer of one body may take.
+const BODY_TIME: Duration = Duration::from_secs(300);
+
+/// Makes the client.
+#[derive(Debug)]
+pub(super) struct Connector {
+    pub(super) allow_http: bool,
+}
+
+/// The client.
+#[derive(Debug)]
+struct Client(Agent);
+
+impl HttpConnector for Connector {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let settings = client_settings("store")
+            .https_only(!self.allow_http)
+            .timeout_connect(Some(CONNECT_TIME))
+            .timeout_recv_response(Some(ANSWER_TIME))
+            .timeout_send_body(Some(BODY_TIME))
+            .timeout_recv_body(Some(BODY_TIME))
+            .max_idle_connections(CONNECTIONS_IDLE_MAX)
+            .max_idle_connections_per_host(CONNECTIONS_IDLE_MAX)
+            .build();
+        Ok(HttpClient::new(Client(settings.new_agent())))
+    }
+}
+
+#[async_trait]
+impl HttpService for Client {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let agent = self.0.clone();
+        let call = move || -> Result<_, ureq::Error> {
+            // Those without a body have no content length either.
+            let response = match body.is_empty() && parts.method != http::Method::PUT {
+                true => agent.run(http::Request::from_parts(parts, ()))?,
+                false => agent.run(http::Request::from_parts(parts, &body[..]))?,
+            };
+            let (parts, body) = response.into_parts();
+            let body = body.into_with_config().limit(u64::MAX).read_to_vec()?;
+            Ok((parts, body))
+        };
+        let answer = tokio::task::spawn_blocking(call).await;
+        let answer = answer.map_err(|panic| HttpError::new(HttpErrorKind::Unknown, panic))?;
+        let (parts, body) = answer.map_err(failed)?;
+        Ok(http::Response::from_parts(parts, body.into()))
+    }
+}
+
+/// Says whether the request may be repeated.
+fn failed(error: ureq::Error) -> HttpError {
+    let kind = match &error {
+        ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => HttpErrorKind::Connect,
+        ureq::Error::Timeout(_) => HttpErrorKind::Timeout,
+        ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            HttpErrorKind::Connect
+        }
+        ureq::Error::Io(_) | ureq::Error::Protocol(_) => HttpErrorKind::Interrupted,
+        _ => HttpErrorKind::Unknown,
+    };
+    HttpError::new(kind, error)
+}

@@ -1,0 +1,241 @@
+//! The store of several machines: records in PostgreSQL, releases in an object store.
+//!
+//! ```text
+//! put ──▶ cache ──▶ objects ──▶ rows of the objects ──▶ row of the release
+//! promote, site records ──▶ one transaction, whose last step takes the next revision
+//! followers ──▶ changes after a revision, or everything
+//! ```
+//!
+//! * **Order of writing.** An object is written before the row that names it, the rows of all
+//!   objects of a release before the row of the release, and that before a pointer. So what the
+//!   database names is there (S1), and the outcome of an update is in the database only after its
+//!   objects are.
+//! * **Order of changes.** The transaction of a promotion or of a site record takes the next
+//!   revision last and holds it until its commit. So revisions become visible in order, and a
+//!   reader that has seen one has seen all before it.
+//! * **Reading.** A file is read from the cache, a local store in a directory of this machine; what
+//!   it lacks is fetched, its digest is checked, and it is kept. Pointers and site records are
+//!   read from the database, so every write sees the newest state. A gateway does not serve from
+//!   here: it follows the changes into its cache, and serves from that.
+//! * **Locks** between processes are leases by the clock of the database (`lease`).
+//! * **Sweep.** Rows are removed first, then the objects that they named. An object has a name that
+//!   is used once, so a put at the same time writes another object. Objects of killed processes,
+//!   which no row names, are looked for once a day.
+
+mod changes;
+mod check;
+mod database;
+mod http;
+mod lease;
+mod objects;
+mod records;
+mod releases;
+mod sweep;
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{FileError, Local, Retention};
+use crate::clock::Clock;
+use crate::database::DatabaseError;
+use database::Database as Connections;
+use objects::Objects;
+
+pub use self::changes::{Change, Changes};
+pub use self::database::Life;
+pub use lease::Lease;
+pub use objects::Config as ObjectsConfig;
+
+/// How long a write waits until this process serves it.
+const SERVED_WAIT: Duration = Duration::from_secs(2);
+
+/// The settings of a store of several machines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The database.
+    pub database: crate::database::Config,
+    /// The object store.
+    pub objects: ObjectsConfig,
+    /// How many releases are kept, and how long.
+    pub retention: Retention,
+    /// How many bytes the audit log may use; 0 for any.
+    pub audit_bytes_max: u64,
+}
+
+/// A store of several machines.
+#[derive(Debug)]
+pub struct Shared {
+    database: Arc<Connections>,
+    objects: Objects,
+    /// Whether the objects were found to be those of the database.
+    is_ours: OnceLock<()>,
+    cache: Local,
+    retention: Retention,
+    audit_bytes_max: u64,
+    clock: Clock,
+    followed: Mutex<Followed>,
+    moved: Condvar,
+}
+
+/// How far this process has followed the changes into its cache.
+#[derive(Debug, Default)]
+struct Followed {
+    /// Whether it follows.
+    is_on: bool,
+    /// How many changes it was told of.
+    kicks: u64,
+    revision: u64,
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// Opens the store. The database is connected when it is needed, so this works while it is
+    /// away. `service` is the service's domain.
+    ///
+    /// # Errors
+    ///
+    /// When the settings of the object store cannot be used.
+    pub fn open(
+        config: &Config,
+        service: &str,
+        cache: Local,
+        clock: Clock,
+    ) -> Result<Self, FileError> {
+        Ok(Self {
+            database: Arc::new(Connections::new(&config.database, service)),
+            objects: Objects::new(&config.objects)?,
+            is_ours: OnceLock::new(),
+            cache,
+            retention: config.retention,
+            audit_bytes_max: config.audit_bytes_max,
+            clock,
+            followed: Mutex::default(),
+            moved: Condvar::new(),
+        })
+    }
+
+    /// Makes the tables, and marks the place of the objects as theirs. Returns `false` if both are
+    /// there already. A database with tables of other programs is refused unless it is `shared`.
+    ///
+    /// # Errors
+    ///
+    /// The database or the object store cannot be used, or belongs to another store.
+    pub fn init(config: &Config, service: &str, shared: bool) -> Result<bool, InitError> {
+        // A place that cannot be used is found before there are tables.
+        let objects = Objects::new(&config.objects)?;
+        let marked = objects.marker()?;
+        let made = Connections::init(&config.database, service, shared)?;
+        let store = Connections::new(&config.database, service).life()?.store;
+        if objects.mark(&store)? != store {
+            return Err(InitError::Objects(other_store(&objects)));
+        }
+        Ok(made || marked.is_none())
+    }
+
+    /// Raises the tables to the version of this program. Returns that version.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be used.
+    pub fn migrate(config: &Config, service: &str) -> Result<u32, DatabaseError> {
+        Connections::migrate(&config.database, service)
+    }
+
+    /// Connects to database and objects, and finds out whether they can be used.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn look(&self) -> Result<(), FileError> {
+        self.database.life().map_err(away)?;
+        self.objects()?;
+        Ok(())
+    }
+
+    /// Returns the objects, after finding out that they are those of the database.
+    fn objects(&self) -> Result<&Objects, FileError> {
+        if self.is_ours.get().is_none() {
+            let store = self.database.life().map_err(away)?.store;
+            match self.objects.marker()? {
+                Some(found) if found == store => {
+                    let _set = self.is_ours.set(());
+                }
+                Some(_other) => return Err(other_store(&self.objects)),
+                None => {
+                    let why = "it has no object `waypost-store`; `waypost store init` makes it";
+                    return Err(FileError::on("use the objects in", self.objects.place())(
+                        io::Error::other(why),
+                    ));
+                }
+            }
+        }
+        Ok(&self.objects)
+    }
+
+    /// Returns the local store that keeps what was read and written.
+    #[must_use]
+    pub fn cache(&self) -> &Local {
+        &self.cache
+    }
+
+    /// Tells the follower of this process of a change, and waits a moment until it is served here.
+    fn changed(&self, revision: u64) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !followed.is_on {
+            return;
+        }
+        followed.kicks += 1;
+        self.moved.notify_all();
+        let deadline = Instant::now() + SERVED_WAIT;
+        while followed.revision < revision {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.moved.wait_timeout(followed, left);
+            followed = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Why a store cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InitError {
+    /// The database.
+    #[error("make the store")]
+    Database(#[from] DatabaseError),
+    /// The object store.
+    #[error("make the store")]
+    Objects(#[from] FileError),
+}
+
+fn other_store(objects: &Objects) -> FileError {
+    let why = "it belongs to another store (object `waypost-store`)";
+    FileError::on("use the objects in", objects.place())(io::Error::other(why))
+}
+
+/// Returns an error of the database as one of the store.
+fn away(error: DatabaseError) -> FileError {
+    FileError::on("use", Path::new("the database of the store"))(io::Error::other(error))
+}
+
+/// Runs something that drives a runtime of its own, also where another one is driven.
+fn blocking<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    if tokio::runtime::Handle::try_current().is_err() {
+        return work();
+    }
+    std::thread::scope(|scope| {
+        let done = scope.spawn(work).join();
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Returns texts as a JSON array, for a statement.
+fn list<T: ToString>(texts: impl IntoIterator<Item = T>) -> String {
+    let texts: Vec<String> = texts.into_iter().map(|text| text.to_string()).collect();
+    serde_json::to_string(&texts).expect("texts are JSON")
+}

@@ -1,0 +1,102 @@
+-- The store of several machines, schema 1. Releases are objects in the object store; everything
+-- else is here. Times are milliseconds since 1970 by the clock of this server. Digests and ids of
+-- releases are 64 hexadecimal digits.
+
+CREATE SCHEMA waypost_store;
+SET LOCAL search_path = waypost_store;
+
+-- One row: whose store this is, and which programs can use it.
+CREATE TABLE identity (
+  one        BOOLEAN PRIMARY KEY DEFAULT true CHECK (one),
+  service    TEXT NOT NULL,             -- `service.domain` of the configuration
+  version    BIGINT NOT NULL,           -- of the schema
+  compatible BIGINT NOT NULL,           -- the lowest version whose programs may use the schema
+  store      TEXT NOT NULL,             -- a random text, also in the object `waypost-store`
+  created_at TIMESTAMPTZ NOT NULL DEFAULT now()
+);
+
+-- One row: the number of the last change. A transaction that changes what readers see takes its
+-- number last, right before its commit, and holds the row until then. So numbers become visible in
+-- order, and a reader that has seen a number has seen all before it.
+CREATE TABLE revision (one BOOLEAN PRIMARY KEY DEFAULT true CHECK (one), n BIGINT NOT NULL)
+  WITH (fillfactor = 10);
+INSERT INTO revision (n) VALUES (0);
+
+-- What has changed: the pointer or the site record of a project. Kept for a day.
+CREATE TABLE changes (
+  revision BIGINT PRIMARY KEY,
+  project  TEXT COLLATE "C" NOT NULL,
+  at       BIGINT NOT NULL
+);
+
+-- The current release of each project and those before, as JSON.
+CREATE TABLE pointers (
+  project TEXT COLLATE "C" PRIMARY KEY,
+  pointer TEXT NOT NULL
+) WITH (fillfactor = 70);
+
+-- The same releases, one a row.
+CREATE TABLE named (
+  project TEXT COLLATE "C" NOT NULL REFERENCES pointers ON DELETE CASCADE,
+  release TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (project, release)
+);
+CREATE INDEX named_release ON named (release);
+
+-- The releases that were stored whole. The digest of an inventory is the id of its release.
+CREATE TABLE releases (
+  release TEXT COLLATE "C" PRIMARY KEY,
+  kept_at BIGINT NOT NULL               -- when it was last put or promoted
+);
+
+-- The objects in the object store. A row is written after its object.
+CREATE TABLE objects (
+  digest  TEXT COLLATE "C" PRIMARY KEY,
+  object  TEXT NOT NULL,                -- its name, which no other object ever had
+  length  BIGINT NOT NULL,
+  kept_at BIGINT NOT NULL
+) WITH (fillfactor = 80);
+CREATE INDEX objects_kept ON objects (kept_at);
+
+CREATE TABLE sites (
+  project TEXT COLLATE "C" PRIMARY KEY,
+  record  TEXT NOT NULL                 -- the site record as JSON
+);
+
+CREATE TABLE hosts (
+  host  TEXT COLLATE "C" PRIMARY KEY,
+  claim TEXT NOT NULL                   -- which record has the host, as JSON
+);
+
+CREATE TABLE audit (
+  id      BIGINT PRIMARY KEY,
+  project TEXT COLLATE "C" NOT NULL,
+  owner   TEXT COLLATE "C" NOT NULL,
+  entry   TEXT NOT NULL
+);
+CREATE INDEX audit_project ON audit (project, id);
+CREATE INDEX audit_owner ON audit (owner, id);
+
+CREATE TABLE domain_checks (
+  project TEXT COLLATE "C" NOT NULL,
+  host    TEXT COLLATE "C" NOT NULL,
+  content BYTEA NOT NULL,
+  PRIMARY KEY (project, host)
+);
+
+CREATE TABLE domain_requests (
+  project TEXT COLLATE "C" NOT NULL,
+  host    TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (project, host)
+);
+
+-- Secrets that all nodes share: `verification-key`.
+CREATE TABLE secrets (name TEXT PRIMARY KEY, value BYTEA NOT NULL);
+
+-- Locks with an end, by the clock of this server. The epoch grows with each holder.
+CREATE TABLE leases (
+  name    TEXT COLLATE "C" PRIMARY KEY,
+  holder  TEXT NOT NULL,
+  epoch   BIGINT NOT NULL,
+  ends_at BIGINT NOT NULL
+) WITH (fillfactor = 50);

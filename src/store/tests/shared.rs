@@ -1,0 +1,495 @@
+//! Further guarantees of a store of several machines: they share a database and an object store,
+//! revisions have an order, and what must not be used is refused with a reason.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::database::testing::{empty, psql, with_tables};
+use crate::error::chain;
+use crate::store::copy::{Copied, copy};
+use crate::store::shared::{Config, ObjectsConfig, Shared};
+
+/// An empty store with a database of its own.
+pub(super) fn store(retention: Retention) -> (Store, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), retention);
+    (node(&config, directory.path(), "cache"), directory)
+}
+
+fn config(directory: &Path, retention: Retention) -> Config {
+    let objects = directory.join("objects");
+    std::fs::create_dir_all(&objects).unwrap();
+    let mut config = Config {
+        objects: ObjectsConfig {
+            url: format!("file://{}", objects.display()).into(),
+            ..ObjectsConfig::default()
+        },
+        retention,
+        ..Config::default()
+    };
+    config.database = with_tables("store_template", |database| {
+        let objects = tempfile::tempdir().unwrap();
+        let mut config = config.clone();
+        config.objects.url = format!("file://{}", objects.path().display()).into();
+        config.database = database.clone();
+        Shared::init(&config, "tests", false).unwrap();
+    });
+    // The tables are there; the place of the objects is marked.
+    Shared::init(&config, "tests", false).unwrap();
+    config
+}
+
+/// A machine of the store.
+fn node(config: &Config, directory: &Path, cache: &str) -> Store {
+    let settings = local::Config {
+        path: directory.join(cache),
+        ..local::Config::default()
+    };
+    let cache = Local::open(&settings, Clock::System).unwrap();
+    Store::Shared(Shared::open(config, "tests", cache, Clock::System).unwrap())
+}
+
+fn of(store: &Store) -> &Shared {
+    match store {
+        Store::Shared(shared) => shared,
+        Store::Local(_) => panic!("it is local"),
+    }
+}
+
+/// The files of all objects, without the marker.
+fn objects(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut directories = vec![directory.join("objects/content")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => directories.push(path),
+                false => files.push(path),
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn one_machine_reads_what_another_has_put() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), Retention::default());
+    let one = node(&config, directory.path(), "one");
+    let other = node(&config, directory.path(), "other");
+    let acme = project("acme");
+    let id = one.put(&numbered(1)).unwrap();
+    let promoted = other.promote(&acme, id, fence(1, 0)).unwrap();
+    assert_eq!(one.current(&acme).unwrap(), Some(promoted));
+    is_whole(&other, &numbered(1));
+    let item = numbered(1).inventory().get("own.md").unwrap().clone();
+    let (_file, length) = other.object(&item.digest).unwrap().unwrap();
+    assert_eq!(length, item.length);
+    // What was read once is read again while the objects are away.
+    std::fs::rename(
+        directory.path().join("objects"),
+        directory.path().join("away"),
+    )
+    .unwrap();
+    is_whole(&other, &numbered(1));
+}
+
+#[test]
+fn two_machines_that_put_the_same_release_leave_each_object_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), Retention::default());
+    let nodes = ["a", "b", "c"].map(|name| node(&config, directory.path(), name));
+    std::thread::scope(|scope| {
+        for node in &nodes {
+            scope.spawn(|| {
+                for number in 0..5 {
+                    node.put(&numbered(number)).unwrap();
+                }
+            });
+        }
+    });
+    // One shared file, five others, five inventories.
+    assert_eq!(objects(directory.path()).len(), 11);
+    (0..5).for_each(|number| is_whole(&nodes[0], &numbered(number)));
+}
+
+#[test]
+fn what_the_object_store_has_changed_is_not_used_and_can_be_repaired() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), Retention::default());
+    let writer = node(&config, directory.path(), "writer");
+    let id = writer.put(&numbered(1)).unwrap();
+    writer.promote(&project("acme"), id, fence(1, 0)).unwrap();
+    for path in objects(directory.path()) {
+        std::fs::write(path, "lies").unwrap();
+    }
+    let reader = node(&config, directory.path(), "reader");
+    let item = numbered(1).inventory().get("own.md").unwrap().clone();
+    for error in [
+        reader.read(&item).map(drop).unwrap_err(),
+        reader.inventory(id).map(drop).unwrap_err(),
+    ] {
+        let text = chain(&error);
+        assert!(text.contains("its digest is not its name"), "{text}");
+    }
+    for path in objects(directory.path()) {
+        std::fs::remove_file(path).unwrap();
+    }
+    let text = chain(&reader.read(&item).unwrap_err());
+    assert!(
+        text.contains("the object store has no such object"),
+        "{text}"
+    );
+
+    let now = Clock::System.now();
+    let found = reader.check(true, now).unwrap();
+    assert!(found.damages.iter().all(|damage| damage.repaired.is_none()));
+    let repaired = writer.check(true, now).unwrap();
+    assert_eq!(repaired.damages.len(), 3, "{repaired:?}");
+    assert!(
+        repaired
+            .damages
+            .iter()
+            .all(|damage| damage.repaired.is_some())
+    );
+    assert_eq!(writer.check(false, now).unwrap().damages, []);
+    is_whole(&reader, &numbered(1));
+}
+
+#[test]
+fn a_reader_that_continues_by_revision_misses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), Retention::default());
+    let reader = node(&config, directory.path(), "reader");
+    let ids: Vec<_> = (0..4)
+        .map(|number| reader.put(&numbered(number)).unwrap())
+        .collect();
+    let is_over = AtomicBool::new(false);
+    let seen = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let (config, ids) = (&config, &ids);
+                let directory = directory.path();
+                scope.spawn(move || {
+                    let store = node(config, directory, &format!("writer{writer}"));
+                    for generation in 1..=25 {
+                        let name = project(&format!("p{}", generation % 3));
+                        let own = project(&format!("w{writer}"));
+                        let id = ids[usize::try_from(generation).unwrap() % ids.len()];
+                        let fence = fence(generation * 10 + writer, 0);
+                        store.promote(&own, id, fence).unwrap();
+                        // Others promote it too; the newest wins.
+                        match store.promote(&name, id, fence) {
+                            Ok(_) | Err(PromoteError::Stale { .. }) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                })
+            })
+            .collect();
+        let following = scope.spawn(|| {
+            let (mut seen, mut revision) = (BTreeMap::new(), 0);
+            loop {
+                let was_over = is_over.load(Ordering::SeqCst);
+                let changes = of(&reader).changes(revision).unwrap().unwrap();
+                assert!(changes.revision >= revision);
+                for change in changes.changes {
+                    assert!(change.revision > revision && change.revision <= changes.latest);
+                    seen.insert(change.project, change.current.unwrap().fence());
+                }
+                revision = changes.revision;
+                if was_over && revision == changes.latest {
+                    return seen;
+                }
+            }
+        });
+        writers
+            .into_iter()
+            .for_each(|writer| writer.join().unwrap());
+        is_over.store(true, Ordering::SeqCst);
+        following.join().unwrap()
+    });
+    let everything = of(&reader).snapshot().unwrap();
+    let current: BTreeMap<_, _> = everything
+        .changes
+        .into_iter()
+        .map(|change| (change.project, change.current.unwrap().fence()))
+        .collect();
+    assert_eq!(seen.len(), 7);
+    assert_eq!(seen, current);
+}
+
+#[test]
+fn changes_that_are_not_kept_any_more_need_a_comparison() {
+    let (store, _directory) = store(Retention::default());
+    let id = store.put(&numbered(1)).unwrap();
+    let shared = of(&store);
+    assert_eq!(shared.changes(0).unwrap().unwrap().changes, []);
+    for generation in 1..=3 {
+        store
+            .promote(&project("acme"), id, fence(generation, 0))
+            .unwrap();
+    }
+    assert_eq!(shared.changes(1).unwrap().unwrap().revision, 3);
+    // A revision of another life.
+    assert_eq!(shared.changes(4).unwrap(), None);
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), Retention::default());
+    let store = node(&config, directory.path(), "cache");
+    let id = store.put(&numbered(1)).unwrap();
+    for generation in 1..=3 {
+        store
+            .promote(&project("acme"), id, fence(generation, 0))
+            .unwrap();
+    }
+    psql(
+        &config.database,
+        "DELETE FROM waypost_store.changes WHERE revision < 3",
+    );
+    let shared = of(&store);
+    assert_eq!(shared.changes(1).unwrap(), None);
+    assert_eq!(shared.changes(2).unwrap().unwrap().revision, 3);
+    assert_eq!(shared.changes(3).unwrap().unwrap().changes, []);
+    psql(&config.database, "DELETE FROM waypost_store.changes");
+    assert_eq!(shared.changes(2).unwrap(), None);
+    assert_eq!(shared.changes(3).unwrap().unwrap().revision, 3);
+}
+
+#[test]
+fn a_lock_of_site_records_is_for_all_machines_and_a_lost_one_writes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), Retention::default());
+    let one = node(&config, directory.path(), "one");
+    let other = node(&config, directory.path(), "other");
+    let lock = one.lock_sites().unwrap();
+    let brief = Duration::from_millis(100);
+    let owner = one.lock_owner("acme", brief).unwrap();
+    assert!(owner.is_some());
+    assert!(other.lock_owner("acme", brief).unwrap().is_none());
+    assert!(other.lock_owner("other", brief).unwrap().is_some());
+    assert!(one.lead_verification().unwrap().unwrap().holds());
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| other.lock_sites().unwrap());
+        one.change_site(&lock, &change("acme", "docs.acme.test"))
+            .unwrap();
+        drop(lock);
+        let lock = waiting.join().unwrap();
+        other
+            .change_site(&lock, &change("beta", "docs.beta.test"))
+            .unwrap();
+        // Another process took it over.
+        psql(
+            &config.database,
+            "UPDATE waypost_store.leases SET epoch = epoch + 1, holder = 'x' WHERE name = 'sites'",
+        );
+        let error = other
+            .change_site(&lock, &change("gamma", "docs.gamma.test"))
+            .unwrap_err();
+        assert!(chain(&error).contains("the lock of site records was lost"));
+    });
+    assert_eq!(one.site_record(&project("gamma")).unwrap(), None);
+    let entries = one.audit(&audit::Filter {
+        limit: 10,
+        ..audit::Filter::default()
+    });
+    let ids: Vec<_> = entries.unwrap().iter().map(|entry| entry.id).collect();
+    assert_eq!(ids, [2, 1]);
+    assert_eq!(
+        one.verification_key().unwrap(),
+        other.verification_key().unwrap()
+    );
+}
+
+fn change(name: &str, host: &str) -> SiteChange {
+    let record = serde_json::json!({ "owner": "acme", "subdomain": name, "domains": [host] });
+    let record = record.as_object().unwrap().clone();
+    let host = Host::parse(host).unwrap();
+    SiteChange {
+        project: project(name),
+        record: Some(SiteRecord {
+            project: project(name),
+            changed_at: 7,
+            record: record.clone(),
+            ownership: BTreeMap::new(),
+        }),
+        claimed: vec![host.clone()],
+        released: Vec::new(),
+        quarantine: None,
+        entry: audit::Entry {
+            id: 0,
+            at: 7000,
+            who: audit::Who::default(),
+            what: "site.create".into(),
+            project: name.into(),
+            owner: "acme".into(),
+            host: Some(host.as_str().into()),
+            before: None,
+            after: Some(record),
+        },
+    }
+}
+
+#[test]
+fn a_copy_into_the_database_and_back_has_everything_and_never_goes_backwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |name| Store::open_directory(directory.path().join(name)).unwrap();
+    let from = open("from");
+    let acme = project("acme");
+    for number in 1..=3 {
+        let id = from.put(&numbered(number)).unwrap();
+        let fence = fence(u64::try_from(number).unwrap(), 0);
+        from.promote(&acme, id, fence).unwrap();
+    }
+    let lock = from.lock_sites().unwrap();
+    from.change_site(&lock, &change("acme", "docs.acme.test"))
+        .unwrap();
+    let mut quarantined = change("acme", "docs.acme.test");
+    quarantined.claimed.clear();
+    quarantined.released = vec![Host::parse("old.acme.test").unwrap()];
+    let quarantine = Quarantine {
+        owner: "acme".into(),
+        until: 99,
+    };
+    quarantined.quarantine = Some((quarantined.released.clone(), quarantine));
+    from.change_site(&lock, &quarantined).unwrap();
+    let (shared, _kept) = store(Retention::default());
+    let who = audit::Who::default();
+
+    let copied = copy(&from, &shared, &who, &Clock::System).unwrap();
+    assert_eq!((copied.releases, copied.pointers, copied.sites), (3, 1, 1));
+    let again = copy(&from, &shared, &who, &Clock::System).unwrap();
+    assert_eq!(again, Copied::default());
+    let back = open("back");
+    copy(&shared, &back, &who, &Clock::System).unwrap();
+    for store in [&shared, &back] {
+        assert_eq!(store.current(&acme).unwrap(), from.current(&acme).unwrap());
+        (1..=3).for_each(|number| is_whole(store, &numbered(number)));
+        assert_eq!(
+            store.site_record(&acme).unwrap(),
+            from.site_record(&acme).unwrap()
+        );
+        for host in ["docs.acme.test", "old.acme.test"] {
+            let host = Host::parse(host).unwrap();
+            let claim = from.host_claim(&host).unwrap();
+            assert!(claim.is_some());
+            assert_eq!(store.host_claim(&host).unwrap(), claim);
+        }
+        assert_eq!(
+            store.verification_key().unwrap(),
+            from.verification_key().unwrap()
+        );
+    }
+    let id = shared.put(&numbered(4)).unwrap();
+    let newest = shared.promote(&acme, id, fence(9, 0)).unwrap();
+    let late = copy(&from, &shared, &who, &Clock::System).unwrap();
+    assert_eq!(late.newer, [acme.clone()]);
+    assert_eq!(shared.current(&acme).unwrap(), Some(newest));
+}
+
+#[test]
+fn a_place_or_a_database_that_must_not_be_used_is_refused_with_a_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), Retention::default());
+    let why_not = |config: &Config| {
+        let cache = tempfile::tempdir().unwrap();
+        let store = node(config, cache.path(), "cache");
+        let error = store.put(&numbered(1)).unwrap_err();
+        assert!(of(&store).look().is_err());
+        chain(&error)
+    };
+    let at = |name: &str| {
+        let path = directory.path().join(name);
+        let mut config = config.clone();
+        config.objects.url = format!("file://{}", path.display()).into();
+        (path, config)
+    };
+    let (path, unmarked) = at("unmarked");
+    assert!(
+        why_not(&unmarked).contains("use the objects in"),
+        "not mounted"
+    );
+    std::fs::create_dir(&path).unwrap();
+    let text = why_not(&unmarked);
+    assert!(text.contains("`waypost store init` makes it"), "{text}");
+    std::fs::write(path.join("waypost-store"), "another").unwrap();
+    let text = why_not(&unmarked);
+    assert!(text.contains("it belongs to another store"), "{text}");
+    let refused = Shared::init(&unmarked, "tests", false).unwrap_err();
+    assert!(chain(&refused).contains("it belongs to another store"));
+
+    let mut without = config.clone();
+    without.database = empty();
+    let text = why_not(&without);
+    assert!(
+        text.contains("the database has no store; `waypost store init` makes it"),
+        "{text}"
+    );
+    psql(&without.database, "CREATE TABLE accounts (id int)");
+    let refused = Shared::init(&without, "tests", false).unwrap_err();
+    assert!(chain(&refused).contains("for example `public.accounts`"));
+    let refused = Shared::init(&config, "other.test", false).unwrap_err();
+    assert!(chain(&refused).contains("the store in the database belongs to the service tests"));
+    psql(
+        &config.database,
+        "UPDATE waypost_store.identity SET version = 7, compatible = 7",
+    );
+    let text = why_not(&config);
+    assert!(
+        text.contains("the store has schema 7; this program reads schemas up to 1"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_sweep_never_removes_what_others_put_and_promote_at_the_same_time() {
+    let directory = tempfile::tempdir().unwrap();
+    // Everything that no pointer names is old at once.
+    let retention = Retention {
+        releases: 1,
+        unnamed_seconds: 0,
+    };
+    let config = config(directory.path(), retention);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|writer| {
+                let (config, directory) = (&config, directory.path());
+                scope.spawn(move || {
+                    let store = node(config, directory, &format!("writer{writer}"));
+                    let name = project(&format!("p{writer}"));
+                    for generation in 1..=12 {
+                        let release = numbered(usize::try_from(generation).unwrap() % 4);
+                        let promoted = loop {
+                            // Both may find that the sweep was faster, and are repeated.
+                            let Ok(id) = store.put(&release) else {
+                                continue;
+                            };
+                            match store.promote(&name, id, fence(generation, 0)) {
+                                Ok(pointer) => break pointer,
+                                Err(PromoteError::UnknownRelease(_)) => {}
+                                Err(error) => panic!("{}", chain(&error)),
+                            }
+                        };
+                        assert_eq!(promoted.current.release, release.id());
+                        let reader = tempfile::tempdir().unwrap();
+                        is_whole(&node(config, reader.path(), "reader"), &release);
+                    }
+                })
+            })
+            .collect();
+        let sweeping = scope.spawn(|| {
+            let store = node(&config, directory.path(), "sweeper");
+            while !is_over.load(Ordering::SeqCst) {
+                // It ends early when a release vanishes that it reads.
+                let _swept = store.sweep(Clock::System.now());
+            }
+        });
+        let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        is_over.store(true, Ordering::SeqCst);
+        sweeping.join().unwrap();
+        ended.into_iter().for_each(|ended| ended.unwrap());
+    });
+}

@@ -1,0 +1,488 @@
+//! The store in PostgreSQL and an object store, with the real program, a real server and a server
+//! with the protocol of S3: machines share it, and each serves from its own cache.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::edge::{Edge, Setup};
+use crate::http::{Connection, Response};
+use crate::presets::SKILL;
+use crate::repository::{API, Repository, follow, record, setup, trigger};
+
+/// Where the objects are.
+enum Objects<'s> {
+    Directory,
+    S3(&'s S3),
+}
+
+/// A machine whose queue and store are in a database of this server. Machines of one fleet have
+/// the objects and the site records in files of the first one.
+fn machine(cluster: &Cluster, first: Option<&Setup>, objects: &Objects<'_>) -> Setup {
+    let setup = setup();
+    let place = |setup: &Setup, name: &str| setup.path(name).display().to_string();
+    let password = setup.path("password");
+    fs::copy(cluster.password_file(), &password).unwrap();
+    private(&password);
+    let database = |more: &str| {
+        format!(
+            "postgres: {{ url: \"{}\", password_file: {}, tls: false{more} }}",
+            cluster.url("waypost"),
+            password.display()
+        )
+    };
+    let root = first.unwrap_or(&setup);
+    let objects = match objects {
+        Objects::Directory => {
+            let directory = root.path("objects");
+            fs::create_dir_all(&directory).unwrap();
+            format!("{{ url: \"file://{}\" }}", directory.display())
+        }
+        Objects::S3(s3) => s3.settings(&setup),
+    };
+    let cache = format!(", cache: {}", place(&setup, "store"));
+    let store = format!(
+        "{{ local: {{ path: {} }}, {}, objects: {objects} }}",
+        place(&setup, "unused"),
+        database(&cache)
+    );
+    let sqlite = place(&setup, "unused.sqlite");
+    let queue = format!(
+        "{{ sqlite: {{ path: {sqlite} }}, lease_seconds: 5, {} }}",
+        database("")
+    );
+    let git = format!(
+        "{{ mirrors: {}, local: [{}], allow_http: true }}",
+        place(&setup, "mirrors"),
+        place(root, "")
+    );
+    setup
+        .conf("store", &store)
+        .conf("queue", &queue)
+        .conf("git", &git)
+        .conf("verification", "{ required: false }")
+}
+
+fn private(file: &Path) {
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// A cluster with an empty database.
+fn cluster() -> Cluster {
+    let cluster = Cluster::start(&[]);
+    cluster.psql("postgres", "CREATE DATABASE waypost").unwrap();
+    cluster
+}
+
+#[track_caller]
+fn command(setup: &Setup, arguments: &[&str]) -> String {
+    let output = setup.run(arguments);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[track_caller]
+fn refused(setup: &Setup, arguments: &[&str]) -> String {
+    let output = setup.run(arguments);
+    assert!(!output.status.success(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn init(setup: &Setup) {
+    command(setup, &["queue", "init"]);
+    command(setup, &["store", "init"]);
+}
+
+/// `waypost worker`, running on a machine of its own.
+struct Worker(Child, Setup);
+
+impl Worker {
+    fn start(setup: Setup) -> Self {
+        setup.write_conf();
+        let process = Command::new(env!("CARGO_BIN_EXE_waypost"))
+            .args(["worker", "--conf"])
+            .arg(setup.path("waypost.yaml"))
+            .env("TMPDIR", setup.temporary())
+            .stderr(Stdio::null())
+            .spawn();
+        Self(process.unwrap(), setup)
+    }
+
+    fn restart(&mut self) {
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+        let setup = std::mem::replace(&mut self.1, Setup::new());
+        *self = Self::start(setup);
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Replaces the site record of a project through the admin API.
+fn put_site(edge: &Edge, key: &str, project: &str, record: &Value) -> Response {
+    let text = record.to_string();
+    let head = format!(
+        "PUT /v1/sites/{project} HTTP/1.1\r\nHost: {API}\r\nAuthorization: Bearer {key}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n",
+        text.len()
+    );
+    let mut connection = Connection::open(edge.http);
+    connection.send(format!("{head}\r\n{text}").as_bytes());
+    connection.receive("PUT").unwrap()
+}
+
+fn operator(setup: &Setup) -> String {
+    let arguments = ["key", "create", "--owner", "platform", "--role", "operator"];
+    command(setup, &arguments)
+}
+
+/// The record of a site whose repository is in the directory of a machine.
+fn site(setup: &Setup, project: &str) -> Value {
+    let url = format!("file://{}", setup.path(project).display());
+    json!({
+        "owner": "acme", "subdomain": project,
+        "repository": { "url": url, "branch": "main" },
+    })
+}
+
+fn skill(number: usize) -> String {
+    SKILL.replacen("description:", &format!("description: Number {number}."), 1)
+}
+
+fn serves(edge: &Edge, text: &str) -> bool {
+    let response = edge.get("acme.waypost.localhost", "/skill.md");
+    response.status == 200 && response.text() == text
+}
+
+#[test]
+fn machines_share_a_store_and_serve_while_its_database_is_away() {
+    let mut cluster = cluster();
+    let first = machine(&cluster, None, &Objects::Directory).conf("worker", "{ embedded: false }");
+    let text = refused(&first, &["releases", "acme"]);
+    assert!(text.contains("`waypost store init` makes it"), "{text}");
+    init(&first);
+    assert!(command(&first, &["store", "init"]).contains("is there already"));
+    command(&first, &["store", "migrate"]);
+    let docs = Repository::new(&first, "acme");
+    docs.push("Begin", &[("skill.md", &skill(0))]);
+    let second =
+        machine(&cluster, Some(&first), &Objects::Directory).conf("worker", "{ embedded: false }");
+    let elsewhere = machine(&cluster, Some(&first), &Objects::Directory);
+    let operator = operator(&first);
+    let edge = first.start();
+    let record_of = site(&edge.setup, "acme");
+    let other = second.start();
+    let created = put_site(&edge, &operator, "acme", &record_of);
+    assert_eq!(created.status, 201, "{}", created.text());
+    let _worker = Worker::start(elsewhere);
+    let id = trigger(&edge, &operator, "acme");
+    let update = follow(&edge.setup, &id);
+    assert_eq!(update["status"], "success", "{update:#}");
+    for gateway in [&edge, &other] {
+        wait_until("a gateway does not serve the release", || {
+            serves(gateway, &skill(0))
+        });
+    }
+    assert!(
+        !edge.setup.path("unused").exists(),
+        "the store is elsewhere"
+    );
+    wait_until("the update is not visible", || {
+        !record(&edge.setup, &id)["visibleAt"].is_null()
+    });
+
+    // Without its database, a gateway serves, and starts from its cache.
+    cluster.stop();
+    assert!(serves(&other, &skill(0)));
+    other.signal("KILL");
+    let other = other.ended().start();
+    assert!(serves(&other, &skill(0)));
+    let late = put_site(&edge, &operator, "beta", &record_of);
+    assert!(late.status >= 500, "{}", late.text());
+    assert!(serves(&edge, &skill(0)));
+
+    cluster.restart();
+    docs.push("Change", &[("skill.md", &skill(1))]);
+    wait_until("the queue does not come back", || {
+        let path = "/v1/project/update/acme";
+        crate::repository::call(&edge, &operator, "POST", path).status == 202
+    });
+    for gateway in [&edge, &other] {
+        wait_until("a gateway does not follow again", || {
+            serves(gateway, &skill(1))
+        });
+    }
+    // A rollback on one machine is seen on the other one.
+    command(&edge.setup, &["rollback", "acme"]);
+    wait_until("the rollback is not served", || serves(&other, &skill(0)));
+    // A removed site ends everywhere.
+    let path = "/v1/sites/acme";
+    let authorization = format!("Bearer {operator}");
+    let fields = [("Authorization", &*authorization), ("If-Match", "*")];
+    let removed = edge.request("DELETE", API, path, &fields);
+    assert_eq!(removed.status, 204, "{}", removed.text());
+    let status = |edge: &Edge| edge.get("acme.waypost.localhost", "/skill.md").status;
+    assert_eq!(status(&edge), 404, "it is acknowledged after it is served");
+    wait_until("a removed site is served", || status(&other) == 404);
+}
+
+#[test]
+fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_equal() {
+    let rounds = match std::env::var_os("WAYPOST_LONG_TESTS") {
+        Some(_) => 100,
+        None => 6,
+    };
+    let mut cluster = cluster();
+    let first = machine(&cluster, None, &Objects::Directory).conf("worker", "{ embedded: false }");
+    init(&first);
+    let docs = Repository::new(&first, "acme");
+    docs.push("Begin", &[("skill.md", &skill(0))]);
+    let beside = |first: &Setup| machine(&cluster, Some(first), &Objects::Directory);
+    let mut workers = [Worker::start(beside(&first)), Worker::start(beside(&first))];
+    let second = beside(&first).conf("worker", "{ embedded: false }");
+    let operator = operator(&first);
+    let edge = first.start();
+    let mut other = second.start();
+    let created = put_site(&edge, &operator, "acme", &site(&edge.setup, "acme"));
+    assert_eq!(created.status, 201, "{}", created.text());
+    let mut acknowledged = Vec::new();
+    let mut random = 11_u64;
+    for round in 0..rounds {
+        docs.push("Change", &[("skill.md", &skill(round + 1))]);
+        let path = "/v1/project/update/acme";
+        let response = crate::repository::call(&edge, &operator, "POST", path);
+        if response.status == 202 {
+            acknowledged.push(response.json()["statusId"].as_str().unwrap().to_owned());
+        }
+        // What is killed, and when, differs from round to round, and is the same in every run.
+        random = random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        std::thread::sleep(Duration::from_millis((random >> 33) % 600));
+        match round % 3 {
+            0 => workers[round / 3 % 2].restart(),
+            1 => {
+                other.signal("KILL");
+                other = other.ended().start();
+            }
+            _ => {
+                cluster.stop();
+                cluster.restart();
+            }
+        }
+    }
+    assert!(!acknowledged.is_empty());
+    for id in &acknowledged {
+        wait_until("an acknowledged update does not end", || {
+            let status = record(&edge.setup, id)["status"].clone();
+            status != "queued" && status != "in_progress"
+        });
+    }
+    docs.push("End", &[("skill.md", &skill(rounds + 1))]);
+    let id = trigger(&edge, &operator, "acme");
+    assert_eq!(follow(&edge.setup, &id)["status"], "success");
+    for gateway in [&edge, &other] {
+        wait_until("the machines are not equal", || {
+            serves(gateway, &skill(rounds + 1))
+        });
+    }
+    let checked = command(&edge.setup, &["store", "check"]);
+    assert!(checked.contains("0 damages"), "{checked}");
+}
+
+/// A signature; the server does not check it.
+const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 \
+     Credential=waypost/20260101/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=0";
+
+/// Moto: a server with the protocol of S3, with an empty bucket. It ends with the value.
+struct S3 {
+    process: Child,
+    address: String,
+    secret: &'static str,
+}
+
+impl S3 {
+    /// Starts it. With `is_strict`, it refuses every request whose key it does not know.
+    #[track_caller]
+    fn start(is_strict: bool) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = port.local_addr().unwrap();
+        drop(port);
+        let program =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("target/clients/moto/bin/moto_server");
+        let free = if is_strict { "1" } else { "1000000000" };
+        let process = Command::new(&program)
+            .args(["-H", "127.0.0.1", "-p", &address.port().to_string()])
+            .env("INITIAL_NO_AUTH_ACTION_COUNT", free)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| {
+                panic!(
+                    "start {}: {error}; `.ci/install test` installs it",
+                    program.display()
+                )
+            });
+        let s3 = Self {
+            process,
+            address: format!("http://{address}"),
+            secret: "the secret",
+        };
+        wait_until("the server does not start", || {
+            std::net::TcpStream::connect(address).is_ok()
+        });
+        s3.curl(&["-X", "PUT"], "bucket");
+        s3
+    }
+
+    fn curl(&self, options: &[&str], path: &str) -> String {
+        let output = Command::new("curl")
+            .args(["--silent", "--show-error", "--fail"])
+            .args(["-H", SIGNED, "-H", "Content-Type: application/octet-stream"])
+            .args(options)
+            .arg(format!("{}/{path}", self.address))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn settings(&self, setup: &Setup) -> String {
+        let secret = setup.path("secret");
+        fs::write(&secret, self.secret).unwrap();
+        private(&secret);
+        format!(
+            "{{ url: \"s3://bucket/docs\", endpoint: \"{}\", region: eu-west-1, account: waypost, \
+             secret_file: {}, allow_http: true }}",
+            self.address,
+            secret.display()
+        )
+    }
+
+    /// The names of all objects of files of releases.
+    fn names(&self) -> Vec<String> {
+        let listed = self.curl(&[], "bucket?list-type=2&prefix=docs/content/");
+        let names = listed.split("<Key>").skip(1);
+        names
+            .map(|rest| rest.split('<').next().unwrap().to_owned())
+            .collect()
+    }
+}
+
+impl Drop for S3 {
+    fn drop(&mut self) {
+        let _ended = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
+
+#[test]
+fn a_node_moves_into_a_database_and_s3_and_back() {
+    let (cluster, s3) = (cluster(), S3::start(false));
+    let node = Setup::new().site("acme", "owner: acme");
+    let root = node.path("store");
+    node.publish("acme", &[("skill.md", &skill(0))]);
+    node.publish("acme", &[("skill.md", &skill(1))]);
+    let fleet = machine(&cluster, None, &Objects::S3(&s3));
+    fleet.write_site("acme", "owner: acme");
+    init(&fleet);
+    let from = root.display().to_string();
+    let copied = command(&fleet, &["store", "copy", "--from", &from]);
+    assert_eq!(copied, "copied 2 releases, 1 pointers and 0 site records");
+    let again = command(&fleet, &["store", "copy", "--from", &from]);
+    assert_eq!(again, "copied 0 releases, 0 pointers and 0 site records");
+    let checked = command(&fleet, &["store", "check"]);
+    assert!(checked.contains("0 damages"), "{checked}");
+
+    // Another machine has nothing but the configuration.
+    let other = machine(&cluster, None, &Objects::S3(&s3));
+    other.write_site("acme", "owner: acme");
+    let edge = other.start();
+    wait_until("the copied release is not served", || {
+        serves(&edge, &skill(1))
+    });
+    edge.setup.publish("acme", &[("skill.md", &skill(2))]);
+    wait_until("a new release is not served", || serves(&edge, &skill(2)));
+
+    // An object store that lies: a machine without a cache refuses, the others serve.
+    for name in s3.names() {
+        s3.curl(
+            &["-X", "PUT", "--data-binary", "lies"],
+            &format!("bucket/{name}"),
+        );
+    }
+    let fresh = machine(&cluster, None, &Objects::S3(&s3));
+    fresh.write_site("acme", "owner: acme");
+    let fresh = fresh.start();
+    fresh.wait_for_log(|line| {
+        let message = line["message"].as_str().unwrap_or_default();
+        message.contains("stays as it is") && message.contains("its digest is not its name")
+    });
+    assert_eq!(fresh.get("acme.waypost.localhost", "/skill.md").status, 404);
+    assert!(serves(&edge, &skill(2)));
+    let damaged = edge.setup.run(&["store", "check"]);
+    assert!(!damaged.status.success());
+    let repaired = edge.setup.run(&["store", "check", "--repair"]);
+    let text = String::from_utf8(repaired.stdout).unwrap();
+    assert!(text.contains("written again from the cache"), "{text}");
+    wait_until("the repaired release is not served", || {
+        serves(&fresh, &skill(2))
+    });
+
+    let back = edge.setup.path("back");
+    let to = back.display().to_string();
+    command(&fleet, &["store", "copy", "--from", &from]);
+    let copied = edge.setup.run(&["store", "copy", "--to", &to]);
+    assert!(copied.status.success(), "{copied:?}");
+    let node = Setup::new()
+        .site("acme", "owner: acme")
+        .conf("store", &format!("{{ local: {{ path: {to} }} }}"));
+    let node = node.start();
+    assert!(serves(&node, &skill(2)));
+}
+
+#[test]
+fn a_bucket_without_permission_is_refused_with_a_sentence() {
+    let (cluster, s3) = (cluster(), S3::start(true));
+    let setup = machine(&cluster, None, &Objects::S3(&s3));
+    command(&setup, &["queue", "init"]);
+    let text = refused(&setup, &["store", "init"]);
+    assert!(text.contains("the object store refuses access"), "{text}");
+    assert!(text.contains("s3://bucket/docs"), "{text}");
+    assert!(!text.contains(s3.secret), "{text}");
+    let tables = cluster.psql("waypost", "SELECT to_regnamespace('waypost_store')");
+    assert_eq!(tables.unwrap(), "", "no tables without their objects");
+    drop(s3);
+    let text = refused(&setup, &["store", "init"]);
+    assert!(text.contains("s3://bucket/docs"), "{text}");
+    let backup = refused(
+        &setup,
+        &[
+            "backup",
+            "--key-file",
+            "key",
+            &setup.path("b").display().to_string(),
+        ],
+    );
+    assert!(backup.contains("tools of both"), "{backup}");
+}
