@@ -176,7 +176,7 @@ fn read_objects(section: Section<'_, '_, '_>, objects: &mut ObjectsConfig, repor
     } = objects;
     let or_none = |value: &Value| match value.is_null() {
         true => Ok(None),
-        false => text(value).map(|text| Some(Box::from(text))),
+        false => text(value).map(Some),
     };
     section.set("url", url, |value| {
         if value.is_null() {
@@ -184,7 +184,7 @@ fn read_objects(section: Section<'_, '_, '_>, objects: &mut ObjectsConfig, repor
         }
         let place = text(value)?;
         ObjectsConfig::check(&place).map_err(Expected::from)?;
-        Ok(place.into())
+        Ok(place)
     });
     section.set("endpoint", endpoint, or_none);
     section.set("region", region, or_none);

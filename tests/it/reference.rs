@@ -501,16 +501,18 @@ fn every_key_of_docs_json_is_on_its_page() {
 #[test]
 fn every_key_of_frontmatter_is_on_its_page() {
     let source = fs::read_to_string("src/docs/page/meta.rs").unwrap();
-    // `reader.text("title")`: each key is read by a method of the reader.
-    let mut read: Vec<&str> = source
-        .split("reader.")
-        .skip(1)
-        .filter_map(|rest| {
-            let (method, key) = rest.split_once("(\"")?;
-            let is_call = method.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-            key.split('"').next().filter(|_| is_call)
-        })
-        .collect();
+    // `reader.text("title")` or `mapping.get("related")`: each key is read by a method.
+    let calls = source.split("reader").chain(source.split("mapping"));
+    let keys = calls.filter_map(|rest| {
+        let (method, key) = rest.trim_start().strip_prefix('.')?.split_once("(\"")?;
+        let is_call = method.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        key.split('"').next().filter(|_| is_call).map(str::to_owned)
+    });
+    let mut read: Vec<String> = keys.collect();
+    // The names of tags have only their beginning in common.
+    let (_, tags) = source.split_once("const TAGS: [&str; 3] = [").unwrap();
+    let tags = tags.split(']').next().unwrap().split(',');
+    read.extend(tags.map(|tag| format!("{}…", tag.trim().trim_matches('"'))));
     read.sort_unstable();
     read.dedup();
     assert!(read.len() > 10, "{read:?}");

@@ -46,7 +46,7 @@ impl Shared {
             self.remove_objects(unused, oldest, &inventories, &mut swept)?;
         }
         if Lease::once_in(&self.database, "leftovers", LEFTOVERS).map_err(away)? {
-            swept.leftovers = self.remove_leftovers(SystemTime::now() - LEFTOVERS)?;
+            swept.leftovers = self.remove_leftovers(self.clock.now() - LEFTOVERS)?;
         }
         // What this machine has of removed releases.
         self.cache.sweep(now)?;
