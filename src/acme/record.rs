@@ -178,6 +178,12 @@ impl Record {
         format!("{}~{}", key_of(&self.name), self.id)
     }
 
+    /// Returns the key under which a record of this name and certificate is kept.
+    #[must_use]
+    pub fn key_of(name: &str, certificate: &CertificateDer<'_>) -> String {
+        format!("{}~{}", key_of(name), id_of(certificate))
+    }
+
     /// Decrypts the private key, in DER.
     ///
     /// # Errors
@@ -224,9 +230,13 @@ fn read_chain(
     let first = chain.first().filter(|_| chain.len() <= CHAIN_MAX);
     let first = first.ok_or(UnusableRecord::Length(chain.len()))?;
     let leaf = Leaf::parse(first)?;
-    let digest = Digest::of(first).to_string();
-    let id = digest[..ID_DIGITS].into();
+    let id = id_of(first);
     Ok((chain, leaf, id))
+}
+
+/// Returns the identifier of a certificate.
+fn id_of(certificate: &CertificateDer<'_>) -> Box<str> {
+    Digest::of(certificate).to_string()[..ID_DIGITS].into()
 }
 
 /// Writes certificates as PEM (RFC 7468 §5).

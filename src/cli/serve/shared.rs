@@ -8,21 +8,20 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 
 use crate::acme::{Challenges, Elsewhere, Ordered, Record, Vault};
 use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::{self, Config};
-use crate::digest::Digest;
 use crate::error::chain;
 use crate::follow::{
     self, Certificate, Certificates, EdgeKey, FollowedTickets, Kept, Rings, SecretFollowerParts,
     SecretKind, SecretLog, Source, Status,
 };
 use crate::gateway::tls;
-use crate::store::documents::{
-    Change, Documents, Kind, KnownKeys, LocalDocuments, SealKey, key_of,
-};
+use crate::store::documents::{Change, Documents, Kind, KnownKeys, LocalDocuments, SealKey};
 use crate::store::ticket_keys::{TicketKeys, TicketSource as _, to_text};
 use crate::telemetry::Health;
 
@@ -158,8 +157,12 @@ impl SourceSecrets {
         let mut found = HashMap::new();
         let mut kept: Vec<Certificate> = Vec::new();
         for (name, chain, private_key) in directory.exported() {
-            let digest = Digest::of(&[chain.as_bytes(), &private_key].concat()).to_string();
-            let key = format!("{}~{}", key_of(&name), &digest[..16]);
+            // The key of the record that the edge makes of it.
+            let first = CertificateDer::pem_slice_iter(chain.as_bytes()).next();
+            let Some(Ok(first)) = first else {
+                continue;
+            };
+            let key = Record::key_of(&name, &first);
             // One that is known keeps its time, so that only a new one replaces another.
             let issued_at = state.of_directory.get(&key).map(|known| known.issued_at);
             let certificate = Certificate {
