@@ -312,7 +312,7 @@ fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_
 
 /// A signature; the server does not check it.
 const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 \
-     Credential=waypost/20260101/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=0";
+     Credential=waypost/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
 
 /// Moto: a server with the protocol of S3, with an empty bucket. It ends with the value.
 struct S3 {
