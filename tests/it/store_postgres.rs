@@ -442,8 +442,11 @@ fn a_node_moves_into_a_database_and_s3_and_back() {
     assert!(serves(&edge, &skill(2)));
     let damaged = edge.setup.run(&["store", "check"]);
     assert!(!damaged.status.success());
-    let repaired = edge.setup.run(&["store", "check", "--repair"]);
-    let text = String::from_utf8(repaired.stdout).unwrap();
+    // Each machine repairs what it still has: one has copied the earlier releases, the other one has
+    // published the last one.
+    let partly = fleet.run(&["store", "check", "--repair"]);
+    assert!(!partly.status.success(), "{partly:?}");
+    let text = command(&edge.setup, &["store", "check", "--repair"]);
     assert!(text.contains("written again from the cache"), "{text}");
     wait_until("the repaired release is not served", || {
         serves(&fresh, &skill(2))
@@ -451,7 +454,6 @@ fn a_node_moves_into_a_database_and_s3_and_back() {
 
     let back = edge.setup.path("back");
     let to = back.display().to_string();
-    command(&fleet, &["store", "copy", "--from", &from]);
     let copied = edge.setup.run(&["store", "copy", "--to", &to]);
     assert!(copied.status.success(), "{copied:?}");
     let node = Setup::new()
