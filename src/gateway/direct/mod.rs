@@ -19,8 +19,8 @@
 //!
 //! All other requests stay on the [proxy path](super::proxy), which is the reference: upgrades,
 //! `Expect`, chunked and long bodies, fields with underscores, HTTP/2 to the upstream, HTTP/2
-//! requests with content, HTTP/1.0 clients. If the fast path is switched off, so is this one. `tests/it/direct.rs` compares
-//! both, with generated requests and answers.
+//! requests with content, HTTP/1.0 clients. If the fast path is switched off, so is this one.
+//! `tests/it/direct/mod.rs` compares both, with generated requests and answers.
 //!
 //! An exchange is tried again in two cases only: the connection could not be made; or it ended
 //! before anything was received, it came from the pool or the site has another server, and the

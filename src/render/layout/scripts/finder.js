@@ -165,9 +165,10 @@ const find = (pause) => {
 
 // A key after a pause is asked for at once; only keys that follow each other fast wait.
 let typedAt = -PAUSE;
-input.addEventListener("input", ({ timeStamp }) => {
-  const isFast = timeStamp - typedAt < PAUSE;
-  typedAt = timeStamp;
+input.addEventListener("input", () => {
+  const now = performance.now();
+  const isFast = now - typedAt < PAUSE;
+  typedAt = now;
   find(isFast ? PAUSE : 0);
 });
 versions.addEventListener("change", () => { find(0); input.focus(); });
