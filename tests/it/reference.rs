@@ -13,11 +13,14 @@ use clap::{ArgAction, CommandFactory as _};
 use serde_json::Value;
 use waypost::acme;
 use waypost::cli::Cli;
+use waypost::clock::Clock;
 use waypost::config::Config;
+use waypost::deploy::sites::verification;
 use waypost::deploy::{api, worker};
 use waypost::diagnostic::rules::RULES;
 use waypost::docs::schema::json_schema::json_schema;
-use waypost::telemetry::Metrics;
+use waypost::follow;
+use waypost::telemetry::{Health, Metrics};
 
 const DOCS: &str = "conf/demo/docs";
 const SHIPPED: &str = include_str!("../../conf/waypost.yaml");
@@ -558,6 +561,9 @@ fn every_metric_is_on_its_page() {
     let _worker = worker::Metrics::new(&metrics);
     let _api = api::Metrics::new(&metrics);
     let _acme = acme::Metrics::new(&metrics);
+    let _domains = verification::Metrics::new(&metrics);
+    let edge = Health::new(Clock::System).part("edge");
+    let _follow = follow::Status::new("https://source.test", &metrics, edge);
     let mut out = String::new();
     let _ = writeln!(
         out,
