@@ -5,7 +5,7 @@
 //! projects are remembered up to a number; an edge that is older than the oldest of them takes a
 //! snapshot.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -14,14 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::message::{Entry, Head, Identity, Kind, VERSION, push_line};
+use super::revisions::Revisions;
 use super::secrets::SecretLog;
 use crate::deploy::sites::Representation;
 use crate::index::reload::Observer;
 use crate::site::{ProjectId, Site};
 use crate::store::Promotion;
 
-/// How many removed projects are remembered.
-const REMOVED_MAX: usize = 10_000;
 /// How many bytes of entries one message of changes has, about.
 const CHANGES_BYTES: usize = 8 << 20;
 
@@ -30,30 +29,20 @@ const CHANGES_BYTES: usize = 8 << 20;
 pub struct ChangeLog {
     identity: Identity,
     service: String,
-    state: Mutex<State>,
+    projects: Mutex<Revisions<ProjectId, Known>>,
     latest: watch::Sender<u64>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    revision: u64,
-    /// An edge with a smaller revision may have missed a removal.
-    oldest: u64,
-    projects: HashMap<ProjectId, Known>,
-    /// The project of each revision.
-    order: BTreeMap<u64, ProjectId>,
-    /// The revisions of removed projects.
-    removed: BTreeMap<u64, ProjectId>,
-}
-
 /// The last state of a project.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Known {
-    pub(super) revision: u64,
     /// `None` if it was removed.
     pub(super) site: Option<Arc<Site>>,
     pub(super) current: Option<Promotion>,
 }
+
+/// A changed project: the revision of the change, and its last state.
+type Found = (u64, ProjectId, Known);
 
 /// The result of asking for changes.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,8 +58,8 @@ pub(super) enum After {
 // === impl ChangeLog ===
 
 impl ChangeLog {
-    /// Begins a life of the source, and returns a log for each ring. Its number is kept in a file, and is greater than the one of
-    /// every earlier life.
+    /// Begins a life of the source, and returns a log for each ring. The number of the life is
+    /// kept in a file, and is greater than that of every earlier life.
     ///
     /// # Errors
     ///
@@ -112,14 +101,14 @@ impl ChangeLog {
         Self {
             identity,
             service: service.to_owned(),
-            state: Mutex::default(),
+            projects: Mutex::default(),
             latest: watch::Sender::new(0),
         }
     }
 
-    /// Returns the last state of a project.
-    pub(super) fn known(&self, project: &ProjectId) -> Option<Known> {
-        self.state().projects.get(project).cloned()
+    /// Returns the last state of a project, and the revision of its last change.
+    pub(super) fn known(&self, project: &ProjectId) -> Option<(u64, Known)> {
+        self.projects().get(project).cloned()
     }
 
     /// Lets those who wait look again.
@@ -142,8 +131,7 @@ impl ChangeLog {
     /// Returns how many projects have a site.
     #[must_use]
     pub fn sites(&self) -> usize {
-        let state = self.state();
-        state.projects.len() - state.removed.len()
+        self.projects().present()
     }
 
     pub(super) fn latest(&self) -> watch::Receiver<u64> {
@@ -152,28 +140,27 @@ impl ChangeLog {
 
     /// Returns the changes after a revision of an identity.
     pub(super) fn after(&self, identity: &str, after: u64) -> After {
-        let state = self.state();
-        if identity != self.identity.id || after > state.revision || after < state.oldest {
+        let projects = self.projects();
+        if identity != self.identity.id || !projects.continues(after) {
             return After::Gone;
         }
-        if after == state.revision {
+        let latest = projects.latest();
+        if after == latest {
             return After::Nothing;
         }
-        let latest = state.revision;
-        let mut found: Vec<(ProjectId, Known)> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
         // An estimate: the lines are made without the lock.
         let mut bytes = 0;
-        for (_, project) in state.order.range(after + 1..) {
-            let known = &state.projects[project];
+        for (revision, project, known) in projects.after(after) {
             let domains = known.site.as_ref().map_or(0, |site| site.domains.len());
             bytes += 1024 + 64 * domains;
-            found.push((project.clone(), known.clone()));
+            found.push((revision, project.clone(), known.clone()));
             if bytes > CHANGES_BYTES {
                 break;
             }
         }
-        drop(state);
-        let revision = found.last().map_or(latest, |(_, known)| known.revision);
+        drop(projects);
+        let revision = found.last().map_or(latest, |(revision, ..)| *revision);
         After::Message {
             content: self.message(Kind::Changes, after, revision, latest, found),
             revision,
@@ -182,14 +169,14 @@ impl ChangeLog {
 
     /// Returns a message with everything, and its revision.
     pub(super) fn snapshot(&self) -> (u64, Vec<u8>) {
-        let state = self.state();
-        let revision = state.revision;
-        let all = state.projects.iter();
-        let found: Vec<_> = all
-            .filter(|(_, known)| known.site.is_some())
-            .map(|(project, known)| (project.clone(), known.clone()))
+        let projects = self.projects();
+        let revision = projects.latest();
+        let found = projects
+            .after(0)
+            .filter(|(.., known)| known.site.is_some())
+            .map(|(revision, project, known)| (revision, project.clone(), known.clone()))
             .collect();
-        drop(state);
+        drop(projects);
         let message = self.message(Kind::Snapshot, 0, revision, revision, found);
         (revision, message)
     }
@@ -200,7 +187,7 @@ impl ChangeLog {
         after: u64,
         revision: u64,
         latest: u64,
-        found: Vec<(ProjectId, Known)>,
+        found: Vec<Found>,
     ) -> Vec<u8> {
         let head = Head {
             version: VERSION,
@@ -214,7 +201,7 @@ impl ChangeLog {
         };
         let mut message = Vec::with_capacity(1024 + 512 * found.len());
         push_line(&mut message, &head);
-        for (project, known) in found {
+        for (changed, project, known) in found {
             let record = known.site.map(|site| {
                 let mut members = Representation::of_site(&site).members;
                 // An edge keeps the record in its own store.
@@ -224,7 +211,7 @@ impl ChangeLog {
                 members
             });
             let entry = Entry {
-                revision: known.revision,
+                revision: changed,
                 project: project.to_string(),
                 record,
                 current: known.current,
@@ -235,77 +222,56 @@ impl ChangeLog {
         message
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn projects(&self) -> MutexGuard<'_, Revisions<ProjectId, Known>> {
         // A panic cannot leave the value in an inconsistent state.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends the new revision to those who wait. The lock is held, so revisions only grow.
-    fn publish(&self, state: &State) {
-        self.latest.send_replace(state.revision);
+    fn publish(&self, projects: &Revisions<ProjectId, Known>) {
+        self.latest.send_replace(projects.latest());
     }
 }
 
 impl Observer for ChangeLog {
     fn loaded(&self, site: &Arc<Site>, current: Option<Promotion>) {
-        let mut state = self.state();
-        let known = state.projects.get(&site.project);
+        let mut projects = self.projects();
+        let known = projects.get(&site.project).map(|(_, known)| known);
         // A pointer that cannot be read now is the one of before.
         let current = current.or(known.and_then(|known| known.current));
         let is_known = known.is_some_and(|known| {
             known.current == current && known.site.as_deref() == Some(&**site)
         });
         if !is_known {
-            state.put(&site.project, Some(Arc::clone(site)), current);
-            self.publish(&state);
+            let known = Known {
+                site: Some(Arc::clone(site)),
+                current,
+            };
+            projects.set(site.project.clone(), false, known);
+            self.publish(&projects);
         }
     }
 
-    fn removed(&self, projects: &[ProjectId]) {
-        let mut state = self.state();
-        for project in projects {
-            let known = state.projects.get(project);
-            if known.is_some_and(|known| known.site.is_some()) {
-                state.put(project, None, None);
+    fn removed(&self, removed: &[ProjectId]) {
+        let mut projects = self.projects();
+        for project in removed {
+            let known = projects.get(project);
+            if known.is_some_and(|(_, known)| known.site.is_some()) {
+                let none = Known {
+                    site: None,
+                    current: None,
+                };
+                projects.set(project.clone(), true, none);
             }
         }
-        self.publish(&state);
-    }
-}
-
-// === impl State ===
-
-impl State {
-    fn put(&mut self, project: &ProjectId, site: Option<Arc<Site>>, current: Option<Promotion>) {
-        self.revision += 1;
-        let revision = self.revision;
-        if site.is_none() {
-            self.removed.insert(revision, project.clone());
-        }
-        let known = Known {
-            revision,
-            site,
-            current,
-        };
-        if let Some(before) = self.projects.insert(project.clone(), known) {
-            self.order.remove(&before.revision);
-            self.removed.remove(&before.revision);
-        }
-        self.order.insert(revision, project.clone());
-        while self.removed.len() > REMOVED_MAX {
-            let Some((oldest, project)) = self.removed.pop_first() else {
-                break;
-            };
-            self.order.remove(&oldest);
-            self.projects.remove(&project);
-            self.oldest = oldest;
-        }
+        self.publish(&projects);
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::message::Message;
+    use super::super::revisions::REMOVED_MAX;
     use super::*;
     use crate::clock::Clock;
     use crate::digest::Digest;

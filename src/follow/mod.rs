@@ -43,6 +43,7 @@ mod message;
 mod position;
 mod relay;
 mod report;
+mod revisions;
 mod rings;
 mod sealing;
 mod secrets;
@@ -70,7 +71,7 @@ pub use source::{Answer, Certificates, Request, Source, SourceParts};
 pub use status::Status;
 pub use tokens::{EdgeName, InvalidEdgeName, ListedEdge, TokenError, Tokens};
 
-/// Who answers edges.
+/// The part that answers edges.
 #[derive(Clone, Debug)]
 pub enum Answering {
     /// A source.

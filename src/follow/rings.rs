@@ -48,7 +48,7 @@ struct Ring {
     log: Arc<ChangeLog>,
 }
 
-/// What waits for a ring.
+/// The state of a ring: its changes that wait.
 #[derive(Debug)]
 struct State {
     /// Whether its edges get answers.
@@ -81,7 +81,7 @@ enum Change {
 pub(super) struct Health {
     /// All edges that follow have this revision.
     pub(super) revision: u64,
-    /// What came before this moment was there long enough; `None` if nothing was.
+    /// Changes from before this moment have waited long enough; `None` if there are none.
     pub(super) since: Option<Instant>,
     /// Why changes do not go on.
     pub(super) reason: Option<String>,
@@ -244,11 +244,11 @@ impl Rings {
             Change::Loaded(site, current) => log.loaded(site, *current),
             Change::Removed => log.removed(std::slice::from_ref(project)),
         }
-        let Some(known) = log.known(project) else {
+        let Some(changed) = log.known(project) else {
             return;
         };
         if ring > 0
-            && let Some(current) = known.current
+            && let Some(current) = changed.1.current
         {
             let served = state[ring].served.entry(project.clone()).or_default();
             served.retain(|release| *release != current.release);
@@ -256,17 +256,21 @@ impl Rings {
             served.truncate(SERVED_MAX);
         }
         if ring + 1 < self.rings.len() {
-            self.offer(state, ring + 1, project, &known);
+            self.offer(state, ring + 1, project, &changed);
         }
     }
 
     /// Lets a change wait for a ring, or gives it to the ring at once (R2).
-    fn offer(&self, state: &mut [State], ring: usize, project: &ProjectId, known: &Known) {
+    fn offer(
+        &self,
+        state: &mut [State],
+        ring: usize,
+        project: &ProjectId,
+        (revision, known): &(u64, Known),
+    ) {
         let has = self.rings[ring].log.known(project);
-        if has
-            .as_ref()
-            .is_some_and(|has| has.site == known.site && has.current == known.current)
-        {
+        let has = has.map(|(_, known)| known);
+        if has.as_ref() == Some(known) {
             state[ring].waiting.remove(project);
             return;
         }
@@ -288,7 +292,7 @@ impl Rings {
             self.apply(state, ring, project, change);
             return;
         }
-        let revision = known.revision;
+        let revision = *revision;
         match state[ring].waiting.get_mut(project) {
             Some(waiting) => waiting.next = Some((revision, change)),
             None => {
@@ -384,7 +388,7 @@ mod tests {
     }
 
     fn generation(fleet: &Fleet, ring: u8) -> Option<u64> {
-        let known = fleet.rings.log(ring).known(&site("one", "a").project)?;
+        let (_, known) = fleet.rings.log(ring).known(&site("one", "a").project)?;
         Some(known.current?.generation)
     }
 

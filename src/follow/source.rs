@@ -62,7 +62,7 @@ const REPORT_TIME: Duration = Duration::from_millis(250);
 const JUDGED_REQUESTS: u64 = 20;
 /// A smaller share of errors is no reason to stop.
 const ERRORS_SHARE: f64 = 0.05;
-/// What the sentence about an edge with errors ends with.
+/// The end of the sentence about an edge with errors.
 const OF_ERRORS: &str = "with errors, which is more than before";
 
 /// The answer to a request for changes or secrets that names no position.
@@ -96,7 +96,7 @@ pub struct Source {
     held: IntGaugeVec,
 }
 
-/// What a source takes from the rest of the process.
+/// The parts of the process that a source uses.
 #[derive(Debug)]
 pub struct SourceParts {
     /// The changes.
@@ -636,8 +636,8 @@ impl Source {
                 return None;
             }
             let known = self.rings.log(edge.ring).known(project);
-            let revision = known.as_ref().map_or(0, |known| known.revision);
-            let current = known.and_then(|known| known.current);
+            let (revision, current) =
+                known.map_or((0, None), |(revision, known)| (revision, known.current));
             let has = current.is_some_and(|current| current.fence() >= fence)
                 && seen.is_this_life
                 && seen.revision >= revision;
@@ -651,7 +651,7 @@ impl Source {
         self.progress.subscribe()
     }
 
-    /// Sets the metrics to what is known now.
+    /// Updates the metrics: how many edges follow, how far each is behind, and which versions run.
     fn measure(&self) {
         let now = Instant::now();
         let (mut following, mut skew) = (0, 0);
@@ -688,7 +688,7 @@ impl Source {
         }
     }
 
-    /// Returns the rings, and the edges with a token and what is known of each.
+    /// Returns the rings, and each edge that has a token with its last report.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let now = Instant::now();

@@ -1,15 +1,12 @@
 //! The items of a source, numbered in the order of their last change.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
 use super::{Head, Item, SecretKind, VERSION};
 use crate::follow::message::{Identity, push_line};
-
-/// How many removed items are remembered.
-const REMOVED_MAX: usize = 10_000;
+use crate::follow::revisions::Revisions;
 
 type Key = (SecretKind, Box<str>);
 
@@ -18,24 +15,12 @@ type Key = (SecretKind, Box<str>);
 pub struct SecretLog {
     identity: Identity,
     service: String,
-    state: Mutex<State>,
+    items: Mutex<Revisions<Key, Known>>,
     latest: watch::Sender<u64>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    revision: u64,
-    /// An edge with a smaller revision may have missed a removal.
-    oldest: u64,
-    items: HashMap<Key, Known>,
-    /// The item of each revision.
-    order: BTreeMap<u64, Key>,
-    removed: BTreeMap<u64, Key>,
 }
 
 #[derive(Clone, Debug)]
 struct Known {
-    revision: u64,
     is_removed: bool,
     content: Option<Arc<str>>,
 }
@@ -47,31 +32,39 @@ impl SecretLog {
         Self {
             identity,
             service: service.to_owned(),
-            state: Mutex::default(),
+            items: Mutex::default(),
             latest: watch::Sender::new(0),
         }
     }
 
     /// Puts an item. Nothing changes if it is there with this content.
     pub fn put(&self, kind: SecretKind, key: &str, content: Option<&str>) {
-        let mut state = self.state();
+        let mut items = self.items();
         let id = (kind, Box::from(key));
-        let known = state.items.get(&id);
-        let is_known =
-            known.is_some_and(|known| !known.is_removed && known.content.as_deref() == content);
+        let known = items.get(&id);
+        let is_known = known
+            .is_some_and(|(_, known)| !known.is_removed && known.content.as_deref() == content);
         if !is_known {
-            state.set(id, false, content.map(Arc::from));
-            self.latest.send_replace(state.revision);
+            let known = Known {
+                is_removed: false,
+                content: content.map(Arc::from),
+            };
+            items.set(id, false, known);
+            self.latest.send_replace(items.latest());
         }
     }
 
     /// Removes an item, if it is there.
     pub fn remove(&self, kind: SecretKind, key: &str) {
-        let mut state = self.state();
+        let mut items = self.items();
         let id = (kind, Box::from(key));
-        if state.items.get(&id).is_some_and(|known| !known.is_removed) {
-            state.set(id, true, None);
-            self.latest.send_replace(state.revision);
+        if items.get(&id).is_some_and(|(_, known)| !known.is_removed) {
+            let removed = Known {
+                is_removed: true,
+                content: None,
+            };
+            items.set(id, true, removed);
+            self.latest.send_replace(items.latest());
         }
     }
 
@@ -98,15 +91,14 @@ impl SecretLog {
         after: u64,
         only: Option<SecretKind>,
     ) -> Option<Vec<u8>> {
-        let state = self.state();
-        let is_complete =
-            identity != self.identity.id || after > state.revision || after < state.oldest;
-        if !is_complete && after == state.revision {
+        let kept = self.items();
+        let revision = kept.latest();
+        let is_complete = identity != self.identity.id || !kept.continues(after);
+        if !is_complete && after == revision {
             return None;
         }
-        let from = if is_complete { 0 } else { after + 1 };
-        let items = state.order.range(from..).filter_map(|(_, id)| {
-            let known = &state.items[id];
+        let from = if is_complete { 0 } else { after };
+        let items = kept.after(from).filter_map(|(_, id, known)| {
             let is_wanted = only.is_none_or(|only| only == id.0);
             (is_wanted && !(is_complete && known.is_removed)).then(|| Item {
                 kind: id.0,
@@ -121,11 +113,11 @@ impl SecretLog {
             service: self.service.clone(),
             identity: self.identity.clone(),
             after,
-            revision: state.revision,
+            revision,
             is_complete,
             items: items.len() as u64,
         };
-        drop(state);
+        drop(kept);
         let mut message = Vec::with_capacity(256 + 128 * items.len());
         push_line(&mut message, &head);
         for item in items {
@@ -134,45 +126,16 @@ impl SecretLog {
         Some(message)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn items(&self) -> MutexGuard<'_, Revisions<Key, Known>> {
         // A panic cannot leave the value in an inconsistent state.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-// === impl State ===
-
-impl State {
-    fn set(&mut self, id: Key, is_removed: bool, content: Option<Arc<str>>) {
-        self.revision += 1;
-        let revision = self.revision;
-        let known = Known {
-            revision,
-            is_removed,
-            content,
-        };
-        if let Some(before) = self.items.insert(id.clone(), known) {
-            self.order.remove(&before.revision);
-            self.removed.remove(&before.revision);
-        }
-        if is_removed {
-            self.removed.insert(revision, id.clone());
-        }
-        self.order.insert(revision, id);
-        while self.removed.len() > REMOVED_MAX {
-            let Some((oldest, id)) = self.removed.pop_first() else {
-                break;
-            };
-            self.order.remove(&oldest);
-            self.items.remove(&id);
-            self.oldest = oldest;
-        }
+        self.items.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::follow::revisions::REMOVED_MAX;
 
     fn log() -> SecretLog {
         let identity = Identity {
