@@ -14,12 +14,11 @@ use pingora::apps::HttpServerApp as _;
 use pingora::protocols::http::ServerSession;
 
 use super::access::{Client, Outcome};
-use super::balance::Tried;
 use super::connection::ClientConnection;
-use super::direct::{Arrived, Ended, Exchange, Http1Downstream, LastGroup, Plan};
-use super::ending::{End, Stopwatch, Waits};
+use super::direct::{Answer, Arrived, Ended, Http1Downstream, LastGroup, Parts, Plan};
+use super::ending::{End, Waits};
 use super::fast_path::{self, Batch};
-use super::file_response::{CopyReason, FileResponse};
+use super::file_response::FileResponse;
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
 use super::mcp;
@@ -473,11 +472,8 @@ impl Http1 {
 
     /// Passes the request at the front of the inbox on, without pingora.
     async fn direct(&mut self, request: Request, plan: &Plan, since: Instant) -> Ended {
-        let (mut status, mut is_answered) = (0, false);
-        let mut found = None;
-        let mut stopwatch = Stopwatch::start(since);
         let gateway = &self.handler.gateway;
-        let exchange = Exchange {
+        let parts = Parts {
             gateway,
             direct: &self.handler.direct,
             plan,
@@ -488,35 +484,17 @@ impl Http1 {
                 is_half_closed: &mut self.is_half_closed,
                 timers: &mut self.timers,
             },
-            status: &mut status,
-            is_answered: &mut is_answered,
-            sent: 0,
-            stopwatch: &mut stopwatch,
-            held: None,
-            tried: Tried::default(),
-            collecting: None,
-            found: &mut found,
         };
-        let ended = match panics::caught(exchange.run(since)).await {
-            Ok(ended) => ended,
-            Err(_panic) if is_answered => Ended::Cut(End::Failed),
-            Err(_panic) => Ended::Failed(End::Failed),
-        };
+        let finished = parts.exchange(since).await;
+        let ended = finished.ended;
         match ended {
             Ended::Whole => self.inbox.advance(request.length()),
             Ended::Failed(end) => {
-                let failed = Instant::now();
-                let waits = stopwatch.stop(failed);
-                let (response, copy) = match found.take() {
-                    Some((found, reason)) => {
-                        let age = found.age;
-                        let domain = gateway.index.service().domain.as_str();
-                        let fields = plan.fields(&self.inbox);
-                        let response = found.response(reason, domain, fields);
-                        (response, Some(CopyReason { end, waits, age }))
-                    }
-                    None => (end.response(), None),
-                };
+                let Answer {
+                    response,
+                    copy,
+                    waits,
+                } = finished.answer(end, plan, gateway, &self.inbox);
                 let after = match copy {
                     Some(_) => plan.after(&self.inbox),
                     None => Connection::Close,

@@ -17,7 +17,7 @@ use crate::gateway::pace::Pace;
 use crate::gateway::single_request::{INBOX_BYTES_MAX, READ_BYTES, poll_read_into};
 use crate::gateway::timers::Timers;
 
-/// What an exchange needs of a client.
+/// The side of the client, as an exchange uses it.
 pub(in crate::gateway) trait Downstream: Send {
     /// Returns the bytes of the client. They begin with the head of the request in the form of
     /// HTTP/1.1.

@@ -24,10 +24,11 @@ use crate::gateway::access::Outcome;
 use crate::gateway::balance::{Held, Tried};
 use crate::gateway::body_rate::BodyRate;
 use crate::gateway::copies::{self, Collecting, Found, Reason};
-use crate::gateway::ending::{End, Stopwatch};
+use crate::gateway::ending::{End, Stopwatch, Waits};
+use crate::gateway::file_response::CopyReason;
 use crate::gateway::{Gateway, fast_path, upstream};
-use crate::response::Connection;
-use crate::telemetry::Route;
+use crate::response::{Connection, Response};
+use crate::telemetry::{Route, panics};
 
 /// How many bytes the first read of a response gets: most responses fit.
 const FIRST_READ_BYTES: usize = 16 << 10;
@@ -37,27 +38,51 @@ const PIECE_BYTES: usize = 32 << 10;
 const SHORT_HEAD_BYTES: usize = 8 << 10;
 
 /// The parts of a connection, or of a stream, that an exchange works with.
-pub(in crate::gateway) struct Exchange<'c, D> {
+pub(in crate::gateway) struct Parts<'c, D> {
     pub(in crate::gateway) gateway: &'c Gateway,
     pub(in crate::gateway) direct: &'c Direct,
     pub(in crate::gateway) plan: &'c Plan,
     /// The bytes for the upstream; without the content at first.
     pub(in crate::gateway) request: &'c mut Vec<u8>,
     pub(in crate::gateway) downstream: D,
+}
+
+/// An exchange that runs.
+struct Exchange<'c, D> {
+    gateway: &'c Gateway,
+    direct: &'c Direct,
+    plan: &'c Plan,
+    request: &'c mut Vec<u8>,
+    downstream: D,
     /// The status that the client has got; 0 before the final head.
-    pub(in crate::gateway) status: &'c mut u16,
-    /// Whether the client has got anything.
-    pub(in crate::gateway) is_answered: &'c mut bool,
+    status: u16,
+    /// Whether the client has got anything. Its owner needs it after a panic.
+    is_answered: &'c mut bool,
     /// How many bytes of content the client has got.
-    pub(in crate::gateway) sent: u64,
-    pub(in crate::gateway) stopwatch: &'c mut Stopwatch,
+    sent: u64,
+    stopwatch: &'c mut Stopwatch,
     /// The place at the server that has the request.
-    pub(in crate::gateway) held: Option<Held>,
-    pub(in crate::gateway) tried: Tried,
+    held: Option<Held>,
+    tried: Tried,
     /// Collects the response for a copy.
-    pub(in crate::gateway) collecting: Option<Collecting>,
+    collecting: Option<Collecting>,
     /// The copy that the client gets after [`Ended::Failed`].
-    pub(in crate::gateway) found: &'c mut Option<(Found, Reason)>,
+    found: &'c mut Option<(Found, Reason)>,
+}
+
+/// The end of an exchange.
+pub(in crate::gateway) struct Finished {
+    pub(in crate::gateway) ended: Ended,
+    stopwatch: Stopwatch,
+    found: Option<(Found, Reason)>,
+}
+
+/// What the client gets after [`Ended::Failed`].
+pub(in crate::gateway) struct Answer {
+    pub(in crate::gateway) response: Response,
+    /// Set if the response is a copy of an earlier one.
+    pub(in crate::gateway) copy: Option<CopyReason>,
+    pub(in crate::gateway) waits: Waits,
 }
 
 /// How an exchange ended.
@@ -91,9 +116,75 @@ enum Waited {
     Interrupted(Interrupted),
 }
 
+// === impl Parts ===
+
+impl<D: Downstream> Parts<'_, D> {
+    /// Runs the exchange, counts it and logs it. A panic is a failure.
+    pub(in crate::gateway) async fn exchange(self, since: Instant) -> Finished {
+        let (mut is_answered, mut found) = (false, None);
+        let mut stopwatch = Stopwatch::start(since);
+        let exchange = Exchange {
+            gateway: self.gateway,
+            direct: self.direct,
+            plan: self.plan,
+            request: self.request,
+            downstream: self.downstream,
+            status: 0,
+            is_answered: &mut is_answered,
+            sent: 0,
+            stopwatch: &mut stopwatch,
+            held: None,
+            tried: Tried::default(),
+            collecting: None,
+            found: &mut found,
+        };
+        let ended = match panics::caught(exchange.run(since)).await {
+            Ok(ended) => ended,
+            Err(_panic) if is_answered => Ended::Cut(End::Failed),
+            Err(_panic) => Ended::Failed(End::Failed),
+        };
+        Finished {
+            ended,
+            stopwatch,
+            found,
+        }
+    }
+}
+
+// === impl Finished ===
+
+impl Finished {
+    /// Returns the response after [`Ended::Failed`]: a copy if one was found, otherwise an error.
+    /// `request` begins with the head of the request.
+    pub(in crate::gateway) fn answer(
+        self,
+        end: End,
+        plan: &Plan,
+        gateway: &Gateway,
+        request: &[u8],
+    ) -> Answer {
+        let waits = self.stopwatch.stop(Instant::now());
+        let (response, copy) = match self.found {
+            Some((found, reason)) => {
+                let age = found.age;
+                let domain = gateway.index.service().domain.as_str();
+                let response = found.response(reason, domain, plan.fields(request));
+                (response, Some(CopyReason { end, waits, age }))
+            }
+            None => (end.response(), None),
+        };
+        Answer {
+            response,
+            copy,
+            waits,
+        }
+    }
+}
+
+// === impl Exchange ===
+
 impl<D: Downstream> Exchange<'_, D> {
-    /// Runs the exchange, counts it and logs it.
-    pub(in crate::gateway) async fn run(mut self, since: Instant) -> Ended {
+    async fn run(mut self, since: Instant) -> Ended {
         let ended = self.exchange().await;
         if let Ended::Failed(end) = ended
             && self.found.is_none()
@@ -106,7 +197,7 @@ impl<D: Downstream> Exchange<'_, D> {
             Ended::Proxy => None,
         };
         if let (Some(mut held), Some(end)) = (self.held.take(), end) {
-            held.report(end, *self.status);
+            held.report(end, self.status);
         }
         match ended {
             Ended::Whole | Ended::Last => self.log(End::Complete, since),
@@ -123,7 +214,7 @@ impl<D: Downstream> Exchange<'_, D> {
         let took = now - since;
         let outcome = Outcome {
             route: Route::Origin,
-            status: *self.status,
+            status: self.status,
             bytes: self.sent,
             took,
             end,
@@ -131,7 +222,7 @@ impl<D: Downstream> Exchange<'_, D> {
             copy_age: None,
         };
         let metrics = &self.gateway.metrics;
-        metrics.answered(Route::Origin, *self.status, took);
+        metrics.answered(Route::Origin, self.status, took);
         self.plan
             .log(self.gateway, self.downstream.request(), outcome);
     }
@@ -171,7 +262,7 @@ impl<D: Downstream> Exchange<'_, D> {
         };
         if copies::is_failure(head.status) && self.find(End::UpstreamError, Some(head.status)).await
         {
-            *self.status = head.status;
+            self.status = head.status;
             return Ended::Failed(End::UpstreamError);
         }
         if let (Some(copies), Some(asked)) = (&self.gateway.copies, &self.plan.copy) {
@@ -460,7 +551,7 @@ impl<D: Downstream> Exchange<'_, D> {
             let Ok(taken) = content.take(&mut link.read) else {
                 // The client sees that the response is cut, however its bytes have arrived.
                 let _gone = self.write_piece(link, 0, false, false).await;
-                *self.status = head.status;
+                self.status = head.status;
                 return self.cut(End::UpstreamInvalid);
             };
             let is_done = content.is_done() || has_ended;
@@ -470,7 +561,7 @@ impl<D: Downstream> Exchange<'_, D> {
             {
                 return Ended::Cut(End::of_client(&gone));
             }
-            *self.status = head.status;
+            self.status = head.status;
             self.sent += taken as u64;
             if let Some(collecting) = &mut self.collecting
                 && !collecting.push(&link.read[..taken])

@@ -58,7 +58,7 @@ use crate::response::{Connection, Content, RequestHeaders};
 use crate::site::{HostHeader, Hsts, Scheme, Site, Upstream, UpstreamHttp};
 
 pub(super) use downstream::Http1Downstream;
-pub(super) use exchange::{Ended, Exchange};
+pub(super) use exchange::{Answer, Ended, Parts};
 use pool::Pool;
 pub(super) use stream::PlannedStream;
 
@@ -95,7 +95,7 @@ pub(super) struct Arrived<'b> {
     pub(super) client: Client,
     /// The version of HTTP that it came over, as `Via` has it.
     pub(super) version: &'static str,
-    /// What the connection is for after the response.
+    /// Whether the connection is kept open after the response.
     pub(super) after: Connection,
 }
 

@@ -12,20 +12,18 @@ use http::header;
 use pingora::http::RequestHeader;
 
 use super::downstream::Http2Downstream;
-use super::exchange::{Ended, Exchange};
+use super::exchange::{Answer, Ended, Parts};
 use super::{Arrived, Direct, LastGroup, Plan};
 use crate::gateway::access::{Client, Outcome};
-use crate::gateway::balance::Tried;
-use crate::gateway::copies::{Found, Reason as CopyCause};
-use crate::gateway::ending::{End, Stopwatch};
-use crate::gateway::file_response::{CopyReason, FileResponse};
+use crate::gateway::ending::End;
+use crate::gateway::file_response::FileResponse;
 use crate::gateway::head::Head;
 use crate::gateway::http2_stream::Http2Stream;
 use crate::gateway::pace::Pace;
 use crate::gateway::reads::Reads;
 use crate::gateway::{Gateway, http2};
 use crate::response::Connection;
-use crate::telemetry::{Route, panics};
+use crate::telemetry::Route;
 
 /// How long the head of a request is, at first.
 const HEAD_BYTES: usize = 1 << 10;
@@ -89,10 +87,8 @@ impl PlannedStream {
             head,
             mut request,
         } = self;
-        let (mut status, mut is_answered, mut found) = (0, false, None);
-        let mut stopwatch = Stopwatch::start(since);
         let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
-        let exchange = Exchange {
+        let parts = Parts {
             gateway,
             direct,
             plan: &plan,
@@ -104,21 +100,9 @@ impl PlannedStream {
                 is_tls: plan.client.tls,
                 timer: None,
             },
-            status: &mut status,
-            is_answered: &mut is_answered,
-            sent: 0,
-            stopwatch: &mut stopwatch,
-            held: None,
-            tried: Tried::default(),
-            collecting: None,
-            found: &mut found,
         };
-        let ended = match panics::caught(exchange.run(since)).await {
-            Ok(ended) => ended,
-            Err(_panic) if is_answered => Ended::Cut(End::Failed),
-            Err(_panic) => Ended::Failed(End::Failed),
-        };
-        match ended {
+        let finished = parts.exchange(since).await;
+        match finished.ended {
             Ended::Whole | Ended::Last => None,
             Ended::Proxy => Some(stream),
             // The client sees that the response is cut.
@@ -127,79 +111,54 @@ impl PlannedStream {
                 None
             }
             Ended::Failed(end) => {
-                let failed = Failed {
-                    end,
-                    stopwatch,
-                    found,
-                    since,
-                };
-                failed
-                    .answer(&plan, &head, &mut stream, gateway, reads)
-                    .await;
+                let answer = finished.answer(end, &plan, gateway, &head);
+                let request = (&plan, &*head);
+                send(answer, end, request, &mut stream, (gateway, reads), since).await;
                 None
             }
         }
     }
 }
 
-/// An exchange that failed before the client got anything.
-struct Failed {
+/// Sends the response to a request that failed before the client got anything.
+async fn send(
+    answer: Answer,
     end: End,
-    stopwatch: Stopwatch,
-    /// The copy that the client gets.
-    found: Option<(Found, CopyCause)>,
+    (plan, head): (&Plan, &[u8]),
+    stream: &mut Http2Stream,
+    (gateway, reads): (&Arc<Gateway>, &Reads),
     since: Instant,
-}
-
-impl Failed {
-    /// Responds with a copy, or with an error.
-    async fn answer(
-        self,
-        plan: &Plan,
-        head: &[u8],
-        stream: &mut Http2Stream,
-        gateway: &Arc<Gateway>,
-        reads: &Reads,
-    ) {
-        let (end, since) = (self.end, self.since);
-        let waits = self.stopwatch.stop(Instant::now());
-        let (response, copy) = match self.found {
-            Some((found, reason)) => {
-                let age = found.age;
-                let domain = gateway.index.service().domain.as_str();
-                let response = found.response(reason, domain, plan.fields(head));
-                (response, Some(CopyReason { end, waits, age }))
-            }
-            None => (end.response(), None),
-        };
-        let content = plan.answers();
-        if response.body.memory().is_none() && response.body_bytes(content) > 0 {
-            let file = FileResponse {
-                route: Route::Origin,
-                response,
-                request: plan.logged(head),
-                client: plan.client(),
-                since,
-                copy,
-            };
-            return Box::pin(file.send_http2(stream, gateway, reads)).await;
-        }
-        let bytes = http2::respond_in_task(gateway, stream, &response).await;
-        let took = since.elapsed();
-        gateway
-            .metrics
-            .answered(Route::Origin, response.status, took);
-        let outcome = Outcome {
+) {
+    let Answer {
+        response,
+        copy,
+        waits,
+    } = answer;
+    if response.body.memory().is_none() && response.body_bytes(plan.answers()) > 0 {
+        let file = FileResponse {
             route: Route::Origin,
-            status: response.status,
-            bytes,
-            took,
-            end,
-            waits,
-            copy_age: copy.map(|copy| copy.age),
+            response,
+            request: plan.logged(head),
+            client: plan.client(),
+            since,
+            copy,
         };
-        plan.log(gateway, head, outcome);
+        return Box::pin(file.send_http2(stream, gateway, reads)).await;
     }
+    let bytes = http2::respond_in_task(gateway, stream, &response).await;
+    let took = since.elapsed();
+    let status = response.status;
+    gateway.metrics.answered(Route::Origin, status, took);
+    let outcome = Outcome {
+        route: Route::Origin,
+        status,
+        bytes,
+        took,
+        end,
+        waits,
+        copy_age: copy.map(|copy| copy.age),
+    };
+    plan.log(gateway, head, outcome);
 }
 
 /// Writes the head of a request in the form of HTTP/1.1; `None` if it names no host.
