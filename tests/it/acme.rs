@@ -447,7 +447,7 @@ fn an_authority_that_is_down_is_asked_seldom_and_then_every_name_is_ordered() {
     }
 }
 
-/// The clock of the gateway is fast, that of the authority and of readers is not.
+/// Only the gateway has a fast clock. The authority and the clients have the real time.
 #[test]
 fn an_authority_that_is_down_for_a_week_costs_no_certificate() {
     const WEEK: Duration = Duration::from_secs(7 * 86_400);

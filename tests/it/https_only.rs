@@ -88,9 +88,9 @@ fn nothing_is_redirected_by_default() {
     assert_eq!((response.status, response.text()), (200, SKILL));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_response_over_tls_tells_browsers_to_use_tls() {
-    let origin = Origin::responding(|request, stream| {
+/// A site's own server that sends a `Strict-Transport-Security` of its own for one path.
+fn with_own_time() -> Origin {
+    Origin::responding(|request, stream| {
         let own = match &*request.target {
             "/own" => "Strict-Transport-Security: max-age=7\r\n",
             _ => "",
@@ -99,7 +99,12 @@ async fn every_response_over_tls_tells_browsers_to_use_tls() {
         // The gateway may have closed the connection.
         let _closed = stream.write_all(head.as_bytes());
         After::Keep
-    });
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_response_over_tls_tells_browsers_to_use_tls() {
+    let origin = with_own_time();
     let gateway = start("hsts_seconds: 600", "", &origin.record());
     let mut http2 = gateway.http2().await;
     for (host, path, status, expected) in [
@@ -131,16 +136,7 @@ async fn every_response_over_tls_tells_browsers_to_use_tls() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_has_its_own_time_for_browsers() {
-    let origin = Origin::responding(|request, stream| {
-        let own = match &*request.target {
-            "/own" => "Strict-Transport-Security: max-age=7\r\n",
-            _ => "",
-        };
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{own}\r\n");
-        // The gateway may have closed the connection.
-        let _closed = stream.write_all(head.as_bytes());
-        After::Keep
-    });
+    let origin = with_own_time();
     let record = |hsts: &str| format!("{}\nhsts: {hsts}", origin.record());
     let full = record("{ seconds: 31536000, subdomains: true, preload: true }");
     // The operator has none for all sites.
@@ -174,8 +170,8 @@ async fn a_site_has_its_own_time_for_browsers() {
         // RFC 6797 §7.2: never without TLS.
         assert_eq!(gateway.edge.get(host, "/skill.md").field(name), None);
     }
-    // The next request sees a change, also on a connection that is open: browsers are told to
-    // forget it.
+    // A changed record counts from the next request, also on an open connection. `seconds: 0` tells
+    // browsers to forget the rule.
     let mut open = gateway.http1();
     let get = format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
     open.send(get.as_bytes());

@@ -38,6 +38,18 @@ fn configured(setup: Setup, cluster: &Cluster, name: &str, more: &str) -> Setup 
     setup.conf("queue", &database)
 }
 
+/// A gateway that builds nothing, with a site whose repository has a skill. Returns the key of the
+/// site too.
+fn without_worker(cluster: &Cluster) -> (Setup, String) {
+    let setup = with_database(cluster, "waypost").conf("worker", "{ embedded: false }");
+    init(&setup);
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let key = key(&setup, "acme");
+    let record = format!("owner: acme\n{}", docs.record());
+    (setup.site("acme", &record), key)
+}
+
 /// Kills the server with SIGKILL.
 fn kill(cluster: &Cluster) {
     let first_line = "SELECT split_part(pg_read_file('postmaster.pid'), chr(10), 1)";
@@ -53,10 +65,10 @@ fn init(setup: &Setup) {
 }
 
 /// `waypost worker`, running.
-struct Worker(Child);
+pub struct Worker(Child);
 
 impl Worker {
-    fn start(setup: &Setup) -> Self {
+    pub fn start(setup: &Setup) -> Self {
         setup.write_conf();
         let process = Command::new(env!("CARGO_BIN_EXE_waypost"))
             .args(["worker", "--conf"])
@@ -66,17 +78,27 @@ impl Worker {
             .spawn();
         Self(process.unwrap())
     }
-}
 
-impl Drop for Worker {
-    fn drop(&mut self) {
+    /// Kills it, and then starts it again.
+    pub fn restart(&mut self, setup: &Setup) {
+        self.kill();
+        *self = Self::start(setup);
+    }
+
+    fn kill(&mut self) {
         let _ended = self.0.kill();
         let _reaped = self.0.wait();
     }
 }
 
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
 #[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < deadline, "{what}");
@@ -87,14 +109,8 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 #[test]
 fn a_worker_in_another_process_builds_what_the_api_queued() {
     let cluster = Cluster::start(&[]);
-    let setup = with_database(&cluster, "waypost").conf("worker", "{ embedded: false }");
-    init(&setup);
-    let docs = Repository::new(&setup, "docs");
-    docs.push("Begin", &[("skill.md", SKILL)]);
-    let key = key(&setup, "acme");
-    let edge = setup
-        .site("acme", &format!("owner: acme\n{}", docs.record()))
-        .start();
+    let (setup, key) = without_worker(&cluster);
+    let edge = setup.start();
     let id = trigger(&edge, &key, "acme");
     assert_eq!(record(&edge.setup, &id)["status"], "queued");
     let _worker = Worker::start(&edge.setup);
@@ -195,12 +211,7 @@ fn a_database_that_must_not_be_used_is_refused_by_commands() {
 #[test]
 fn a_database_that_was_lost_is_put_back_from_the_backup() {
     let cluster = Cluster::start(&[]);
-    let setup = with_database(&cluster, "waypost").conf("worker", "{ embedded: false }");
-    init(&setup);
-    let docs = Repository::new(&setup, "docs");
-    docs.push("Begin", &[("skill.md", SKILL)]);
-    let key = key(&setup, "acme");
-    let setup = setup.site("acme", &format!("owner: acme\n{}", docs.record()));
+    let (setup, key) = without_worker(&cluster);
     let edge = setup.start();
     // One that has ended, with its log, and one that waits.
     let done = trigger(&edge, &key, "acme");
@@ -358,7 +369,7 @@ fn kills_of_workers_and_of_the_server_lose_nothing_and_publish_nothing_twice() {
     let edge = setup.start();
     let mut workers = [Worker::start(&edge.setup), Worker::start(&edge.setup)];
     let mut acknowledged = BTreeMap::new();
-    // What is killed, and when, differs from round to round, and is the same in every run.
+    // Each run kills the same processes after the same pauses.
     let mut random = 7u64;
     for round in 0..rounds {
         for project in projects {

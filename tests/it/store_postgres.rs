@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -14,6 +14,7 @@ use crate::cluster::Cluster;
 use crate::edge::{Edge, Setup};
 use crate::http::{Connection, Response};
 use crate::presets::SKILL;
+use crate::queue_postgres::{Worker, wait_until};
 use crate::repository::{API, Repository, follow, record, setup, trigger};
 
 /// Where the objects are.
@@ -99,45 +100,6 @@ fn init(setup: &Setup) {
     command(setup, &["store", "init"]);
 }
 
-/// `waypost worker`, running on a machine of its own.
-struct Worker(Child, Setup);
-
-impl Worker {
-    fn start(setup: Setup) -> Self {
-        setup.write_conf();
-        let process = Command::new(env!("CARGO_BIN_EXE_waypost"))
-            .args(["worker", "--conf"])
-            .arg(setup.path("waypost.yaml"))
-            .env("TMPDIR", setup.temporary())
-            .stderr(Stdio::null())
-            .spawn();
-        Self(process.unwrap(), setup)
-    }
-
-    fn restart(&mut self) {
-        let _ended = self.0.kill();
-        let _reaped = self.0.wait();
-        let setup = std::mem::replace(&mut self.1, Setup::new());
-        *self = Self::start(setup);
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ended = self.0.kill();
-        let _reaped = self.0.wait();
-    }
-}
-
-#[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Replaces the site record of a project through the admin API.
 fn put_site(edge: &Edge, key: &str, project: &str, record: &Value) -> Response {
     let text = record.to_string();
@@ -194,7 +156,7 @@ fn machines_share_a_store_and_serve_while_its_database_is_away() {
     let other = second.start();
     let created = put_site(&edge, &operator, "acme", &record_of);
     assert_eq!(created.status, 201, "{}", created.text());
-    let _worker = Worker::start(elsewhere);
+    let _worker = Worker::start(&elsewhere);
     let id = trigger(&edge, &operator, "acme");
     let update = follow(&edge.setup, &id);
     assert_eq!(update["status"], "success", "{update:#}");
@@ -258,7 +220,8 @@ fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_
     let docs = Repository::new(&first, "acme");
     docs.push("Begin", &[("skill.md", &skill(0))]);
     let beside = |first: &Setup| machine(&cluster, Some(first), &Objects::Directory);
-    let mut workers = [Worker::start(beside(&first)), Worker::start(beside(&first))];
+    let machines = [beside(&first), beside(&first)];
+    let mut workers = machines.each_ref().map(Worker::start);
     let second = beside(&first).conf("worker", "{ embedded: false }");
     let operator = operator(&first);
     let edge = first.start();
@@ -274,13 +237,13 @@ fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_
         if response.status == 202 {
             acknowledged.push(response.json()["statusId"].as_str().unwrap().to_owned());
         }
-        // What is killed, and when, differs from round to round, and is the same in every run.
+        // Each run kills the same processes after the same pauses.
         random = random
             .wrapping_mul(6364136223846793005)
             .wrapping_add(1442695040888963407);
         std::thread::sleep(Duration::from_millis((random >> 33) % 600));
         match round % 3 {
-            0 => workers[round / 3 % 2].restart(),
+            0 => workers[round / 3 % 2].restart(&machines[round / 3 % 2]),
             1 => {
                 other.signal("KILL");
                 other = other.ended().start();

@@ -436,22 +436,29 @@ fn parse(bytes: &[u8], method: &str) -> Seen {
     seen
 }
 
-/// The request that the upstream received, in an order that does not depend on the path.
-fn received(request: &Received) -> (String, String, Vec<String>, Vec<u8>) {
-    let (target, _) = request.target.split_once("gateway=").unwrap();
-    let rest = &request.target[target.len() + "gateway=0".len()..];
+/// The method, the query, the fields and the body of a request.
+type Forwarded = (String, String, Vec<String>, Vec<u8>);
+
+/// The request that the upstream received from a gateway, in an order that does not depend on the
+/// path.
+fn received(all: &[Received], gateway: usize) -> Option<Forwarded> {
+    let name = format!("gateway={gateway}");
+    // An idempotent request may be sent again; both must be the same.
+    let request = all.iter().rfind(|request| request.target.contains(&name))?;
+    let (target, rest) = request.target.split_once(&name).unwrap();
+    let (_, query) = target.split_once('?').unwrap();
     let mut fields: Vec<_> = request
         .fields
         .iter()
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
     fields.sort();
-    (
+    Some((
         request.method.clone(),
-        format!("{target}{rest}"),
+        format!("{query}{rest}"),
         fields,
         request.body.clone(),
-    )
+    ))
 }
 
 /// The cases of the upstream by their number, and what it has received since the last case.
@@ -459,6 +466,32 @@ fn received(request: &Received) -> (String, String, Vec<String>, Vec<u8>) {
 struct Script {
     cases: Mutex<HashMap<String, Case>>,
     received: Mutex<Vec<Received>>,
+    number: AtomicUsize,
+}
+
+impl Script {
+    /// Sends a case to both gateways. Returns what came back, and what the upstream has received.
+    /// `send` gets the number of the case and that of the gateway.
+    fn observe<S>(&self, case: &Case, send: impl Fn(usize, usize) -> S) -> ([S; 2], Vec<Received>) {
+        let mut tries = 0;
+        loop {
+            let n = self.number.fetch_add(1, Ordering::Relaxed);
+            let mut cases = self.cases.lock().unwrap();
+            cases.clear();
+            cases.insert(n.to_string(), case.clone());
+            drop(cases);
+            self.received.lock().unwrap().clear();
+            let seen = [0, 1].map(|gateway| send(n, gateway));
+            let all = std::mem::take(&mut *self.received.lock().unwrap());
+            // The upstream has closed a connection of an earlier case while this one began, and
+            // such a request is not sent twice.
+            let is_stale = all.len() < 2 && matches!(case.method, "POST" | "PURGE");
+            tries += 1;
+            if !is_stale || tries == 5 {
+                return (seen, all);
+            }
+        }
+    }
 }
 
 fn upstream(script: &Arc<Script>) -> Origin {
@@ -515,6 +548,25 @@ fn is_exact(answer: &[u8]) -> bool {
         }
 }
 
+/// Makes a runner of this many generated cases.
+fn runner(cases: u32) -> TestRunner {
+    TestRunner::new(Config {
+        cases,
+        max_shrink_iters: 400,
+        failure_persistence: None,
+        ..Config::default()
+    })
+}
+
+/// How many connections to the upstream a gateway has opened, and used again.
+fn used(edge: &Edge) -> [f64; 2] {
+    ["opened", "reused"].map(|kind| {
+        edge.metric(&format!(
+            "gateway_upstream_connections_total{{use=\"{kind}\"}}"
+        ))
+    })
+}
+
 fn compare(connections: &str) {
     let script = Arc::new(Script::default());
     let origin = upstream(&script);
@@ -527,45 +579,12 @@ fn compare(connections: &str) {
         &format!("{{ fast_path: false, {connections} }}"),
     );
     let gateways = [setup.start(), other.start()];
-    let number = AtomicUsize::new(0);
-    let config = Config {
-        cases: cases(),
-        max_shrink_iters: 400,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let run = TestRunner::new(config).run(&any_case(), |case| {
-        let mut tries = 0;
-        let (direct, proxy, all) = loop {
-            let n = number.fetch_add(1, Ordering::Relaxed);
-            let mut cases = script.cases.lock().unwrap();
-            cases.clear();
-            cases.insert(n.to_string(), case.clone());
-            drop(cases);
-            script.received.lock().unwrap().clear();
-            let [direct, proxy] = [0, 1].map(|gateway| {
-                let request = case.request(n, gateway);
-                observe(&gateways[gateway], case.method, &request)
-            });
-            let all = std::mem::take(&mut *script.received.lock().unwrap());
-            // The upstream has closed a connection of an earlier case while this one began, and
-            // such a request is not sent twice.
-            let is_stale = all.len() < 2 && matches!(case.method, "POST" | "PURGE");
-            tries += 1;
-            if !is_stale || tries == 5 {
-                break (direct, proxy, all);
-            }
-        };
-        let of = |gateway: usize| {
-            let name = format!("gateway={gateway}");
-            // An idempotent request may be sent again; both must be the same.
-            let last = all.iter().rfind(|request| request.target.contains(&name));
-            last.map(received).map(|(method, target, fields, body)| {
-                let (_, query) = target.split_once('?').unwrap();
-                (method, query.to_owned(), fields, body)
-            })
-        };
-        prop_assert_eq!(of(0), of(1));
+    let run = runner(cases()).run(&any_case(), |case| {
+        let ([direct, proxy], all) = script.observe(&case, |n, gateway| {
+            let request = case.request(n, gateway);
+            observe(&gateways[gateway], case.method, &request)
+        });
+        prop_assert_eq!(received(&all, 0), received(&all, 1));
         // pingora may lose an interim response before a failure, and repeats it if it sends an
         // idempotent request again.
         let is_failure = |head: &(String, Vec<String>)| head.0.starts_with("HTTP/1.1 502 ");
@@ -598,14 +617,6 @@ fn compare(connections: &str) {
         panic!("{failure}");
     }
     // If the direct path took no request, nothing was compared.
-    let used = |edge: &Edge| {
-        let of = |kind| {
-            edge.metric(&format!(
-                "gateway_upstream_connections_total{{use=\"{kind}\"}}"
-            ))
-        };
-        [of("opened"), of("reused")]
-    };
     let [opened, reused] = used(&gateways[0]);
     assert!(opened + reused > f64::from(cases()), "{opened} {reused}");
     assert!(reused > f64::from(cases()) / 20.0, "{opened} {reused}");

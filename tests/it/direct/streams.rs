@@ -84,47 +84,19 @@ fn streams_get_the_same_on_the_direct_path_and_on_the_proxy_path() {
         runtime: &runtime,
         client: RefCell::default(),
     });
-    let number = AtomicUsize::new(0);
-    let config = Config {
-        cases: cases() / 2,
-        max_shrink_iters: 400,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let run = TestRunner::new(config).run(&any_case(), |case| {
+    let run = runner(cases() / 2).run(&any_case(), |case| {
         let case = Case {
             content: None,
             ..case
         };
-        let mut tries = 0;
-        let (direct, proxy, all) = loop {
-            let n = number.fetch_add(1, Ordering::Relaxed);
-            let mut cases = script.cases.lock().unwrap();
-            cases.clear();
-            cases.insert(n.to_string(), case.clone());
-            drop(cases);
-            script.received.lock().unwrap().clear();
-            let direct = clients[0].send(&case, n, 0);
-            let proxy = clients[1].send(&case, n, 1);
-            let all = std::mem::take(&mut *script.received.lock().unwrap());
-            // The upstream has closed a connection of an earlier case while this one began, and
-            // such a request is not sent twice.
-            let is_stale = all.len() < 2 && matches!(case.method, "POST" | "PURGE");
-            tries += 1;
-            if !is_stale || tries == 5 {
-                break (direct, proxy, all);
-            }
-        };
-        let of = |gateway: usize| {
-            let name = format!("gateway={gateway}");
-            let last = all.iter().rfind(|request| request.target.contains(&name));
-            last.map(received)
-                .map(|(method, target, mut fields, body)| {
-                    let (_, query) = target.split_once('?').unwrap();
-                    fields = fields.iter().map(|field| field.to_lowercase()).collect();
-                    fields.sort();
-                    (method, query.to_owned(), fields, body)
-                })
+        let ([direct, proxy], all) =
+            script.observe(&case, |n, gateway| clients[gateway].send(&case, n, gateway));
+        // The fields of HTTP/2 have lower-case names.
+        let of = |gateway| {
+            let (method, query, fields, body) = received(&all, gateway)?;
+            let mut fields: Vec<_> = fields.iter().map(|field| field.to_lowercase()).collect();
+            fields.sort();
+            Some((method, query, fields, body))
         };
         prop_assert_eq!(of(0), of(1));
         if direct.is_some() && proxy.is_some() || !case.may_be_cut_unseen() {
@@ -136,12 +108,7 @@ fn streams_get_the_same_on_the_direct_path_and_on_the_proxy_path() {
         panic!("{failure}");
     }
     // If the direct path took no stream, nothing was compared.
-    let count = |kind: &str| {
-        gateways[0].metric(&format!(
-            "gateway_upstream_connections_total{{use=\"{kind}\"}}"
-        ))
-    };
-    let (opened, reused) = (count("opened"), count("reused"));
+    let [opened, reused] = used(&gateways[0]);
     assert!(
         opened + reused > f64::from(cases()) / 5.0,
         "{opened} {reused}"

@@ -40,7 +40,7 @@ fn processor_time(edge: &Edge) -> f64 {
 /// Returns the share of one core that a gateway uses while nothing is asked of it.
 fn idle_share(edge: &Edge, time: Duration) -> f64 {
     let (before, since) = (processor_time(edge), Instant::now());
-    // What is measured is a time without work.
+    // The processor time of an idle gateway is measured, so the test has to wait.
     std::thread::sleep(time);
     (processor_time(edge) - before) / since.elapsed().as_secs_f64()
 }
