@@ -47,7 +47,7 @@ impl Released {
     ) -> Option<usize> {
         let left = all.iter().filter(|name| !is_needed(name)).count();
         if left > LEFT_FREE && left > all.len() / 2 {
-            // Those that are worked on end by themselves.
+            // Names whose certificates are being revoked now end by themselves.
             self.names.retain(|_, state| state.is_running);
             self.waiting.clear();
             return Some(left);

@@ -38,7 +38,7 @@ pub struct Checked {
     pub files: u64,
     /// How many releases there are.
     pub releases: u64,
-    /// Whether it has the queue of a database.
+    /// Whether the backup holds a queue of PostgreSQL.
     pub has_queue_rows: bool,
     /// The names of the files at the place `file`.
     named: HashSet<Box<str>>,
@@ -278,7 +278,7 @@ struct Reachable {
 }
 
 impl Reachable {
-    /// The password is that of this machine, or that of the backup if this machine has none.
+    /// It uses the password of this machine. If there is none, it uses the password in the backup.
     fn new(database: &Database, checked: &Checked) -> Result<Self, Error> {
         let mut database = database.clone();
         let Some(path) = database.config.password_file.clone() else {

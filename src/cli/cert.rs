@@ -18,7 +18,7 @@ use crate::store::documents::{Change, Kind, KnownKeys, key_of};
 /// The arguments of the command.
 pub type Args = Acting<Action>;
 
-/// What the command does.
+/// The action of the command.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Action {
     /// List certificates, and names whose order has failed; those that expire first come first

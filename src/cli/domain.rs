@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_millis(200);
 /// The arguments of the command.
 pub type Args = Acting<Action>;
 
-/// What the command does.
+/// The action of the command.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Action {
     /// Add a domain to a site, as its last one

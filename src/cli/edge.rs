@@ -18,7 +18,7 @@ use crate::follow::{EdgeKey, EdgeName, InvalidEdgeName, SealingKey};
 /// The arguments of the command.
 pub type Args = Acting<Action>;
 
-/// What the command does.
+/// The action of the command.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Action {
     /// Make the token of an edge and print it; it cannot be shown again

@@ -12,7 +12,7 @@ use crate::deploy::queue::Postgres;
 /// The arguments of the command.
 pub type Args = Acting<Action>;
 
-/// What the command does.
+/// The action of the command.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Action {
     /// Make the tables of the queue in the database of `queue.postgres`

@@ -28,7 +28,7 @@ use crate::syntax::{Data, Value as Yaml};
 /// The arguments of the command.
 pub type Args = Acting<Action>;
 
-/// What the command does.
+/// The action of the command.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Action {
     /// List all sites: project, owner, where the record is, default host, domains

@@ -41,7 +41,7 @@ enum Action {
     /// Make the tables of the store in the database of `store.postgres`
     ///
     /// They are in a schema of their own, `waypost_store`. The place of `store.objects` gets an
-    /// object that names the store. What is there already is not changed.
+    /// object that names the store. Tables and objects that exist are not changed.
     Init {
         /// Also in a database that has tables of other programs
         #[arg(long)]
@@ -51,9 +51,10 @@ enum Action {
     Migrate,
     /// Copy the store of a node into the database and the object store, or back
     ///
-    /// Releases, pointers with their history, site records, claims of hosts, and the key for tokens
-    /// of domains are copied. The audit log, admin keys and certificates are not. What is
-    /// there already is left out, and no pointer goes backwards, so the command can be repeated.
+    /// It copies releases, the pointers of sites and their history, site records, the hosts of each
+    /// site, and the key that makes ownership tokens. It does not copy the audit log, admin keys and
+    /// certificates. You can repeat the command: it skips what was copied before, and never replaces
+    /// a pointer by an older one.
     Copy {
         /// The directory of a store, to copy from
         #[arg(long, value_name = "DIRECTORY", required_unless_present = "to")]

@@ -18,7 +18,7 @@ pub enum DatabaseError {
     /// A newer program made the tables.
     #[error("the {holds} has schema {found}; this program reads schemas up to {known}")]
     Newer {
-        /// What the tables hold.
+        /// The kind of data in the tables.
         holds: &'static str,
         /// The version of the tables.
         found: u32,

@@ -18,7 +18,7 @@ pub enum Refusal {
     /// The schema is missing.
     #[error("the database has no {holds}; `waypost {holds} init` makes it")]
     NoSchema {
-        /// What is missing.
+        /// The kind of data, or the promises, that are missing.
         holds: &'static str,
     },
     /// The schema of that name is of another program.
@@ -35,7 +35,7 @@ pub enum Refusal {
     OtherTables {
         /// One of them.
         table: String,
-        /// What was to be made.
+        /// The kind of data whose tables were to be made.
         holds: &'static str,
     },
     /// The tables are of another service.
@@ -43,7 +43,7 @@ pub enum Refusal {
         "the {holds} in the database belongs to the service {found}, not to {ours} (`service.domain`)"
     )]
     OtherService {
-        /// What the tables hold.
+        /// The kind of data in the tables.
         holds: &'static str,
         /// The service of the tables.
         found: String,
@@ -55,7 +55,7 @@ pub enum Refusal {
         "the {holds} has schema {found}, and this program needs {known}; `waypost {holds} migrate` raises it"
     )]
     Older {
-        /// What the tables hold.
+        /// The kind of data in the tables.
         holds: &'static str,
         /// The version of the schema.
         found: u32,
@@ -74,7 +74,7 @@ pub enum Refusal {
          `{section}.require_durable: false`"
     )]
     NotDurable {
-        /// What is missing.
+        /// The kind of data, or the promises, that are missing.
         gaps: String,
         /// The section of the configuration.
         section: &'static str,

@@ -67,7 +67,7 @@ pub(super) struct Entry {
     pub(super) record: Option<Map<String, Value>>,
     /// Its current release; `None` if it has none.
     pub(super) current: Option<Promotion>,
-    /// What is known about the ownership of its domains, if the follower decides which it serves.
+    /// The state of ownership of its domains, if the follower decides which of them it serves.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "hosts")]
     pub(super) ownership: BTreeMap<Host, Ownership>,
 }

@@ -1,4 +1,4 @@
-//! What an edge reports with each request for changes: how well it serves.
+//! The report that an edge sends with each request for changes: how well it serves.
 
 use std::sync::Arc;
 use std::time::Instant;

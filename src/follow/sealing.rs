@@ -26,7 +26,7 @@ use crate::store::documents::{KeyFileError, SealKey};
 const INFO: &[u8] = b"waypost follow secrets 1";
 /// The meaning of the derived private key.
 const DERIVED: &[u8] = b"waypost edge x25519 1";
-/// What the text of a public key begins with.
+/// The beginning of the text of a public key.
 const PREFIX: &str = "x25519:";
 /// The length of both keys, and of an encapsulated secret, in bytes.
 const KEY_BYTES: usize = 32;

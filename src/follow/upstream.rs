@@ -12,7 +12,7 @@ use crate::digest::Digest;
 use crate::store::shared::{Change, Changes as Stored, Life};
 use crate::store::{Shared, Store};
 
-/// What is followed.
+/// The source or the store that is followed.
 #[derive(Debug)]
 pub(super) enum Upstream {
     /// A node, over HTTPS.

@@ -57,7 +57,7 @@ pub fn module(
     Ok(reader.exported(&program.body))
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy)]
 enum Named<'p, 'a> {
     /// The value of a constant.

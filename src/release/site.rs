@@ -302,7 +302,7 @@ pub fn feed_path(page: &str) -> String {
     }
 }
 
-/// Returns whether a path in URLs may be that of a feed.
+/// Returns whether a path in URLs may be the path of a feed.
 #[must_use]
 pub fn is_feed(path: &str) -> bool {
     let before = path.strip_suffix(FEED);

@@ -15,7 +15,7 @@ const PRELOAD_SECONDS_MIN: u32 = 365 * 86_400;
 pub struct Hsts {
     /// For how long browsers use only TLS, in seconds; 0: they forget an earlier value.
     pub seconds: u32,
-    /// Whether it is also for all names below the host.
+    /// Whether it also holds for all names below the host.
     pub subdomains: bool,
     /// Whether the host may be added to the list that browsers ship.
     pub preload: bool,

@@ -59,7 +59,7 @@ pub struct Site {
     pub origin: Origin,
     /// Whether `{base path}/mcp` is our MCP server, and not the origin's.
     pub mcp: bool,
-    /// Its `Strict-Transport-Security`; `None`: that of the operator.
+    /// Its `Strict-Transport-Security`. With `None` its hosts use the value of the operator.
     pub hsts: Option<Hsts>,
     /// Where its record is.
     pub kept_in: KeptIn,

@@ -1,8 +1,7 @@
 //! Copying a store into another one: releases, pointers, site records and the key for tokens.
 //!
-//! What the other store has already is left out, and a pointer never goes backwards. So a copy that
-//! was interrupted is repeated, and a copy of a store in use is repeated after the last writer has
-//! ended.
+//! A copy skips what the other store has, and never replaces a pointer by an older one. So it can be
+//! repeated: after an interruption, and once more after the last writer of a store in use has ended.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use super::{
 use crate::clock::Clock;
 use crate::site::{Host, ProjectId};
 
-/// What a copy has done.
+/// The result of a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
     /// How many releases the other store did not have.

@@ -78,7 +78,7 @@ pub struct SitesLock {
     pub(super) hold: SitesHold,
 }
 
-/// What holds the lock.
+/// The lock on the site records, as this store holds it.
 #[derive(Debug)]
 pub(super) enum SitesHold {
     /// Among the processes of this machine.

@@ -78,7 +78,7 @@ struct Converted {
     ignored: Vec<String>,
     /// The pages with a changed frontmatter, with their new text.
     pages: Vec<(TreePath, String)>,
-    /// What could not be converted.
+    /// The parts that could not be converted.
     notes: Vec<Diagnostic>,
 }
 

@@ -1,4 +1,4 @@
-//! What a conversion reads, and what it could not convert.
+//! The files that a conversion reads, and notes about parts that it could not convert.
 
 use std::collections::BTreeSet;
 

@@ -30,9 +30,9 @@ pub(super) struct Page {
 /// Syntax of a page that is not read here.
 pub(super) struct Foreign {
     pub(super) is: fn(&str) -> bool,
-    /// What it is, with an article.
+    /// The name of the value, with an article.
     pub(super) name: &'static str,
-    /// What to write instead.
+    /// The text to write instead.
     pub(super) instead: &'static str,
 }
 

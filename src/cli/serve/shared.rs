@@ -47,7 +47,7 @@ pub(super) struct SourceSecrets {
     state: Mutex<State>,
 }
 
-/// What was read last.
+/// The state that was read last.
 #[derive(Debug, Default)]
 struct State {
     certificates: KnownKeys,

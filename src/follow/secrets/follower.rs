@@ -21,7 +21,7 @@ use crate::telemetry::Part;
 /// Makes the record of a certificate, which is encrypted with the key of the edge.
 pub type ToRecord = Box<dyn Fn(&Certificate) -> Result<Vec<u8>, String> + Send>;
 
-/// What an edge with a key keeps.
+/// The data that an edge with a key keeps.
 pub struct Kept {
     /// The key pair.
     pub key: EdgeKey,
@@ -33,7 +33,7 @@ pub struct Kept {
     pub changed: Box<dyn Fn() + Send>,
 }
 
-/// What a follower of secrets needs.
+/// The parts that a follower of secrets needs.
 #[derive(Debug)]
 pub struct SecretFollowerParts {
     /// How the edge follows.

@@ -36,7 +36,7 @@ pub(super) const CERTIFICATES_MAX: usize = 16;
 pub(super) const SEALED: u8 = 1;
 pub(super) const OPEN: u8 = 0;
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecretKind {

@@ -302,8 +302,8 @@ fn is_rule(sentence: &str) -> bool {
     says_limit(sentence) || !explains && rules.any(|word| has(&words, &[word]))
 }
 
-/// Lists the cases: those about a purpose first, and those that name the product before others;
-/// then the pages about what is old.
+/// Lists the cases for which the product is not made. Sentences about a purpose come first, and
+/// among them those that name the product. Pages about old versions come last.
 fn unsuited(
     docs: &Docs,
     outline: &Outline,

@@ -146,7 +146,7 @@ const VAGUE: [&str; 12] = [
     "applicable",
 ];
 
-/// What to use in a case.
+/// The product or method to use in a case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Route {
     when: String,

@@ -192,7 +192,7 @@ impl Workflow<'_> {
         let mut lines = Vec::new();
         for (number, step) in (1..).zip(self.steps.iter().take(STEPS_MAX)) {
             let text = step.words.trim_end_matches([':', ' ']);
-            // What the text refers to is only on the page.
+            // The text refers to something that only the page shows.
             let refers = has(&normal(text), &["following", "below"]) && step.code.is_none();
             let see = if refers { " (see the page)" } else { "" };
             let is_shown = |code: &Block<'_>| shown.contains(code.code);

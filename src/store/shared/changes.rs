@@ -16,7 +16,7 @@ const POLL: Duration = Duration::from_millis(200);
 /// How many changes are read at once.
 const CHANGES_MAX: u64 = 1000;
 
-/// What a project has now.
+/// The current state of a project.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The revision of its last change.
@@ -38,7 +38,7 @@ pub struct Changes {
     pub revision: u64,
     /// The newest revision.
     pub latest: u64,
-    /// What has changed, in the order of the revisions.
+    /// The changed projects, in the order of the revisions.
     pub changes: Vec<Change>,
 }
 

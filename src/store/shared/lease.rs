@@ -38,7 +38,7 @@ struct Kept {
 }
 
 impl Lease {
-    /// Takes a lease if nobody has it.
+    /// Takes the lease of this name. Returns `None` if another process has it.
     pub(super) fn take(
         database: &Arc<Database>,
         name: &str,

@@ -91,7 +91,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// What is expected.
+    /// The allowed forms, if it has none of them.
     pub fn check(url: &str) -> Result<(), &'static str> {
         let expected = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or \
                         file:///DIRECTORY";

@@ -20,8 +20,8 @@ const CHANGES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const LEFTOVERS: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Shared {
-    /// Removes what is old, unless another process does that now. `now` differs from the clock
-    /// only in tests.
+    /// Removes releases, objects and rows that are old enough. Does nothing while another process
+    /// sweeps. Only tests pass a `now` that differs from the clock.
     pub(in crate::store) fn sweep(&self, now: SystemTime) -> Result<Swept, ReadError> {
         let lease = Lease::wait(&self.database, "sweep", SWEEP_WAIT).map_err(away)?;
         let Some(_lease) = lease else {

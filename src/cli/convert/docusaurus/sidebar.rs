@@ -18,7 +18,8 @@ const DEPTH_MAX: usize = 64;
 /// The pages of one instance.
 pub(super) struct Sidebars {
     pages: Vec<Page>,
-    /// The directory of each page below that of the instance, without number prefixes.
+    /// For each page, the directory that it is in: relative to the directory of the instance, and
+    /// without the numbers that names may begin with.
     directories: Vec<String>,
     by_id: HashMap<String, usize>,
     below: TreePath,
