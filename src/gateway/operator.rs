@@ -34,6 +34,7 @@ use pingora::protocols::http::ServerSession;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::Limits;
 use super::balance::Balancer;
@@ -73,6 +74,8 @@ pub struct Operator {
     began: Instant,
     edges: Option<Arc<Source>>,
     following: Option<Arc<Status>>,
+    /// Cancelled when another process serves on the same addresses.
+    handed_over: CancellationToken,
 }
 
 /// The requests that change the state of the process, and who may send them.
@@ -115,6 +118,17 @@ impl Operator {
             began: Instant::now(),
             edges: None,
             following: None,
+            handed_over: CancellationToken::new(),
+        }
+    }
+
+    /// Makes it say that it is ready, although it leaves, once the token is cancelled: another
+    /// process serves on its addresses, and this one may have accepted the last connections.
+    #[must_use]
+    pub fn with_successor(self, handed_over: CancellationToken) -> Self {
+        Self {
+            handed_over,
+            ..self
         }
     }
 
@@ -220,7 +234,7 @@ impl Operator {
         let is_filled = self.following.as_ref().is_none_or(|edge| edge.is_filled());
         if !self.is_loaded.load(Ordering::Acquire) || !is_filled {
             (StatusCode::SERVICE_UNAVAILABLE, "loading\n")
-        } else if self.drain.phase() > Phase::Serving {
+        } else if self.drain.phase() > Phase::Serving && !self.handed_over.is_cancelled() {
             (StatusCode::SERVICE_UNAVAILABLE, "leaving\n")
         } else {
             (StatusCode::OK, "ready\n")

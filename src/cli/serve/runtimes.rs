@@ -95,7 +95,7 @@ impl OperatorService {
         handed_over: CancellationToken,
     ) -> Self {
         Self {
-            operator,
+            operator: operator.with_successor(handed_over.clone()),
             handed_over,
             socket: Mutex::new(Some(socket)),
         }
