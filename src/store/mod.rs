@@ -56,7 +56,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Day};
 use crate::digest::Digest;
 use crate::release::{InvalidInventory, Inventory, Item, Release, ReleaseId};
 use crate::site::{Host, ProjectId};
@@ -78,6 +78,9 @@ pub enum Store {
     /// A database and an object store, which several machines share.
     Shared(Shared),
 }
+
+/// Makes the bytes of a day from those before; `None` leaves them.
+pub type ChangeNumbers<'c> = &'c mut (dyn FnMut(Option<&[u8]>) -> Option<Vec<u8>> + Send + 'c);
 
 /// A lock on the releases of an owner, until this is dropped.
 #[derive(Debug)]
@@ -559,6 +562,66 @@ impl Store {
                 Ok(lead.map(VerificationLead::File))
             }
             Self::Shared(store) => Ok(store.lead_verification()?.map(VerificationLead::Lease)),
+        }
+    }
+
+    /// Returns what was counted for the owner of a project, from a day to another, by day.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when it cannot be read.
+    pub fn numbers(
+        &self,
+        project: &ProjectId,
+        first: Day,
+        last: Day,
+    ) -> Result<Vec<(Day, Vec<u8>)>, FileError> {
+        match self {
+            Self::Local(store) => store.numbers(project, first, last),
+            Self::Shared(store) => store.numbers(project, first, last),
+        }
+    }
+
+    /// Changes what is kept of a day: `change` gets the bytes before, and returns those to keep, or
+    /// `None` to keep the ones before. No other process changes them meanwhile. It may be called
+    /// several times.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when it could not be made durable; the bytes before stay.
+    pub fn change_numbers(
+        &self,
+        project: &ProjectId,
+        day: Day,
+        change: ChangeNumbers<'_>,
+    ) -> Result<(), FileError> {
+        match self {
+            Self::Local(store) => store.change_numbers(project, day, change),
+            Self::Shared(store) => store.change_numbers(project, day, change),
+        }
+    }
+
+    /// Removes what was counted for a project.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when it could not be removed.
+    pub fn remove_numbers(&self, project: &ProjectId) -> Result<(), FileError> {
+        match self {
+            Self::Local(store) => store.remove_numbers(project),
+            Self::Shared(store) => store.remove_numbers(project),
+        }
+    }
+
+    /// Removes what was counted before a day, for all projects. Returns how many days were removed.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when it could not be removed.
+    pub fn sweep_numbers(&self, first: Day) -> Result<u64, FileError> {
+        match self {
+            Self::Local(store) => store.sweep_numbers(first),
+            Self::Shared(store) => store.sweep_numbers(first),
         }
     }
 

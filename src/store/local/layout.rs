@@ -34,6 +34,7 @@ const HOSTS: &str = "hosts";
 const AUDIT: &str = "audit";
 const DOMAIN_CHECKS: &str = "domain-checks";
 const DOMAIN_CHECK_REQUESTS: &str = "domain-check-requests";
+const NUMBERS: &str = "numbers";
 const VERIFICATION_LOCK: &str = "verification.lock";
 const VERIFICATION_KEY: &str = "verification-key";
 /// How often a lock is tried that another process has.
@@ -255,6 +256,19 @@ impl Layout {
 
     pub(super) fn domain_check_requests(&self) -> PathBuf {
         self.root.join(DOMAIN_CHECK_REQUESTS)
+    }
+
+    /// Returns the directory of the numbers of a project.
+    pub(super) fn numbers(&self, project: &ProjectId) -> PathBuf {
+        let shard = Digest::of(project.as_str().as_bytes()).as_bytes()[0];
+        let mut path = self.root.join(NUMBERS);
+        path.push(hex::encode([shard]));
+        path.push(project.as_str());
+        path
+    }
+
+    pub(super) fn number_shards(&self) -> impl Iterator<Item = PathBuf> {
+        self.shards(NUMBERS)
     }
 
     pub(super) fn verification_lock(&self) -> PathBuf {

@@ -160,7 +160,11 @@ impl Local {
         let journal = self.journal(&change);
         let bytes = serde_json::to_vec(&journal).expect("texts and numbers are JSON");
         durable::replace(&self.layout.temp(), &self.layout.sites_journal(), &bytes)?;
-        self.complete(&journal)
+        self.complete(&journal)?;
+        if change.record.is_none() {
+            self.remove_numbers(&change.project)?;
+        }
+        Ok(())
     }
 
     /// Writes a file of a record again. The caller has the lock.

@@ -27,6 +27,7 @@ mod check;
 mod database;
 mod http;
 mod lease;
+mod numbers;
 mod objects;
 mod records;
 mod releases;

@@ -377,6 +377,7 @@ fn write_change(link: &Link, now: u64, change: &SiteChange) -> Result<u64, Datab
     const RECORD: &str = "INSERT INTO sites VALUES (?1, ?2) \
          ON CONFLICT (project) DO UPDATE SET record = excluded.record";
     const REMOVE: &str = "DELETE FROM sites WHERE project = ?1";
+    const NUMBERS: &str = "DELETE FROM numbers WHERE project = ?1";
     const CLAIM: &str = "INSERT INTO hosts VALUES (?1, ?2) \
          ON CONFLICT (host) DO UPDATE SET claim = excluded.claim";
     const RELEASE: &str = "DELETE FROM hosts WHERE host = ?1";
@@ -385,7 +386,10 @@ fn write_change(link: &Link, now: u64, change: &SiteChange) -> Result<u64, Datab
     let project = Value::Text(change.project.as_str());
     match &change.record {
         Some(record) => link.execute(RECORD, &[project, Value::Text(&record.to_text())])?,
-        None => link.execute(REMOVE, &[project])?,
+        None => {
+            link.execute(NUMBERS, &[project])?;
+            link.execute(REMOVE, &[project])?
+        }
     };
     for (host, claim) in change.claims() {
         let host = Value::Text(host.as_str());

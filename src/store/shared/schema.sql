@@ -90,6 +90,15 @@ CREATE TABLE domain_requests (
   PRIMARY KEY (project, host)
 );
 
+-- What was counted for the owner of a site on a day (UTC, `2027-01-31`), as JSON.
+CREATE TABLE numbers (
+  project TEXT COLLATE "C" NOT NULL,
+  day     TEXT COLLATE "C" NOT NULL,
+  content BYTEA NOT NULL,
+  PRIMARY KEY (project, day)
+);
+CREATE INDEX numbers_day ON numbers (day);
+
 -- Secrets that all nodes share: `verification-key`.
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BYTEA NOT NULL);
 

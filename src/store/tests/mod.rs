@@ -252,3 +252,47 @@ fn content_that_does_not_match_the_inventory_is_an_error() {
         ));
     });
 }
+
+#[test]
+fn numbers_of_several_writers_add_up_and_go_with_their_site() {
+    with_each(|store| {
+        let acme = project("acme");
+        let day = |text: &str| crate::clock::Day::parse(text).unwrap();
+        let add = |project: &ProjectId, on: &str| {
+            let mut add = |before: Option<&[u8]>| {
+                let before = before.map_or("", |before| str::from_utf8(before).unwrap());
+                Some(format!("{before}x").into_bytes())
+            };
+            store.change_numbers(project, day(on), &mut add).unwrap();
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..10).for_each(|_| add(&acme, "2026-11-22")));
+            }
+        });
+        add(&acme, "2026-10-01");
+        add(&project("other"), "2026-11-22");
+        let read = |project: &ProjectId, first: &str, last: &str| {
+            let days = store.numbers(project, day(first), day(last)).unwrap();
+            let lengths = days
+                .iter()
+                .map(|(day, bytes)| (day.to_string(), bytes.len()));
+            lengths.collect::<Vec<_>>()
+        };
+        let dated = |day: &str, length| (day.to_owned(), length);
+        let november = [dated("2026-11-22", 40)];
+        assert_eq!(read(&acme, "2026-11-22", "2026-11-22"), november);
+        let all = read(&acme, "2026-01-01", "2026-12-31");
+        assert_eq!(all, [dated("2026-10-01", 1), dated("2026-11-22", 40)]);
+        let mut nothing = |_before: Option<&[u8]>| None;
+        store
+            .change_numbers(&acme, day("2026-11-23"), &mut nothing)
+            .unwrap();
+        assert_eq!(store.sweep_numbers(day("2026-11-01")).unwrap(), 1);
+        assert_eq!(read(&acme, "2026-01-01", "2026-12-31"), november);
+        store.remove_numbers(&acme).unwrap();
+        store.remove_numbers(&acme).unwrap();
+        assert!(read(&acme, "2026-01-01", "2026-12-31").is_empty());
+        assert_eq!(read(&project("other"), "2026-01-01", "2026-12-31").len(), 1);
+    });
+}

@@ -1,0 +1,118 @@
+//! The files of the numbers of sites: `numbers/{ab}/{project}/{day}.json`, where `{ab}` begins the
+//! digest of the project.
+//!
+//! Several processes add to one file. Each locks the directory `numbers/{ab}` while it reads the
+//! file and replaces it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Local;
+use super::layout::{self, Access, Lock};
+use super::pointers::remove;
+use crate::clock::Day;
+use crate::site::ProjectId;
+use crate::store::ChangeNumbers;
+use crate::store::durable::{self, FileError};
+
+/// The largest file that is read.
+const BYTES_MAX: u64 = 8 << 20;
+const EXTENSION: &str = ".json";
+
+impl Local {
+    pub(in crate::store) fn numbers(
+        &self,
+        project: &ProjectId,
+        first: Day,
+        last: Day,
+    ) -> Result<Vec<(Day, Vec<u8>)>, FileError> {
+        let mut found = Vec::new();
+        for (day, path) in days(&self.layout.numbers(project))? {
+            if (first..=last).contains(&day)
+                && let Some(bytes) = durable::read(&path, BYTES_MAX)?
+            {
+                found.push((day, bytes));
+            }
+        }
+        found.sort_unstable_by_key(|(day, _)| *day);
+        Ok(found)
+    }
+
+    pub(in crate::store) fn change_numbers(
+        &self,
+        project: &ProjectId,
+        day: Day,
+        change: ChangeNumbers<'_>,
+    ) -> Result<(), FileError> {
+        // The sweep removes temporary files that no writer can have.
+        let _writing = self.layout.lock(Access::Shared)?;
+        let _lock = self.lock_numbers(project)?;
+        let directory = self.layout.numbers(project);
+        let path = directory.join(format!("{day}{EXTENSION}"));
+        let before = durable::read(&path, BYTES_MAX)?;
+        let Some(bytes) = change(before.as_deref()) else {
+            return Ok(());
+        };
+        make(&directory)?;
+        durable::replace(&self.layout.temp(), &path, &bytes)
+    }
+
+    pub(in crate::store) fn remove_numbers(&self, project: &ProjectId) -> Result<(), FileError> {
+        let directory = self.layout.numbers(project);
+        if !directory.is_dir() {
+            return Ok(());
+        }
+        let _lock = self.lock_numbers(project)?;
+        match fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(FileError::on("remove", &directory)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(in crate::store) fn sweep_numbers(&self, first: Day) -> Result<u64, FileError> {
+        let mut removed = 0;
+        for shard in self.layout.number_shards().filter(|shard| shard.is_dir()) {
+            let _lock = layout::lock_directory(&shard)?;
+            for directory in super::sweep::list(&shard)? {
+                let days = days(&directory)?;
+                let old = days.iter().filter(|(day, _)| *day < first);
+                for (_, path) in old.clone() {
+                    remove(path)?;
+                    removed += 1;
+                }
+                if old.count() == days.len() {
+                    // It stays if another program keeps something in it.
+                    let _removed = fs::remove_dir(&directory);
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    fn lock_numbers(&self, project: &ProjectId) -> Result<Lock, FileError> {
+        let directory = self.layout.numbers(project);
+        let shard = directory.parent().unwrap_or(&directory);
+        make(shard)?;
+        layout::lock_directory(shard)
+    }
+}
+
+/// Lists the files of a project, in no particular order.
+fn days(directory: &Path) -> Result<Vec<(Day, PathBuf)>, FileError> {
+    if !directory.is_dir() {
+        return Ok(Vec::new());
+    }
+    let day_of = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_suffix(EXTENSION)?;
+        Some((Day::parse(name).ok()?, path))
+    };
+    let listed = super::sweep::list(directory)?.into_iter();
+    Ok(listed.filter_map(day_of).collect())
+}
+
+fn make(directory: &Path) -> Result<(), FileError> {
+    fs::create_dir_all(directory).map_err(FileError::on("make directory", directory))
+}
