@@ -107,6 +107,9 @@ pub mod build;
 // Publishing: stored releases.
 pub mod store;
 
+// Counting: numbers for the owners of sites.
+pub mod numbers;
+
 // Serving: the live state, in memory.
 pub mod index;
 pub mod origin;

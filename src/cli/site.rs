@@ -9,12 +9,12 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, bail};
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use serde_json::{Map, Number, Value};
 
 use super::project;
 use super::settings::{self, Acting};
-use crate::clock::Clock;
+use crate::clock::{Clock, Day};
 use crate::config::Config;
 use crate::deploy::Timestamp;
 use crate::deploy::keys::Role;
@@ -60,6 +60,21 @@ pub enum Action {
         #[arg(value_parser = project)]
         project: ProjectId,
     },
+    /// Print what was counted for a site: pages, readers, searches, votes
+    Numbers {
+        /// The project of the site
+        #[arg(value_parser = project)]
+        project: ProjectId,
+        /// The first day, as 2027-01-31; by default 27 days before the last one
+        #[arg(long, value_parser = Day::parse)]
+        from: Option<Day>,
+        /// The last day; by default this one (UTC)
+        #[arg(long, value_parser = Day::parse)]
+        to: Option<Day>,
+        /// How it is printed
+        #[arg(long, value_enum, default_value_t)]
+        format: NumbersFormat,
+    },
     /// Print the latest changes of sites, one JSON object in each line, the newest first
     Audit {
         /// Only changes of this project
@@ -69,6 +84,16 @@ pub enum Action {
         #[arg(long, default_value = "100")]
         limit: usize,
     },
+}
+
+/// How numbers are printed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum NumbersFormat {
+    /// Tables for people.
+    #[default]
+    Text,
+    /// The JSON of the admin API.
+    Json,
 }
 
 /// Runs the action.
@@ -108,6 +133,25 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Action::Delete { project } => {
             admin.delete(&caller, project, &Condition::default())?;
             print(&format!("removed the site {project}\n"))?;
+        }
+        Action::Numbers {
+            project,
+            from,
+            to,
+            format,
+        } => {
+            if config.store.is_edge() {
+                bail!("this node is an edge, which keeps no numbers; ask the node that it follows");
+            }
+            let numbers = admin.numbers(&caller, project, (*from, *to))?;
+            match format {
+                NumbersFormat::Text => print(&numbers.to_text())?,
+                NumbersFormat::Json => {
+                    let (numbers, _has_more) = numbers.to_json(0, usize::MAX);
+                    let text = serde_json::to_string_pretty(&numbers).context("print")?;
+                    print(&format!("{text}\n"))?;
+                }
+            }
         }
         Action::Audit { project, limit } => {
             let filter = Filter {

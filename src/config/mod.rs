@@ -27,6 +27,7 @@ use crate::diagnostic::Diagnostic;
 use crate::gateway::access;
 use crate::gateway::clients::ClientLimits;
 use crate::gateway::{Limits, UpstreamLimits, copies, memory, tls};
+use crate::numbers;
 use crate::site::{Network, PrivateHosts, Service};
 use crate::source::{git, remote};
 use crate::store::{local, shared};
@@ -83,6 +84,8 @@ pub struct Config {
     pub log: logging::Config,
     /// The admin API.
     pub admin: api::Config,
+    /// What is counted for the owners of sites.
+    pub numbers: numbers::Config,
     /// How backups are made.
     pub backup: Backup,
     /// How owners prove that domains are theirs.

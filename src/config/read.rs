@@ -10,6 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::gateway::clients::{ClientLimits, LimitKind};
 use crate::gateway::tls::{self, MinVersion};
 use crate::gateway::{Limits, UpstreamLimits, access, copies, memory, server};
+use crate::numbers;
 use crate::site::{FrameHost, Frames, Host, Network, PrivateHost, PrivateHosts, Scheme, Service};
 use crate::syntax::strict::{
     self, Expected, Mapping, Report, boolean, number, one_of, parsed, seconds,
@@ -73,6 +74,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         access_log,
         log,
         admin,
+        numbers,
         backup,
         verification,
         server,
@@ -129,11 +131,18 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     within(top, "admin", |section| {
         deploying::read_admin(section, admin)
     });
+    within(top, "numbers", |section| read_numbers(section, numbers));
     within(top, "backup", |section| read_backup(section, backup));
     within(top, "verification", |section| {
         super::verification::read(section, verification, service, report);
     });
     read_server(top, server, report);
+}
+
+fn read_numbers(section: Section<'_, '_, '_>, numbers: &mut numbers::Config) {
+    let numbers::Config { enabled, keep_days } = numbers;
+    section.set("enabled", enabled, boolean);
+    section.set("keep_days", keep_days, number(1..=3650));
 }
 
 fn read_backup(section: Section<'_, '_, '_>, backup: &mut Backup) {

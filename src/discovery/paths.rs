@@ -86,6 +86,21 @@ pub enum Document<'p> {
     Absent,
 }
 
+impl Document<'_> {
+    /// Returns the path at which all sites have this document; `None` for files of skills and absent
+    /// documents.
+    #[must_use]
+    pub fn pattern(&self) -> Option<&'static str> {
+        match self {
+            Self::Entry => Some(PATTERNS[0]),
+            Self::Manifest => Some(PATTERNS[1]),
+            Self::Legacy => Some(PATTERNS[3]),
+            Self::Card => Some(PATTERNS[6]),
+            Self::Skill(_) | Self::Absent => None,
+        }
+    }
+}
+
 /// Finds the document at a normalised path; `None` if the path is not intercepted.
 ///
 /// ```

@@ -20,7 +20,9 @@ use crate::clock;
 use crate::discovery::paths;
 use crate::index::Served;
 use crate::origin;
-use crate::response::{self, Connection, Content, DATE_BYTES, MaybeCached, RequestHeaders};
+use crate::response::{
+    self, Connection, Content, DATE_BYTES, MaybeCached, RequestHeaders, Response,
+};
 use crate::site::{Hsts, Origin};
 use crate::telemetry::Route;
 
@@ -83,22 +85,26 @@ fn find_response(
         if origin::find_mcp(&served.site, headers.path).is_some() {
             return None;
         }
-        match paths::find(headers.path, &served.site.base_path) {
+        let found = match paths::find(headers.path, &served.site.base_path) {
             Some(document) => {
                 let response = gateway.index.response(served, host, document, headers);
                 Some(MaybeCached::Built(response))
             }
             None => page(served, headers),
-        }
+        };
+        let found = found.filter(|found| is_sent(found.response(), headers))?;
+        served.count(headers, found.response());
+        Some(found)
     });
-    // Once the path is normalised, it may be the path of another document. A file is read while
-    // it is sent, which the proxy path does.
-    found.flatten().filter(|found| {
-        let response = found.response();
-        let is_in_memory =
-            response.body.memory().is_some() || response.body_bytes(headers.content()) == 0;
-        response.status < 400 && is_in_memory
-    })
+    found.flatten()
+}
+
+/// Returns whether the fast path sends a response. Once the path is normalised, it may be the path of
+/// another document. A file is read while it is sent, which the proxy path does.
+fn is_sent(response: &Response, headers: &RequestHeaders<'_>) -> bool {
+    let is_in_memory =
+        response.body.memory().is_some() || response.body_bytes(headers.content()) == 0;
+    response.status < 400 && is_in_memory
 }
 
 /// Finds a page of a site with the embedded origin.

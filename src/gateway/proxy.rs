@@ -172,7 +172,9 @@ impl Proxy {
         };
         let made = reads.run(move || {
             with_headers(&request, |headers| {
-                origin::response(&served, &path, headers)
+                let response = origin::response(&served, &path, headers);
+                served.count(headers, &response);
+                response
             })
         });
         made.await

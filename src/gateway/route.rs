@@ -1,7 +1,7 @@
 //! Routing: who responds to a request.
 //!
 //! The one decision of the proxy path: a function from a host, a path and the index to a
-//! [`Target`]. Only `Host` selects the site, never `X-Forwarded-Host` and never the server name
+//! [`Target`]. It counts the responses that it has for the owners of the sites. Only `Host` selects the site, never `X-Forwarded-Host` and never the server name
 //! of the TLS handshake: a client may use a connection for every host that the certificate
 //! covers (RFC 9110 §7.4).
 
@@ -53,10 +53,9 @@ pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders
         Origin::Upstream(_) => None,
     };
     if let Some(document) = paths::find(&path, &served.site.base_path).or_else(below_page) {
-        return Target::Response(
-            Route::Discovery,
-            Box::new(index.response(&served, &host, document, headers)),
-        );
+        let response = index.response(&served, &host, document, headers);
+        served.count(headers, &response);
+        return Target::Response(Route::Discovery, Box::new(response));
     }
     if let Some(found) = origin::find_mcp(&served.site, &path) {
         return match origin::mcp_announcement(&served, found, headers) {
@@ -66,7 +65,10 @@ pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders
     }
     match served.site.origin {
         Origin::Embedded => match origin::respond_from_memory(&served, &path, headers) {
-            Some(ready) => Target::Response(Route::Origin, Box::new(ready.into_response())),
+            Some(ready) => {
+                served.count(headers, ready.response());
+                Target::Response(Route::Origin, Box::new(ready.into_response()))
+            }
             None => Target::Embedded(served, path.into()),
         },
         Origin::Upstream(_) => Target::Upstream(served),

@@ -16,7 +16,7 @@ use crate::discovery::paths::{self, Document};
 use crate::discovery::{self, Summary};
 use crate::mcp::{self, Server, SkillTexts};
 use crate::response::encoding::{Accepted, Effort};
-use crate::response::{Cors, ETag, Encoding, Response, caching};
+use crate::response::{Cors, Counted, ETag, Encoding, Response, caching};
 use crate::site::{Host, Origin, Service, Site};
 
 /// The parts of a release that discovery documents are made from.
@@ -281,6 +281,7 @@ impl Documents {
             caching,
             vary: Some(VARY),
             cors: Cors::Open,
+            counted: Some(Counted::Document),
             ..Response::new(200, media_type, self.slice(span))
         })
     }

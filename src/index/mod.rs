@@ -36,9 +36,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use arc_swap::ArcSwap;
 
-use crate::discovery::paths::Document;
-use crate::response::{Cors, Method, Outcome, Problem, RequestHeaders, Response, caching};
-use crate::site::{Host, Origin, ProjectId, Service, Site};
+use crate::discovery::paths::{self, Document};
+use crate::numbers::{Budget, Reader, SiteNumbers};
+use crate::response::{Cors, Counted, Method, Outcome, Problem, RequestHeaders, Response, caching};
+use crate::site::{Host, Origin, ProjectId, Service, Site, percent};
 use crate::telemetry::panics;
 
 use shard::{Change, Hosts};
@@ -55,12 +56,16 @@ pub struct Index {
     /// How often hosts were added or removed.
     generation: AtomicU64,
     errors: ErrorResponses,
+    /// `None` if nothing is counted.
+    budget: Option<Arc<Budget>>,
 }
 
 /// The entry of a site in the index. Each promotion replaces its content.
 #[derive(Debug)]
 struct Slot {
     served: ArcSwap<Served>,
+    /// `None` if nothing is counted.
+    numbers: Option<Arc<SiteNumbers>>,
 }
 
 /// A site with the release that it serves.
@@ -70,6 +75,8 @@ pub struct Served {
     pub site: Arc<Site>,
     /// Its discovery documents.
     pub state: State,
+    /// What is counted for its owner; `None` if nothing is.
+    pub numbers: Option<Arc<SiteNumbers>>,
 }
 
 /// Hosts that sites had before a change and no longer have after it.
@@ -110,6 +117,16 @@ impl Index {
             sites: Mutex::default(),
             generation: AtomicU64::new(0),
             errors: ErrorResponses::new(),
+            budget: None,
+        }
+    }
+
+    /// Counts for the owners of sites what is asked of them, except for sites whose record says no.
+    #[must_use]
+    pub fn counting(self) -> Self {
+        Self {
+            budget: Some(Arc::default()),
+            ..self
         }
     }
 
@@ -182,7 +199,15 @@ impl Index {
         let mut lost = LostHosts::default();
         let mut changes = Vec::new();
         for (site, state) in sites {
+            let numbers = match slots.get(&site.project) {
+                Some(slot) => slot.numbers.clone(),
+                None => {
+                    let new = |budget: &Arc<Budget>| SiteNumbers::new(Arc::clone(budget));
+                    self.budget.as_ref().map(|budget| Arc::new(new(budget)))
+                }
+            };
             let served = Arc::new(Served {
+                numbers: numbers.clone().filter(|_| site.numbers),
                 site: Arc::clone(&site),
                 state,
             });
@@ -191,6 +216,7 @@ impl Index {
                 None => {
                     let slot = Arc::new(Slot {
                         served: ArcSwap::new(served),
+                        numbers,
                     });
                     slots.insert(site.project.clone(), Arc::clone(&slot));
                     slot
@@ -229,8 +255,13 @@ impl Index {
         let Some(slot) = slots.get(project) else {
             return false;
         };
-        let site = Arc::clone(&slot.served.load().site);
-        slot.served.store(Arc::new(Served { site, state }));
+        let before = slot.served.load();
+        let served = Served {
+            site: Arc::clone(&before.site),
+            state,
+            numbers: before.numbers.clone(),
+        };
+        slot.served.store(Arc::new(served));
         true
     }
 
@@ -303,6 +334,19 @@ impl Index {
         sites.map(|served| Arc::clone(&served.site)).collect()
     }
 
+    /// Returns the sites for which something was counted. It looks at every site.
+    #[must_use]
+    pub fn counted(&self) -> Vec<(ProjectId, Arc<SiteNumbers>)> {
+        let slots = self.lock();
+        let counted = |(project, slot): (&ProjectId, &Arc<Slot>)| {
+            let numbers = slot.numbers.as_ref()?;
+            numbers
+                .has_counts()
+                .then(|| (project.clone(), Arc::clone(numbers)))
+        };
+        slots.iter().filter_map(counted).collect()
+    }
+
     /// Counts sites and hosts.
     #[must_use]
     pub fn size(&self) -> (usize, usize) {
@@ -329,6 +373,42 @@ impl Index {
 // === impl Served ===
 
 impl Served {
+    /// Counts a request with this response for the owner of the site: a `GET` that is answered with
+    /// 200 or 304. For paths that need no decoding, nothing is allocated.
+    pub fn count(&self, headers: &RequestHeaders<'_>, response: &Response) {
+        let (Some(numbers), Some(counted)) = (&self.numbers, response.counted) else {
+            return;
+        };
+        if headers.method != "GET" || !matches!(response.status, 200 | 304) {
+            return;
+        }
+        let base = &self.site.base_path;
+        let path = paths::normalise(headers.path);
+        let below = base.strip(&path).unwrap_or(&path);
+        let reader = Reader::of(headers.user_agent);
+        match counted {
+            Counted::Html => numbers.page(&percent::decode(below), false, reader),
+            Counted::Markdown => {
+                let page = below.strip_suffix(".md").unwrap_or(below);
+                let page = if page == "/index" { "/" } else { page };
+                numbers.page(&percent::decode(page), true, reader);
+            }
+            Counted::List => {
+                // They are also below `/.well-known`, and there is one for each part of a site.
+                numbers.file(&below[below.rfind('/').unwrap_or_default()..], reader);
+            }
+            Counted::Document => {
+                let document = paths::find(&path, base);
+                let document = document.or_else(|| paths::find_below_page(&path, base));
+                match document {
+                    Some(Document::Skill(slug)) => numbers.skill(slug, reader),
+                    Some(document) => numbers.file(document.pattern().unwrap_or_default(), reader),
+                    None => {}
+                }
+            }
+        }
+    }
+
     /// Returns whether nothing of the site is served: it is private, and nothing here
     /// authenticates. Its hosts are treated as hosts that no site has.
     #[must_use]

@@ -59,6 +59,9 @@ pub const BODY_BYTES_MAX: usize = 64 << 10;
 /// is the time for which HTTP caches store a discovery document.
 const TTL_MS: u32 = 60_000;
 
+/// 2026-07-28, `basic`, "Per-request protocol fields".
+const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
+
 /// The source of the pages of a site.
 pub trait Library: Debug {
     /// Returns the list of pages.
@@ -117,6 +120,17 @@ pub struct Answer {
     pub status: u16,
     /// A JSON-RPC response; empty for a notification.
     pub body: Vec<u8>,
+    /// What the message asked for, if it is a call.
+    pub call: Option<CallName>,
+}
+
+/// A call, as the numbers of a site name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallName {
+    /// The tool, or `connect` or `resources/read`.
+    pub tool: &'static str,
+    /// The name that the client gives itself. Only the stateless revision has it in every request.
+    pub client: Option<Box<str>>,
 }
 
 /// The methods of a server. [`respond`] does the rest of the protocol.
@@ -228,10 +242,38 @@ pub fn respond(
         method: &method,
         params: &params,
     };
-    match methods.result(&request) {
-        Ok(result) => Ok(Answer::result(&id, era, methods, result)),
-        Err(Rejection::NotReady) => Err(ReadError::NotReady),
-        Err(rejection) => Ok(Answer::error(Some(&id), rejection)),
+    let answer = match methods.result(&request) {
+        Ok(result) => Answer::result(&id, era, methods, result),
+        Err(Rejection::NotReady) => return Err(ReadError::NotReady),
+        Err(rejection) => Answer::error(Some(&id), rejection),
+    };
+    Ok(Answer {
+        call: CallName::of(&request),
+        ..answer
+    })
+}
+
+// === impl CallName ===
+
+impl CallName {
+    /// Names a call; `None` for a request that is not one.
+    fn of(request: &Request<'_>) -> Option<Self> {
+        let params = request.params;
+        let tool = match request.method {
+            "initialize" | "server/discover" => "connect",
+            "resources/read" => "resources/read",
+            "tools/call" => tool::known_name(params.get("name")?.as_str()?)?,
+            _ => return None,
+        };
+        let client = match request.era {
+            Era::Handshake => params.get("clientInfo"),
+            Era::Stateless => params.get("_meta").and_then(|meta| meta.get(CLIENT_KEY)),
+        };
+        let name = client.and_then(|client| client.get("name"));
+        Some(Self {
+            tool,
+            client: name.and_then(Value::as_str).map(Box::from),
+        })
     }
 }
 
@@ -297,6 +339,7 @@ impl Answer {
         Self {
             status: 202,
             body: Vec::new(),
+            call: None,
         }
     }
 
@@ -327,7 +370,11 @@ impl Answer {
             body.push(b'}');
         }
         body.extend_from_slice(b"}}");
-        Self { status: 200, body }
+        Self {
+            status: 200,
+            body,
+            call: None,
+        }
     }
 
     fn error(id: Option<&Id>, rejection: Rejection) -> Self {
@@ -349,6 +396,7 @@ impl Answer {
         Self {
             status,
             body: body.into_bytes(),
+            call: None,
         }
     }
 }

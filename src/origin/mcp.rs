@@ -9,6 +9,7 @@ use crate::discovery::JSON;
 use crate::discovery::paths::{self, McpPath};
 use crate::index::{Open, ReadFileError, Reading, Served, State, Variant};
 use crate::mcp::{self, Library, ReadError, transport};
+use crate::numbers::{Reader, SiteNumbers};
 use crate::release::pages::Pages;
 use crate::release::site::page_file;
 use crate::response::encoding::Accepted;
@@ -130,17 +131,24 @@ pub fn mcp_response(
     };
     let library = SiteLibrary {
         site: &served.site,
+        numbers: served.numbers.as_deref(),
         open: open.as_ref(),
         reading,
     };
-    let answer = mcp::answer(&server, &library, &headers.mcp, body);
-    answer.ok().map(transport::response)
+    let answer = mcp::answer(&server, &library, &headers.mcp, body).ok()?;
+    if let (Some(numbers), Some(call)) = (&served.numbers, &answer.call) {
+        let reader = Reader::of(headers.user_agent);
+        numbers.call(call.tool, call.client.as_deref(), reader);
+    }
+    Some(transport::response(answer))
 }
 
 /// The pages of a site.
 #[derive(Debug)]
 struct SiteLibrary<'s> {
     site: &'s Site,
+    /// What is counted for the owner of the site, if anything is.
+    numbers: Option<&'s SiteNumbers>,
     open: Option<&'s Open<'s>>,
     reading: Reading,
 }
@@ -192,10 +200,14 @@ impl Library for SiteLibrary<'_> {
     }
 
     fn search(&self, question: &Question<'_>) -> Result<Found, ReadError> {
-        match self.open {
-            Some(open) => open.search(question).map_err(|error| self.failed(&error)),
-            None => Ok(Found::default()),
+        let found = match self.open {
+            Some(open) => open.search(question).map_err(|error| self.failed(&error))?,
+            None => Found::default(),
+        };
+        if let Some(numbers) = self.numbers.filter(|_| question.skip == 0) {
+            numbers.search(question.text, found.total);
         }
+        Ok(found)
     }
 
     fn kept(&self, name: &str) -> Option<Bytes> {

@@ -14,6 +14,7 @@
 mod body;
 pub mod caching;
 mod conditional;
+mod counted;
 mod encoder_memory;
 pub mod encoding;
 mod cached;
@@ -26,6 +27,7 @@ pub mod trace;
 pub use body::{Body, Content as StoredContent, PIECE_BYTES, Pieces, Stored};
 pub use cached::{CachedResponse, MaybeCached};
 pub use conditional::{Conditions, ETag, Outcome, has_tag, read_date};
+pub use counted::Counted;
 pub use encoding::Encoding;
 pub use problem::Problem;
 pub use request::{McpFields, Method, RequestHeaders, request_id};
@@ -80,6 +82,8 @@ pub struct Response {
     pub more: Vec<(HeaderName, HeaderValue)>,
     /// The content. For `HEAD` and 304 it is not sent.
     pub body: Body,
+    /// What the numbers of the site count it as; `None` if they do not count it.
+    pub counted: Option<Counted>,
 }
 
 /// Which CORS fields a response carries (Fetch §3.2.3).
@@ -136,6 +140,7 @@ impl Response {
             location: None,
             more: Vec::new(),
             body: Body::default(),
+            counted: None,
         }
     }
 

@@ -59,6 +59,8 @@ pub struct Site {
     pub origin: Origin,
     /// Whether `{base path}/mcp` is our MCP server, and not the origin's.
     pub mcp: bool,
+    /// Whether requests are counted for its owner, if the operator counts at all.
+    pub numbers: bool,
     /// Its `Strict-Transport-Security`. With `None` its hosts use the value of the operator.
     pub hsts: Option<Hsts>,
     /// Where its record is.
@@ -208,6 +210,7 @@ impl Site {
             allow_empty: false,
             origin: Origin::Embedded,
             mcp: true,
+            numbers: true,
             hsts: None,
             kept_in: KeptIn::Api,
             not_ordered: Box::default(),

@@ -30,6 +30,7 @@
 //! | `navigation` | the navigation and the diagnostics of `docs.json`, case by case |
 //! | `mcp` | agents list, read and call the MCP server of a site |
 //! | `models` | models that write skills are asked over TLS, through proxies and in streams |
+//! | `numbers` | owners see what was read, searched and called, and nothing about a person is kept |
 //! | `operator` | health, metrics, a log line for every request |
 //! | `ownership` | the gateway serves a domain only after its owner has proven it; no owner can take the domain of another |
 //! | `packages` | what packages contain beside the program |
@@ -115,6 +116,7 @@ mod models;
 mod monitoring;
 mod names;
 mod navigation;
+mod numbers;
 mod operator;
 mod ownership;
 mod packages;

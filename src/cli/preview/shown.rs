@@ -86,6 +86,7 @@ impl Shown {
         let documents = Documents::compile(&site, service, &material)
             .expect("a preview lists the digests of its own skills, and is far from 4 GiB");
         Served {
+            numbers: None,
             site: Arc::new(site),
             state: State::Public(Arc::new(documents)),
         }

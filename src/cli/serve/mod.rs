@@ -17,6 +17,7 @@
 //! | `acme` | orders of certificates → TLS |
 //! | `verification` | DNS → ownership of domains |
 //! | `session-tickets` | keys of session tickets → TLS |
+//! | `numbers` | counts for the owners of sites → store |
 //! | `edges` | answers edges that follow this node |
 //! | `edge-rings` | changes → rings of edges |
 //! | `edge-visible` | what every edge has → queue |
@@ -41,6 +42,7 @@
 //! handles signals, [`upgrade`] and [`successor`] the change to another program.
 
 mod certificates;
+mod counting;
 mod descriptors;
 mod follow;
 mod freed;
@@ -90,6 +92,7 @@ use crate::index::reload::Observer;
 use crate::origin::Resolver;
 use crate::telemetry::{Health, Metrics, Part, logging, panics};
 use certificates::Acme;
+use counting::Counting;
 use follow::{EdgeListener, Edges, Following};
 use handover::Passed;
 use inherited::Inherited;
@@ -156,7 +159,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let part = health.part("upgrade");
     let drain = Drain::new();
     let directory = certificates::of_directory(&config, &metrics)?;
-    let index = Arc::new(Index::new(config.service.clone()));
+    let index = Index::new(config.service.clone());
+    let index = Arc::new(match Counting::is_on(&config) {
+        true => index.counting(),
+        false => index,
+    });
     let rings = follow::rings(&config)?;
     let observer = rings.clone().map(|rings| rings as Arc<dyn Observer>);
     let reload = Reload::load(&config, &index, &metrics, &health, observer)?;
@@ -188,13 +195,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let served = Arc::clone(&index);
     let documents = acme.as_ref().map(Acme::documents);
     // An edge has no queue, no worker and no admin API.
+    let counting = Counting::is_on(&config).then(|| Counting::new(&config, &index, &written));
     let updates = (!config.store.is_edge())
         .then(|| {
             Updates::open(
                 &config,
                 &index,
                 (&reload, &written),
-                documents,
+                (documents, counting.as_ref()),
                 &metrics,
                 &health,
             )
@@ -345,6 +353,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .as_ref()
         .map(|updates| updates.domain_changes.clone())
         .unwrap_or_default();
+    let counting = counting.map(Counting::start).transpose()?;
     let threads = reload.start(directory, metrics, served_log, domain_changes)?;
     let working = updates
         .map(|updates| updates.start(stopped, predecessor, worker_thread))
@@ -372,6 +381,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         looking.end();
     }
     threads.end();
+    if let Some(counting) = counting {
+        counting.end();
+    }
     gateway.access.close();
     log::info!(target: "serve", "stopped");
     Ok(ExitCode::SUCCESS)

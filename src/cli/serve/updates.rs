@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::sync::{Notify, watch};
 
+use super::counting::Counting;
 use super::reload::{Reload, lock_reloader};
 use super::successor::Predecessor;
 use crate::cli::{deploying, settings};
@@ -26,6 +27,7 @@ use crate::error::chain;
 use crate::follow::Source;
 use crate::index::Index;
 use crate::index::reload::Reloader;
+use crate::numbers::Writer;
 use crate::site::ProjectId;
 use crate::store::documents::Documents;
 use crate::store::{Fence, Store};
@@ -45,6 +47,7 @@ pub(super) struct Updates {
     key_cache: Arc<KeyCache>,
     queue: Arc<Queue>,
     unseen: Arc<Unseen>,
+    numbers: Option<Arc<Writer>>,
 }
 
 /// Records in the queue which releases are served.
@@ -52,6 +55,8 @@ pub(super) struct ServedLog {
     /// `None` on an edge, which has no updates.
     queue: Option<Arc<Queue>>,
     unseen: Arc<Unseen>,
+    /// Removes the numbers of removed sites.
+    numbers: Option<Arc<Writer>>,
 }
 
 /// Projects whose release this node serves, and perhaps not every edge that follows it.
@@ -74,7 +79,7 @@ impl Updates {
         config: &Config,
         index: &Arc<Index>,
         (reload, store): (&Reload, &Arc<Store>),
-        documents: Option<Arc<dyn Documents>>,
+        (documents, counting): (Option<Arc<dyn Documents>>, Option<&Counting>),
         metrics: &Metrics,
         health: &Health,
     ) -> anyhow::Result<Self> {
@@ -106,7 +111,7 @@ impl Updates {
         let changed: Changed = {
             let (reloader, served) = (
                 Arc::clone(&reload.reloader),
-                ServedLog::new(&queue, &unseen),
+                ServedLog::new(&queue, &unseen, counting.map(Counting::writer)),
             );
             let domain_changes = domain_changes.clone();
             Arc::new(move |project| {
@@ -137,6 +142,10 @@ impl Updates {
             }
             None => site_admin,
         };
+        let site_admin = match counting {
+            Some(counting) => site_admin.with_numbers(counting.write_counts()),
+            None => site_admin,
+        };
         let site_admin = Arc::new(site_admin);
         let api = Api::new(
             config.admin.clone(),
@@ -165,11 +174,12 @@ impl Updates {
             key_cache,
             queue,
             unseen,
+            numbers: counting.map(Counting::writer),
         })
     }
 
     pub(super) fn served_log(&self) -> ServedLog {
-        ServedLog::new(&self.queue, &self.unseen)
+        ServedLog::new(&self.queue, &self.unseen, self.numbers.clone())
     }
 
     pub(super) fn start(
@@ -210,10 +220,11 @@ impl Updates {
 }
 
 impl ServedLog {
-    fn new(queue: &Arc<Queue>, unseen: &Arc<Unseen>) -> Self {
+    fn new(queue: &Arc<Queue>, unseen: &Arc<Unseen>, numbers: Option<Arc<Writer>>) -> Self {
         Self {
             queue: Some(Arc::clone(queue)),
             unseen: Arc::clone(unseen),
+            numbers,
         }
     }
 
@@ -271,11 +282,17 @@ impl ServedLog {
         Self {
             queue: None,
             unseen: Arc::default(),
+            numbers: None,
         }
     }
 
-    /// Cancels the waiting updates of sites that were removed.
+    /// Cancels the waiting updates of sites that were removed, and removes their numbers.
     pub(super) fn removed(&self, projects: &[ProjectId]) {
+        for project in projects {
+            if let Some(numbers) = &self.numbers {
+                numbers.remove(project);
+            }
+        }
         let Some(queue) = &self.queue else { return };
         let now = Timestamp::of(Clock::System.now());
         for project in projects {

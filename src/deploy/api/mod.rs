@@ -9,6 +9,7 @@
 //! | `GET /v1/sites/{projectId}/domains` | 200 with a page of its domains |
 //! | `GET`, `PUT`, `DELETE /v1/sites/{projectId}/domains/{host}` | one of them |
 //! | `POST /v1/sites/{projectId}/domains/{host}/check` | 202: its DNS is looked at now |
+//! | `GET /v1/sites/{projectId}/numbers` | 200: what was counted for its owner |
 //! | `GET /openapi.json` | the description of the API; it needs no key |
 //!
 //! Rules, each named by a test:
@@ -29,6 +30,7 @@
 //! draft-ietf-httpapi-idempotency-key-header.
 
 mod content;
+mod numbers;
 mod page;
 mod rate;
 mod request;
@@ -236,6 +238,7 @@ impl Api {
             | Resource::Domains(_)
             | Resource::Domain(..)
             | Resource::Check(..)
+            | Resource::Numbers(_)
             | Resource::Audit => self.sites(request, &key, resource).await,
         }
     }

@@ -49,6 +49,7 @@ pub(super) enum Resource<'r> {
     Domains(&'r str),
     Domain(&'r str, &'r str),
     Check(&'r str, &'r str),
+    Numbers(&'r str),
     Audit,
 }
 
@@ -87,6 +88,7 @@ impl<'r> Resource<'r> {
         let rest = [(); 4].map(|()| segments.next());
         match rest {
             [None, ..] => Some(Self::Site(project)),
+            [Some("numbers"), None, ..] => Some(Self::Numbers(project)),
             [Some("domains"), None, ..] => Some(Self::Domains(project)),
             [Some("domains"), Some(host), None, _] => Some(Self::Domain(project, host)),
             [Some("domains"), Some(host), Some("check"), None] => Some(Self::Check(project, host)),
@@ -96,9 +98,12 @@ impl<'r> Resource<'r> {
 
     pub(super) fn methods(&self) -> &'static str {
         match self {
-            Self::Description | Self::Status(_) | Self::Sites | Self::Domains(_) | Self::Audit => {
-                "GET, HEAD"
-            }
+            Self::Description
+            | Self::Status(_)
+            | Self::Sites
+            | Self::Domains(_)
+            | Self::Numbers(_)
+            | Self::Audit => "GET, HEAD",
             Self::Trigger(_) | Self::Check(..) => "POST",
             Self::Site(_) => "GET, HEAD, PUT, PATCH, DELETE",
             Self::Domain(..) => "GET, HEAD, PUT, DELETE",

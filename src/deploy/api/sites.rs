@@ -63,6 +63,7 @@ impl Api {
             Resource::Audit => self.audit(&query, caller).await,
             Resource::Site(project) => self.site_call(request, caller, &parse(project)?).await,
             Resource::Domains(project) => self.domains(&query, caller, parse(project)?).await,
+            Resource::Numbers(project) => self.numbers(&query, caller, parse(project)?).await,
             Resource::Domain(project, host) => {
                 self.domain_call(request, caller, parse(project)?, host)
                     .await
@@ -227,7 +228,7 @@ impl Api {
     }
 
     /// Runs a call on a thread that may block, for a limited time.
-    async fn ask<T: Send + 'static>(
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         call: impl FnOnce(&SiteAdmin) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, ErrorResponse> {
@@ -326,7 +327,7 @@ fn shown(status: u16, site: &Representation) -> Response {
     response.with(ACCEPT_PATCH, media_type)
 }
 
-fn object(status: u16, value: &Value) -> Response {
+pub(super) fn object(status: u16, value: &Value) -> Response {
     let mut text = serde_json::to_vec_pretty(value).expect("JSON can be written");
     text.push(b'\n');
     Response::new(status, JSON, Bytes::from(text))

@@ -18,6 +18,7 @@
 
 mod known;
 mod names;
+mod numbers;
 mod ownership;
 mod representation;
 #[cfg(test)]
@@ -42,6 +43,7 @@ use crate::store::{
 };
 
 pub use known::{Known, reading_again};
+pub use numbers::{DAYS_MAX, Days, WriteCounts};
 pub use ownership::{Rules, Shown, Wanted};
 pub use representation::Representation;
 
@@ -65,6 +67,7 @@ pub struct SiteAdmin {
     /// `None`: no proof of ownership is required.
     rules: Option<Rules>,
     certificate_trouble: Option<CertificateTrouble>,
+    write_counts: Option<WriteCounts>,
     clock: Clock,
 }
 
@@ -205,6 +208,7 @@ impl SiteAdmin {
             owners_add_domains: false,
             rules: None,
             certificate_trouble: None,
+            write_counts: None,
             clock,
         }
     }

@@ -45,6 +45,7 @@ impl Representation {
             allow_empty,
             origin,
             mcp,
+            numbers,
             hsts,
             kept_in,
             not_ordered: _,
@@ -81,6 +82,7 @@ impl Representation {
         set("allow_empty", (*allow_empty).into());
         set("origin", origin_of(origin));
         set("mcp", (*mcp).into());
+        set("numbers", (*numbers).into());
         if let Some(hsts) = hsts {
             let value = json!({
                 "seconds": hsts.seconds,

@@ -98,6 +98,7 @@ impl Table {
             repository: _,
             lenient: _,
             allow_empty: _,
+            numbers: _,
             hsts: _,
             kept_in: _,
             not_ordered: _,

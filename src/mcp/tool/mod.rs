@@ -133,6 +133,12 @@ impl Tool {
     }
 }
 
+/// Returns the name of a tool that exists.
+pub(super) fn known_name(name: &str) -> Option<&'static str> {
+    let mut names = Tool::ALL.into_iter().map(Tool::name);
+    names.find(|known| *known == name)
+}
+
 /// The definitions as JSON, split at the placeholder for the title of the site.
 static DEFINITIONS: LazyLock<Vec<(Tool, Vec<String>)>> = LazyLock::new(|| {
     let cut = |tool: Tool| {

@@ -29,6 +29,7 @@ use http::header::{self, HeaderValue};
 
 use super::negotiation::prefers_markdown;
 use crate::index::{File, Open, ReadFileError, Reading, Served, State, Variant};
+use crate::numbers::SiteNumbers;
 use crate::release::pages::{API_DESCRIPTION, PAGES};
 use crate::release::site::{
     DIAGRAM_FRAME, DIAGRAM_POLICY, SEARCH, STATIC, is_feed, is_named_by_digest, not_found_files,
@@ -36,8 +37,8 @@ use crate::release::site::{
 };
 use crate::response::encoding::Accepted;
 use crate::response::{
-    Conditions, Cors, ETag, MaybeCached, Method, Outcome, Problem, RequestHeaders, Response,
-    caching,
+    Conditions, Cors, Counted, ETag, MaybeCached, Method, Outcome, Problem, RequestHeaders,
+    Response, caching,
 };
 use crate::site::percent::decode;
 use fields::ASSET_POLICY;
@@ -165,6 +166,7 @@ fn find(
     Request {
         files: files.open(reading)?,
         has_mcp: served.site.mcp,
+        numbers: served.numbers.as_deref(),
         policy: documents.page_policy(),
         base,
         path: &decode(below),
@@ -201,6 +203,8 @@ struct Request<'r> {
     files: Open<'r>,
     /// Whether the site has an MCP server.
     has_mcp: bool,
+    /// What is counted for the owner of the site, if anything is.
+    numbers: Option<&'r SiteNumbers>,
     /// The content security policy of a page.
     policy: &'r HeaderValue,
     base: &'r str,
@@ -260,6 +264,7 @@ impl Request<'_> {
         let of_language = of_language.is_some_and(|language| !language.contains('/'));
         let is_catalog = name == CATALOG && name != self.path;
         let is_list = WELL_KNOWN.contains(&name) || TEXTS.contains(&self.path) || of_language;
+        let is_for_agents = is_list && name != "sitemap.xml" && name != "robots.txt";
         if self.path == PAGES || self.path == API_DESCRIPTION {
             let response =
                 self.addressed(&format!("texts/{}", self.path), &self.files.files.address)?;
@@ -281,6 +286,10 @@ impl Request<'_> {
             true => self.addressed(&path, &self.files.files.address)?,
             false => self.silent(&path, is_catalog)?,
         };
+        let response = response.map(|response| Response {
+            counted: is_for_agents.then_some(Counted::List),
+            ..response
+        });
         Ok(match is_catalog {
             // RFC 9727 §3.1: a HEAD response links to the catalog too.
             true => response.map(|response| self.with_catalog(response)),
@@ -355,6 +364,7 @@ impl Request<'_> {
         let response = Response {
             caching: caching::DISCOVERY,
             vary: Some(VARY_PAGE),
+            counted: Some(Counted::Html),
             ..response
         };
         let response = response.with(header::CONTENT_SECURITY_POLICY, self.page_policy());
@@ -370,6 +380,7 @@ impl Request<'_> {
             let vary = vary.unwrap_or(VARY_FILE);
             let response = Response {
                 vary: Some(vary),
+                counted: Some(Counted::Markdown),
                 ..response
             };
             self.with_links(response)

@@ -42,6 +42,7 @@ struct Parameters {
     version: Option<String>,
     language: Option<String>,
     typing: Option<String>,
+    settled: Option<String>,
 }
 
 /// The answer for programs.
@@ -128,9 +129,19 @@ impl Request<'_> {
             return Ok(open(response(Bytes::new(), JSON).not_modified()));
         }
         let answer = self.files.search_with_parts(&question)?;
+        if parameters.is_counted() {
+            self.count_search(&question, &answer.0);
+        }
         let mut body = self.search_json(&question, &answer);
         body.push(b'\n');
         Ok(open(self.conditional(response(body.into(), JSON))))
+    }
+
+    /// Counts a search for the owner of the site; the next page of results is not a search.
+    fn count_search(&self, question: &Question<'_>, found: &Found) {
+        if let Some(numbers) = self.numbers.filter(|_| question.skip == 0) {
+            numbers.search(question.text, found.total);
+        }
     }
 
     /// Returns the entity tag of an answer. A preview has none, because its files change.
@@ -221,6 +232,7 @@ impl Request<'_> {
             (true, _) => {}
             (false, Ok(question)) => {
                 let found = self.files.search(&question)?;
+                self.count_search(&question, &found);
                 self.results(&mut results, &question, &found, messages);
             }
             (false, Err(mistake)) => {
@@ -374,6 +386,7 @@ impl Parameters {
                 "version" => &mut parameters.version,
                 "language" => &mut parameters.language,
                 "typing" => &mut parameters.typing,
+                "settled" => &mut parameters.settled,
                 _ => continue,
             };
             if place.is_none() {
@@ -381,6 +394,16 @@ impl Parameters {
             }
         }
         parameters
+    }
+
+    /// Returns whether the question is counted. While somebody types, only a text that stays is:
+    /// then the search box asks again, with `settled=1`. With `settled=0` no person asks.
+    fn is_counted(&self) -> bool {
+        match self.settled.as_deref() {
+            Some("1") => true,
+            Some("0") => false,
+            _ => self.typing.as_deref() != Some("1"),
+        }
     }
 
     fn question(&self) -> Result<Question<'_>, Mistake> {

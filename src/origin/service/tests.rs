@@ -110,6 +110,7 @@ fn served_of(
     let documents = Documents::compile(&site, service, &material).unwrap();
     StoredSite {
         served: Served {
+            numbers: None,
             site: Arc::new(site),
             state: State::Public(Arc::new(documents)),
         },
@@ -472,6 +473,7 @@ fn a_private_or_unpublished_site_has_no_pages() {
     let public = served("");
     for state in [State::Private, State::Unreleased] {
         let served = Served {
+            numbers: None,
             site: Arc::clone(&public.site),
             state,
         };

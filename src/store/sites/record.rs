@@ -266,6 +266,8 @@ fn read_site(
     // At the customer's own server, `/mcp` may be the customer's.
     let mut mcp = origin == Some(Origin::Embedded);
     record.set("mcp", &mut mcp, strict::boolean);
+    let mut numbers = true;
+    record.set("numbers", &mut numbers, strict::boolean);
     let hsts = record
         .section("hsts")
         .and_then(|section| read_hsts(section, report));
@@ -306,6 +308,7 @@ fn read_site(
         allow_empty,
         origin: origin?,
         mcp,
+        numbers,
         hsts,
         kept_in: KeptIn::File(report.file().into()),
         not_ordered: Box::default(),

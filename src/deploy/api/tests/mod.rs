@@ -51,6 +51,7 @@ fn site(project: &str, owner: &str) -> Site {
         allow_empty: false,
         origin: Origin::Embedded,
         mcp: true,
+        numbers: true,
         hsts: None,
         kept_in: crate::site::KeptIn::Api,
         not_ordered: Box::default(),

@@ -6,6 +6,8 @@ const [
 
 // How long after a key the question is asked, in milliseconds.
 const PAUSE = 30;
+// How long a text must stay to be a search, which is counted, in milliseconds.
+const SETTLED = 2000;
 const ANSWERS_MAX = 100;
 const RECENT_MAX = 5;
 const SUGGESTIONS_MAX = 5;
@@ -140,9 +142,11 @@ const parametersOf = (typed) => ({
 // An earlier question is dropped when a later one is asked.
 let running;
 let timer;
+let settling;
 const find = (pause) => {
   running?.abort();
   clearTimeout(timer);
+  clearTimeout(settling);
   const typed = input.value.trim();
   if (!typed) { showRecent(); return; }
   const { signal } = running = new AbortController();
@@ -155,6 +159,7 @@ const find = (pause) => {
       if (!found.results.length) status.textContent = `${none}: ${typed}. ${help}`;
       else status.textContent = found.elsewhere ? elsewhere : found.total;
       status.classList.toggle("seen", found.elsewhere);
+      settling = setTimeout(() => ask({ ...parametersOf(typed), settled: 1 }).catch(() => {}), SETTLED);
     } catch {
       if (signal.aborted) return;
       show();
@@ -199,7 +204,7 @@ export const suggest = async (place) => {
   // The last words say most, and a question has an end.
   const typed = words.slice(-12).join(" ").slice(-200);
   if (!typed) return;
-  const { results } = await ask({ q: typed, language, limit: SUGGESTIONS_MAX });
+  const { results } = await ask({ q: typed, language, limit: SUGGESTIONS_MAX, settled: 0 });
   if (!results.length) return;
   const items = results.map(({ url, title, breadcrumb }) => {
     const entry = make("a", { href: url }, make("span", {}, title));

@@ -1,0 +1,180 @@
+//! Kinds of readers, by the name of a product in `User-Agent`.
+//!
+//! The list is closed, so that no client can make it grow: an agent that is not in it is one of
+//! [`OTHER`]. A name is what a client says of itself; nothing proves it.
+//!
+//! Sources: RFC 9110 §10.1.5 (`product/version`, comments); the pages on which the operators of
+//! these agents name them.
+
+/// What the numbers call all agents that have no name of their own.
+pub const OTHER: &str = "other agents";
+/// What they call programs in which people read.
+pub const BROWSERS: &str = "browsers";
+
+/// How many kinds there are.
+pub(super) const COUNT: usize = NAMES.len();
+
+/// The kinds, with their names. The first two have no product.
+const NAMES: [&str; 43] = [
+    BROWSERS,
+    OTHER,
+    "Amazonbot",
+    "Applebot",
+    "Applebot-Extended",
+    "Bingbot",
+    "Bytespider",
+    "CCBot",
+    "ChatGPT-User",
+    "Claude-Code",
+    "Claude-SearchBot",
+    "Claude-User",
+    "ClaudeBot",
+    "Codex",
+    "Cohere-AI",
+    "Cursor",
+    "Devin",
+    "Diffbot",
+    "DuckAssistBot",
+    "DuckDuckBot",
+    "FacebookBot",
+    "Gemini-CLI",
+    "Google-CloudVertexBot",
+    "Google-Extended",
+    "Google-NotebookLM",
+    "GoogleAgent-Mariner",
+    "Googlebot",
+    "GoogleOther",
+    "GPTBot",
+    "Kagibot",
+    "Meta-ExternalAgent",
+    "Meta-ExternalFetcher",
+    "MistralAI-User",
+    "OAI-SearchBot",
+    "opencode",
+    "Perplexity-User",
+    "PerplexityBot",
+    "PetalBot",
+    "Sourcegraph",
+    "Timpibot",
+    "Windsurf",
+    "YandexBot",
+    "YouBot",
+];
+/// Products that only programs for people have.
+const BROWSER_PRODUCTS: [&str; 5] = ["chrome", "crios", "firefox", "fxios", "safari"];
+/// Words in the products of programs that are not for people.
+const ROBOT_WORDS: [&str; 6] = ["bot", "crawl", "spider", "fetch", "headless", "preview"];
+
+/// A kind of readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reader(u8);
+
+// === impl Reader ===
+
+impl Reader {
+    /// Finds the kind of a client by its `User-Agent`. Nothing is allocated.
+    #[must_use]
+    pub fn of(user_agent: &str) -> Self {
+        let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+        let mut words = user_agent
+            .as_bytes()
+            .split(|b| !is_name(*b))
+            .filter(|word| word.len() > 3);
+        let (mut is_browser, mut is_robot) = (false, false);
+        for word in &mut words {
+            if let Some(known) = known(word) {
+                return known;
+            }
+            is_browser |= BROWSER_PRODUCTS
+                .iter()
+                .any(|product| word.eq_ignore_ascii_case(product.as_bytes()));
+            is_robot |= word.eq_ignore_ascii_case(b"compatible")
+                || ROBOT_WORDS
+                    .iter()
+                    .any(|robot| contains(word, robot.as_bytes()));
+        }
+        Self(u8::from(!is_browser || is_robot))
+    }
+
+    /// Returns the name that the numbers have.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        NAMES[usize::from(self.0)]
+    }
+
+    pub(super) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    pub(super) fn all() -> impl Iterator<Item = &'static str> {
+        NAMES.into_iter()
+    }
+}
+
+fn known(word: &[u8]) -> Option<Reader> {
+    let first = word[0].to_ascii_lowercase();
+    let is_same = |name: &&str| {
+        let name = name.as_bytes();
+        name[0].to_ascii_lowercase() == first && name.eq_ignore_ascii_case(word)
+    };
+    let at = NAMES[2..].iter().position(is_same)?;
+    u8::try_from(at + 2).ok().map(Reader)
+}
+
+/// Returns whether a word has lower-case letters in it, in any case.
+fn contains(word: &[u8], letters: &[u8]) -> bool {
+    word.windows(letters.len())
+        .any(|part| part.eq_ignore_ascii_case(letters))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_is_known_by_the_product_that_it_names() {
+        let chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) \
+                      Chrome/140.0.0.0 Safari/537.36";
+        for (agent, name) in [
+            (chrome, BROWSERS),
+            (
+                "Mozilla/5.0 (Windows NT 10.0; rv:140.0) Gecko/20100101 Firefox/140.0",
+                BROWSERS,
+            ),
+            (
+                "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
+                "GPTBot",
+            ),
+            (
+                "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot",
+                "ChatGPT-User",
+            ),
+            (
+                "Mozilla/5.0 (compatible; claudebot/1.0; +claudebot@anthropic.com)",
+                "ClaudeBot",
+            ),
+            (
+                "Mozilla/5.0 (compatible; bingbot/2.0) Chrome/116.0.0.0 Safari/537.36",
+                "Bingbot",
+            ),
+            (
+                "Mozilla/5.0 (compatible; NewBot/2.0) Chrome/116.0.0.0 Safari/537.36",
+                OTHER,
+            ),
+            ("Mozilla/5.0 HeadlessChrome/140.0 Safari/537.36", OTHER),
+            ("claude-code/2.0.1 (cli)", "Claude-Code"),
+            ("curl/8.5.0", OTHER),
+            ("", OTHER),
+            ("GPTBotany/1.0", OTHER),
+        ] {
+            assert_eq!(Reader::of(agent).name(), name, "{agent}");
+        }
+    }
+
+    #[test]
+    fn names_are_in_order_and_unique() {
+        let lower: Vec<_> = NAMES[2..].iter().map(|n| n.to_ascii_lowercase()).collect();
+        assert!(lower.is_sorted_by(|a, b| a < b), "{lower:?}");
+        assert!(NAMES[2..].iter().all(|name| name.len() > 3));
+    }
+}
