@@ -31,7 +31,7 @@ const meansHidden = (page, within) => referring(page, within).first().evaluate((
 
 reads("icons: one that refers to another is visible", async (open) => {
   for (const scheme of ["light", "dark"]) {
-    await everyIconIsPainted(await open("/", { scheme }), ".sidebar");
+    await everyIconIsPainted(await open("/quickstart", { scheme }), ".sidebar");
   }
 });
 

@@ -39,21 +39,21 @@ reads("anchors: they are in the sidebar and lead to their first pages", async (o
 });
 
 reads("global anchors: they are on every page, in every language", async (open) => {
-  const page = await open("/");
-  for (const at of ["/", "/api", "/next", "/ar", "/fr"]) {
+  const page = await open("/quickstart");
+  for (const at of ["/quickstart", "/api", "/next", "/ar", "/fr"]) {
     await visit(page, at);
     assert.ok((await seen(page, ".anchors a")).includes("Agent Skills"), `global anchor on ${at}`);
   }
 });
 
 reads("N3: the title of a group with a root is a link to it, a chevron beside it opens the group", async (open) => {
-  const page = await open("/");
+  const page = await open("/quickstart");
   const group = page.locator(".nested", { hasText: "Components" }).first();
   assert.equal(await group.locator("summary a").count(), 0, "no link in a summary");
   assert.equal(await group.locator("> details").getAttribute("open"), "", "expanded at first");
   await group.locator("> details > summary").click();
   assert.equal(await group.locator("> details").getAttribute("open"), null);
-  assert.equal(path(page), "/", "the chevron leads nowhere");
+  assert.equal(path(page), "/quickstart", "the chevron leads nowhere");
   await follow(page, group.locator("> a"));
   assert.equal(path(page), "/write/components");
   const top = page.locator(".group-title a", { hasText: "Skills" });
@@ -78,7 +78,7 @@ reads("N4: `card` and `accordion` list the children on root pages, `none` does n
 });
 
 reads("N5: a nested group is closed unless it is expanded or contains the page", async (open) => {
-  let page = await open("/");
+  let page = await open("/quickstart");
   const open_ = () => page.locator(".nested", { hasText: "The fine print" }).locator("> details").getAttribute("open");
   assert.equal(await open_(), null, "closed");
   await page.locator(".nested summary", { hasText: "The fine print" }).click();
@@ -170,12 +170,12 @@ reads("eyebrows: the breadcrumb is above the title", async (open) => {
 });
 
 reads("previous and next lead through the sidebar in its order", async (open) => {
-  const page = await open("/");
+  const page = await open("/fr");
   assert.equal(await page.locator(".previous a").count(), 0);
   await follow(page, page.locator(".next a"));
-  assert.equal(path(page), "/quickstart");
+  assert.equal(path(page), "/fr/quickstart");
   await follow(page, page.locator(".previous a"));
-  assert.equal(path(page), "/");
+  assert.equal(path(page), "/fr");
 });
 
 reads("modes: the frontmatter of a page chooses the layout around its article", async (open) => {
@@ -183,13 +183,17 @@ reads("modes: the frontmatter of a page chooses the layout around its article", 
   const parts = async (at) => {
     await visit(page, at);
     const has = async (selector) => await page.locator(selector).count() > 0;
-    return { sidebar: await has(".sidebar"), title: await has("h1"), contents: await has(".contents") };
+    return { sidebar: await has(".sidebar"), title: await has("main > .title"), contents: await has(".contents") };
   };
   assert.deepEqual(await parts("/write/pages"), { sidebar: true, title: true, contents: true });
   assert.deepEqual(await parts("/more"), { sidebar: true, title: true, contents: false }, "wide");
   assert.deepEqual(await parts("/retired"), { sidebar: false, title: true, contents: false }, "center");
   assert.deepEqual(await parts("/poster"), { sidebar: false, title: false, contents: false }, "custom");
   assert.deepEqual(await parts("/hidden"), { sidebar: true, title: false, contents: false }, "frame");
+  // Without the title of the layout, the article has its own, with the classes of its author.
+  await visit(page, "/");
+  assert.match(await page.locator("h1").getAttribute("class"), /text-4xl/);
+  assert.equal(await page.locator("main").evaluate((main) => main.getBoundingClientRect().width > innerWidth - 100), true);
 });
 
 reads("pages: tags, deprecated pages, external links, hidden pages", async (open) => {

@@ -16,7 +16,7 @@ reads("controls that need a script are hidden", async (open) => {
 });
 
 reads("groups, menus and selectors open, and their links work", async (open) => {
-  const page = await open("/", plain);
+  const page = await open("/quickstart", plain);
   await page.locator(".nested summary", { hasText: "The fine print" }).click();
   assert.ok(await page.locator(".sidebar").getByText("What is public").isVisible());
   await page.locator("[data-kind=versions] summary").click();
@@ -29,7 +29,7 @@ reads("groups, menus and selectors open, and their links work", async (open) => 
 });
 
 reads("the drawer opens and closes on a phone", async (open) => {
-  const page = await open("/", { ...plain, width: PHONE });
+  const page = await open("/concepts", { ...plain, width: PHONE });
   await page.locator(".menu").click();
   await page.locator(".sidebar").waitFor({ state: "visible" });
   await page.locator(".drawer-head button").click();

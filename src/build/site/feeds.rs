@@ -64,7 +64,14 @@ pub(super) fn write(name: &str, docs: &Docs, map: &Map) -> Option<String> {
     let messages = Messages::of(language.unwrap_or_default());
     for update in written.updates() {
         let file = format!("{}.mdx", page.slug);
-        let content = html::write(&file, Start::Anywhere, &update.children, map, messages);
+        let content = html::write(
+            &file,
+            Start::Anywhere,
+            &update.children,
+            map,
+            messages,
+            true,
+        );
         item(&mut out, update, &address, content.html.as_str());
     }
     Some(out + "</channel></rss>\n")

@@ -127,6 +127,13 @@ impl Meta {
         }
     }
 
+    /// Returns whether its title is shown above its article. If not, the article has a heading of
+    /// the first level itself.
+    #[must_use]
+    pub fn has_title(&self) -> bool {
+        !matches!(self.mode.as_deref(), Some("custom" | "frame"))
+    }
+
     /// Returns whether everyone may read the page.
     #[must_use]
     pub fn is_public(&self) -> bool {

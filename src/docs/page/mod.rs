@@ -120,7 +120,8 @@ impl Page {
         let title = meta.title.clone().unwrap_or_else(|| title_of(slug));
         let source = mdx::Source {
             file: below,
-            title: &title,
+            // A first heading that repeats the title is removed, but not if it is the only one.
+            title: if meta.has_title() { &title } else { "" },
             text,
             body,
         };

@@ -97,7 +97,14 @@ pub fn check(source: &Source<'_>, map: &Map) -> Vec<Diagnostic> {
 fn write(source: &Source<'_>, nodes: &[Node], map: &Map) -> Article {
     let page = page_of(&source.file);
     let messages = Messages::of(&source.language);
-    let written = html::write(&source.file, Start::Page(page), nodes, map, messages);
+    let written = html::write(
+        &source.file,
+        Start::Page(page),
+        nodes,
+        map,
+        messages,
+        source.has_title,
+    );
     let described = source.description.map(ToOwned::to_owned);
     let mut markdown = format!("# {}\n\n", source.title);
     if let Some(description) = &described {

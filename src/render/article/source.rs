@@ -17,6 +17,8 @@ pub struct Source<'p> {
     pub file: String,
     /// The page's title.
     pub title: &'p str,
+    /// Whether the layout writes the title above the article.
+    pub has_title: bool,
     /// Its description, in one line.
     pub description: Option<&'p str>,
     /// The BCP 47 tag of its language; empty if the language is unknown.
@@ -45,6 +47,7 @@ impl<'p> Source<'p> {
             // A generated page has the name that an author would give it.
             file: format!("{}.{}", page.slug, extension.unwrap_or("mdx")),
             title: &page.title,
+            has_title: written.is_none_or(|written| written.meta.has_title()),
             description: page.description.as_deref(),
             language: language(page),
             text: written.map_or("", |written| &written.text),
@@ -68,6 +71,7 @@ impl<'p> Source<'p> {
         Self {
             file: source.file.to_owned(),
             title: source.title,
+            has_title: true,
             description: None,
             language: "en".into(),
             text: source.text,

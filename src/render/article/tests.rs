@@ -150,3 +150,41 @@ fn in_plain_markdown_a_tag_is_text() {
     let article = article("a.md", "{x} <b>y</b>");
     assert_eq!(article.html.as_str(), "<p>{x} &lt;b&gt;y&lt;/b&gt;</p>\n");
 }
+
+#[test]
+fn a_page_whose_title_is_not_shown_keeps_its_own_with_its_classes() {
+    let of_mode = |mode: &str| {
+        let path = |path: &str| crate::source::TreePath::parse(path).unwrap();
+        let config = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
+        let page = format!(
+            "---\ntitle: Keys\nmode: {mode}\n---\n\n# Keys\n\n<h1 className=\"text-4xl\">All *keys*</h1>\n\n## More\n"
+        );
+        let files = [
+            (path("docs.json"), config.to_owned().into()),
+            (path("index.mdx"), page.into()),
+        ];
+        let tree = crate::source::Tree::from_files(files, []);
+        let (docs, _found) = crate::docs::read(&tree, &crate::docs::Options::default());
+        let (_, page) = docs.navigation.pages().next().unwrap();
+        let article = render(&Source::of(&docs, page), &Map::default());
+        article.html.as_str().to_owned()
+    };
+    for mode in ["custom", "frame"] {
+        let html = of_mode(mode);
+        assert!(html.contains("<h1 id=\"keys\">Keys<a"), "{html}");
+        assert!(
+            html.contains("<h1 id=\"all-keys\" class=\"text-4xl\">All"),
+            "{html}"
+        );
+        assert!(html.contains("<h2 id=\"more\">"), "{html}");
+    }
+    let html = of_mode("wide");
+    assert!(
+        !html.contains("<h1") && !html.contains("id=\"keys\""),
+        "{html}"
+    );
+    assert!(
+        html.contains("<h2 id=\"all-keys\" class=\"text-4xl\">"),
+        "{html}"
+    );
+}

@@ -43,7 +43,7 @@ fn written(specification: &str, language: &str) -> (String, String) {
     let mut nodes = nodes(subject, language, shown());
     Anchors::default().assign(&mut nodes);
     let (map, messages) = (Map::default(), Messages::of(language));
-    let html = html::write("x.mdx", Start::Page("x"), &nodes, &map, messages).html;
+    let html = html::write("x.mdx", Start::Page("x"), &nodes, &map, messages, true).html;
     let markdown = markdown::write("x.mdx", &nodes, &map, messages);
     (html.into_string(), markdown)
 }

@@ -74,7 +74,9 @@ impl Writer<'_> {
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 let level = name.as_bytes()[1] - b'0';
-                return self.heading(level, element.anchor.as_deref(), children);
+                let class = self.classes(element, None);
+                let anchor = element.anchor.as_deref();
+                return self.heading_of_class(level, anchor, children, class.as_deref());
             }
             _ => {}
         }

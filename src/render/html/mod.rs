@@ -67,8 +67,12 @@ pub fn write(
     nodes: &[Node],
     map: &Map,
     messages: &Messages,
+    has_title: bool,
 ) -> Written {
-    let mut writer = Writer::new(file, start, map, messages);
+    let mut writer = Writer {
+        has_title,
+        ..Writer::new(file, start, map, messages)
+    };
     writer.nodes(nodes);
     let (html, files) = writer.with_files();
     Written {
@@ -101,6 +105,8 @@ pub fn check(
 pub(super) struct Writer<'p> {
     /// Whether the HTML is dropped, so that code is not highlighted.
     is_draft: bool,
+    /// Whether the layout writes the title of the page above the article.
+    has_title: bool,
     pub(super) file: &'p str,
     start: Start<'p>,
     pub(super) map: &'p Map,
@@ -128,6 +134,7 @@ impl<'p> Writer<'p> {
     fn new(file: &'p str, start: Start<'p>, map: &'p Map, messages: &'p Messages) -> Self {
         Self {
             is_draft: false,
+            has_title: true,
             file,
             start,
             map,
@@ -343,9 +350,20 @@ impl Writer<'_> {
     }
 
     pub(super) fn heading(&mut self, level: u8, anchor: Option<&Anchor>, children: &[Node]) {
+        self.heading_of_class(level, anchor, children, None);
+    }
+
+    fn heading_of_class(
+        &mut self,
+        level: u8,
+        anchor: Option<&Anchor>,
+        children: &[Node],
+        class: Option<&str>,
+    ) {
         let text = plain(children).trim().to_owned();
-        // Only the title of the page is an `<h1>`.
         let (open, close) = match level {
+            // The title of the page is the only `<h1>`, if the layout writes it.
+            1 if !self.has_title => ("<h1", "</h1>\n"),
             1 | 2 => ("<h2", "</h2>\n"),
             3 => ("<h3", "</h3>\n"),
             4 => ("<h4", "</h4>\n"),
@@ -354,6 +372,9 @@ impl Writer<'_> {
         };
         self.out.markup(open);
         self.id(anchor);
+        if let Some(class) = class {
+            self.out.attribute("class", class);
+        }
         self.out.markup(">");
         self.aliases(anchor);
         if children.iter().any(Node::is_or_holds_block) {

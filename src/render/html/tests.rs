@@ -32,6 +32,7 @@ fn written_with(text: &str, map: &Map) -> Written {
         &read.nodes,
         map,
         Messages::of("en"),
+        true,
     )
 }
 

@@ -97,7 +97,7 @@ impl PageWriter<'_> {
         };
         let messages = Messages::of(self.layout.language_tag(self.beside));
         let map = self.layout.map();
-        let written = html::write(CONFIG, self.start, &nodes, map, messages);
+        let written = html::write(CONFIG, self.start, &nodes, map, messages, true);
         self.out.append(&written.html);
     }
 

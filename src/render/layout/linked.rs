@@ -70,7 +70,7 @@ impl Linked<'_> {
         };
         let nodes = nodes.unwrap_or_default();
         let messages = Messages::of("");
-        let written = html::write(CONFIG, Start::Anywhere, &nodes, self.map, messages);
+        let written = html::write(CONFIG, Start::Anywhere, &nodes, self.map, messages, true);
         self.files.extend(written.assets);
     }
 

@@ -5,6 +5,8 @@
 //! (`make reference`) they write the pages. The text before the marker in a page is written by hand
 //! and is not changed.
 
+mod figures;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -23,9 +25,9 @@ use waypost::follow;
 use waypost::telemetry::{Health, Metrics};
 
 const DOCS: &str = "conf/demo/docs";
-const SHIPPED: &str = include_str!("../../conf/waypost.yaml");
+const SHIPPED: &str = include_str!("../../../conf/waypost.yaml");
 /// A site record with every key.
-const RECORD: &str = include_str!("../../conf/site.yaml");
+const RECORD: &str = include_str!("../../../conf/site.yaml");
 /// The line between the introduction of a page, which is written by hand, and the rest.
 const MARKER: &str = "{/* Written by `make reference` from here on. */}";
 
