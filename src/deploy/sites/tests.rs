@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::*;
+use super::change::merge;
 
 /// RFC 7396, appendix A: the cases whose target and patch are objects.
 #[test]
