@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::bytes::Reader;
+use super::bytes::{Reader, text};
 use super::posting::{Kinds, Posting};
 use super::words::Stemmer;
 use super::write::{
@@ -502,9 +502,7 @@ impl OpenPart {
                 let head = reader.byte()?;
                 let shared = reader.counted(usize::from(head) & SHARED_MAX, SHARED_MAX)?;
                 let added = reader.counted(usize::from(head) >> 4 & ADDED_MAX, ADDED_MAX)?;
-                let added = std::str::from_utf8(reader.take(added)?);
-                let added = added.map_err(|_invalid| InvalidIndex::Text)?;
-                extend(&mut entry.term, shared, added)?;
+                extend(&mut entry.term, shared, text(reader.take(added)?)?)?;
                 if head & SINGLE != 0 {
                     let (only, length) = table.kinds.read_single(reader.rest(), sections)?;
                     reader.take(length)?;
@@ -567,10 +565,10 @@ impl OpenPart {
         let table = self.table(file)?;
         blocks.text(file, &table.page_blocks, page, |reader, before| {
             for _ in 0..before {
-                reader.text()?;
-                reader.text()?;
+                reader.skip_text()?;
+                reader.skip_text()?;
                 for _ in 0..reader.length()? {
-                    reader.text()?;
+                    reader.skip_text()?;
                 }
             }
             let path = reader.text()?.to_owned();
@@ -600,9 +598,9 @@ impl OpenPart {
             let first = section as usize - before;
             let mut end = 0_u64;
             for number in first.. {
-                let heading = reader.optional()?;
+                let heading = reader.optional_bytes()?;
                 let anchor = match heading {
-                    Some(_) => reader.optional()?,
+                    Some(_) => reader.optional_bytes()?,
                     None => None,
                 };
                 let is_of_next_page =
@@ -616,6 +614,8 @@ impl OpenPart {
                     .checked_add(reader.number()?)
                     .ok_or(InvalidIndex::Number)?;
                 if number == section as usize {
+                    let heading = heading.map(text).transpose()?;
+                    let anchor = anchor.map(text).transpose()?;
                     let made = || heading.map(anchor_of);
                     return Ok(SectionText {
                         anchor: anchor.map(str::to_owned).or_else(made),
@@ -675,6 +675,12 @@ impl Table {
     #[inline]
     pub(super) fn page_of(&self, section: u32) -> usize {
         self.page_of[section as usize] as usize
+    }
+
+    /// Returns the page of a section, as a number.
+    #[inline]
+    pub(super) fn page_number(&self, section: u32) -> u32 {
+        self.page_of[section as usize]
     }
 
     /// Returns the sections of a page.
