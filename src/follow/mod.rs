@@ -10,6 +10,7 @@
 //! * The [`Rings`] of a source have a log each: a change reaches one ring of edges after the other.
 //! * A [`Source`] answers edges: changes after a revision (a long poll), everything (a snapshot),
 //!   and files by digest. Changes and snapshots are signed.
+//! * A [`Fleet`] is what a source knows of its edges: how far and how well each is.
 //! * A [`SecretLog`] does the same for certificates, ticket keys and answers to challenges, and
 //!   a [`SecretFollower`] keeps them. They are encrypted for one edge.
 //! * A [`Relay`] passes on what edges of an edge ask.
@@ -39,6 +40,7 @@ mod changes;
 mod client;
 mod edge;
 mod fetch;
+mod fleet;
 mod message;
 mod position;
 mod relay;
@@ -59,6 +61,7 @@ use std::sync::Arc;
 pub use changes::ChangeLog;
 pub use client::FollowError;
 pub use edge::{Follower, FollowerParts};
+pub use fleet::Fleet;
 pub use relay::Relay;
 pub use rings::{RINGS_MAX, Rings};
 pub use sealing::{EdgeKey, InvalidSealingKey, SealingKey};

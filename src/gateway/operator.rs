@@ -46,7 +46,7 @@ use super::open::Guards;
 use super::pace::Pace;
 use super::token::Token;
 use super::top::{self, By, Of, Top};
-use crate::follow::{Source, Status};
+use crate::follow::{Fleet, Status};
 use crate::telemetry::{Health, Metrics};
 
 /// How many connections the listener has open at once; more wait in the queue of the kernel.
@@ -72,7 +72,7 @@ pub struct Operator {
     pseudonym: Arc<str>,
     is_loaded: Arc<AtomicBool>,
     began: Instant,
-    edges: Option<Arc<Source>>,
+    edges: Option<Arc<Fleet>>,
     following: Option<Arc<Status>>,
     /// Cancelled when another process serves on the same addresses.
     handed_over: CancellationToken,
@@ -135,7 +135,7 @@ impl Operator {
     /// Shows the edges that follow this node, and how this node follows another one. An edge is
     /// ready when its cache has been filled once.
     #[must_use]
-    pub fn with_follow(self, edges: Option<Arc<Source>>, following: Option<Arc<Status>>) -> Self {
+    pub fn with_follow(self, edges: Option<Arc<Fleet>>, following: Option<Arc<Status>>) -> Self {
         Self {
             edges,
             following,

@@ -97,7 +97,7 @@ impl Edges {
     /// Returns what waits until edges answer challenges.
     pub(super) fn elsewhere(&self, config: &Config) -> Arc<dyn Elsewhere> {
         Arc::new(ByEdges {
-            source: Arc::clone(&self.source),
+            fleet: Arc::clone(self.source.fleet()),
             secrets: Arc::clone(&self.secrets),
             time: config.edges.challenge_wait,
         })
@@ -111,11 +111,11 @@ impl Edges {
             listener,
         } = self;
         // Before the first edge asks. These threads are never joined: they can be stopped at any point.
-        source.step();
+        let fleet = Arc::clone(source.fleet());
+        fleet.step();
         panics::essential_thread("edge-secrets", move || secrets.run())
             .context("start a thread")?;
-        let rings = Arc::clone(&source);
-        panics::essential_thread("edge-rings", move || rings.run()).context("start a thread")?;
+        panics::essential_thread("edge-rings", move || fleet.run()).context("start a thread")?;
         listener.start(Answering::Source(source))
     }
 }

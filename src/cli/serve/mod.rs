@@ -291,7 +291,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         acme.challenges.share(edges.elsewhere(&config));
     }
     let operator = operator.with_follow(
-        edges.as_ref().map(|edges| Arc::clone(&edges.source)),
+        edges.as_ref().map(|edges| Arc::clone(edges.source.fleet())),
         following.as_ref().map(|edge| Arc::clone(&edge.status)),
     );
 
@@ -347,7 +347,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .as_ref()
         .map_or_else(ServedLog::none, Updates::served_log);
     if let Some(edges) = &edges {
-        served_log.follow(&edges.source, &reload.reloader)?;
+        served_log.follow(edges.source.fleet(), &reload.reloader)?;
     }
     let domain_changes = updates
         .as_ref()

@@ -17,8 +17,8 @@ use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::error::chain;
 use crate::follow::{
-    self, Certificate, Certificates, EdgeKey, FollowedTickets, Kept, Rings, SecretFollowerParts,
-    SecretKind, SecretLog, Source, Status,
+    self, Certificate, Certificates, EdgeKey, Fleet, FollowedTickets, Kept, Rings,
+    SecretFollowerParts, SecretKind, SecretLog, Status,
 };
 use crate::gateway::tls;
 use crate::store::documents::{Change, Documents, Kind, KnownKeys, LocalDocuments, SealKey};
@@ -60,7 +60,7 @@ struct State {
 /// Waits until edges answer challenges.
 #[derive(Debug)]
 pub(super) struct ByEdges {
-    pub(super) source: Arc<Source>,
+    pub(super) fleet: Arc<Fleet>,
     pub(super) secrets: Arc<SourceSecrets>,
     /// How long it waits.
     pub(super) time: Duration,
@@ -230,7 +230,7 @@ impl Elsewhere for ByEdges {
         self.secrets.read();
         let revision = self.secrets.log.revision();
         Box::pin(async move {
-            let behind = self.source.applied_by_all(revision, self.time).await;
+            let behind = self.fleet.applied_by_all(revision, self.time).await;
             behind.iter().map(ToString::to_string).collect()
         })
     }

@@ -24,7 +24,7 @@ use crate::deploy::sites::{Changed, Known, SiteAdmin};
 use crate::deploy::worker::{self, Worker};
 use crate::deploy::{FindSite, Timestamp, lower_priority};
 use crate::error::chain;
-use crate::follow::Source;
+use crate::follow::Fleet;
 use crate::index::Index;
 use crate::index::reload::Reloader;
 use crate::numbers::Writer;
@@ -232,20 +232,20 @@ impl ServedLog {
     /// stopped at any point.
     pub(super) fn follow(
         &self,
-        source: &Arc<Source>,
+        fleet: &Arc<Fleet>,
         reloader: &Arc<Mutex<Reloader>>,
     ) -> anyhow::Result<()> {
         let Some(queue) = self.queue.clone() else {
             return Ok(());
         };
-        let (source, reloader) = (Arc::clone(source), Arc::clone(reloader));
+        let (fleet, reloader) = (Arc::clone(fleet), Arc::clone(reloader));
         let unseen = Arc::clone(&self.unseen);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
             .context("start a thread")?;
         let work = move || {
-            let mut progress = source.progress();
+            let mut progress = fleet.progress();
             loop {
                 runtime.block_on(async {
                     if unseen.projects().is_empty() {
@@ -266,7 +266,7 @@ impl ServedLog {
                         unseen.projects().remove(&project);
                         continue;
                     };
-                    if source.waits_for(&project, fence).is_none() {
+                    if fleet.waits_for(&project, fence).is_none() {
                         unseen.projects().remove(&project);
                         record(&queue, &project, fence);
                     }

@@ -1,0 +1,503 @@
+//! What a source knows of the edges that follow it.
+//!
+//! Each request of an edge says which revision it has and how it is. From this follow the health
+//! of a ring, by which changes are passed on to the next one, the answer to "which edges serve
+//! this release", the metrics, and the list of edges for operators.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use prometheus::{IntGauge, IntGaugeVec, Opts};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::report::Report;
+use super::rings::{Health, Rings};
+use super::secrets::SecretLog;
+use super::source::Request;
+use super::tokens::{EdgeName, ListedEdge, Tokens};
+use crate::clock::Clock;
+use crate::site::ProjectId;
+use crate::store::Fence;
+use crate::telemetry::Metrics;
+
+/// An edge that has not asked for so long does not count as following.
+const SEEN_SECONDS: u64 = 90;
+const SEEN: Duration = Duration::from_secs(SEEN_SECONDS);
+/// How often changes are passed on to the next rings.
+const STEP: Duration = Duration::from_millis(200);
+/// The metrics are set after this many of these steps.
+const MEASURED_STEPS: u64 = 5;
+/// Fewer requests between two reports tell nothing about errors.
+const JUDGED_REQUESTS: u64 = 20;
+/// A smaller share of errors is no reason to stop.
+const ERRORS_SHARE: f64 = 0.05;
+/// The end of the sentence about an edge with errors.
+const OF_ERRORS: &str = "with errors, which is more than before";
+
+/// The edges of a source.
+#[derive(Debug)]
+pub struct Fleet {
+    rings: Arc<Rings>,
+    secrets: Arc<SecretLog>,
+    tokens: Tokens,
+    clock: Clock,
+    seen: Mutex<BTreeMap<EdgeName, Seen>>,
+    /// The revision of the secrets that each edge has, and when it has asked last.
+    applied: Mutex<BTreeMap<EdgeName, (u64, u64)>>,
+    /// Changes when an edge has asked again.
+    progress: watch::Sender<u64>,
+    gauges: Gauges,
+}
+
+#[derive(Debug)]
+struct Gauges {
+    following: IntGauge,
+    lag: IntGaugeVec,
+    skew: IntGauge,
+    versions: IntGauge,
+    frozen: IntGauge,
+    held: IntGaugeVec,
+}
+
+/// What an edge has asked for last.
+#[derive(Clone, Debug)]
+struct Seen {
+    at: u64,
+    moment: Instant,
+    /// The revision that it has, and whether that is of this life and of its ring.
+    revision: u64,
+    is_this_life: bool,
+    /// The highest revision that it was sent.
+    sent: u64,
+    program: String,
+    report: Report,
+    /// Since when it has been well, by its reports.
+    well_since: Instant,
+    /// Why it is not; `None` if it is.
+    ill: Option<String>,
+    /// The usual share of errors among its answers.
+    usual: f64,
+}
+
+// === impl Gauges ===
+
+impl Gauges {
+    fn new(metrics: &Metrics) -> Self {
+        let one = |name, help| metrics.register(IntGauge::new(name, help));
+        let of_each =
+            |name, help, label| metrics.register(IntGaugeVec::new(Opts::new(name, help), &[label]));
+        Self {
+            following: one(
+                "follow_source_edges",
+                "How many edges have asked for changes in the last 90 seconds.",
+            ),
+            lag: of_each(
+                "follow_source_lag_revisions",
+                "How many changes each edge is behind its ring.",
+                "edge",
+            ),
+            skew: one(
+                "follow_source_skew_revisions",
+                "How many changes the edge that is furthest behind is behind its ring.",
+            ),
+            versions: one(
+                "follow_source_versions",
+                "How many versions of the program the edges that follow have.",
+            ),
+            frozen: one(
+                "follow_source_frozen",
+                "Whether an operator has frozen this node, so that edges get no changes.",
+            ),
+            held: of_each(
+                "follow_source_waiting_projects",
+                "How many projects have a change that waits for a ring.",
+                "ring",
+            ),
+        }
+    }
+}
+
+// === impl Fleet ===
+
+impl Fleet {
+    pub(super) fn new(
+        rings: Arc<Rings>,
+        secrets: &Arc<SecretLog>,
+        tokens: Tokens,
+        metrics: &Metrics,
+    ) -> Self {
+        Self {
+            rings,
+            secrets: Arc::clone(secrets),
+            tokens,
+            clock: Clock::System,
+            seen: Mutex::default(),
+            applied: Mutex::default(),
+            progress: watch::Sender::new(0),
+            gauges: Gauges::new(metrics),
+        }
+    }
+
+    pub(super) fn rings(&self) -> &Rings {
+        &self.rings
+    }
+
+    pub(super) fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// Notes that an edge asks for changes after a revision that it has.
+    pub(super) fn see(&self, edge: &ListedEdge, request: &Request, identity: &str, revision: u64) {
+        let now = Instant::now();
+        let report = Report::of(|name| request.query(name)?.parse().ok());
+        let mut all = self.seen();
+        let before = all.get(&edge.name);
+        let is_this_life = identity == self.rings.log(edge.ring).identity();
+        let before = before.filter(|before| before.report.up <= report.up);
+        let (ill, usual) = judge(before, &report);
+        let well_since = match before {
+            Some(before) if before.ill.is_none() && ill.is_none() => before.well_since,
+            _ => now,
+        };
+        let sent = before.map_or(0, |before| before.sent);
+        let seen = Seen {
+            at: self.clock.unix_seconds(),
+            moment: now,
+            revision,
+            is_this_life,
+            sent: if is_this_life {
+                sent.max(revision)
+            } else {
+                sent
+            },
+            program: request.program.clone(),
+            report,
+            well_since,
+            ill,
+            usual,
+        };
+        all.insert(edge.name.clone(), seen);
+        drop(all);
+        self.progress.send_modify(|count| *count += 1);
+    }
+
+    /// Notes the revision that an edge is sent.
+    pub(super) fn sent(&self, edge: &EdgeName, revision: u64) {
+        if let Some(seen) = self.seen().get_mut(edge) {
+            seen.sent = revision;
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<EdgeName, Seen>> {
+        // Every change is an assignment, so the value is whole after a panic too.
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes changes on to the rings that may get them. It never returns.
+    pub fn run(&self) {
+        for count in 0_u64.. {
+            std::thread::sleep(STEP);
+            self.step();
+            if count.is_multiple_of(MEASURED_STEPS) {
+                self.measure();
+            }
+        }
+    }
+
+    /// Passes changes on to the rings that may get them.
+    pub fn step(&self) {
+        let edges = OnceCell::new();
+        self.rings.step(|ring| {
+            let edges = edges.get_or_init(|| self.tokens.list().unwrap_or_default());
+            self.health(edges, ring)
+        });
+    }
+
+    /// Returns how the edges of a ring are.
+    fn health(&self, edges: &[ListedEdge], ring: u8) -> Health {
+        let now = Instant::now();
+        let half = self.rings.hold() / 2;
+        let last = u8::try_from(self.rings.count() - 1).unwrap_or(u8::MAX);
+        let mut health = Health {
+            revision: u64::MAX,
+            since: Some(now),
+            reason: None,
+        };
+        let seen = self.seen();
+        let mut following = 0;
+        let mut all = 0;
+        for edge in edges.iter().filter(|edge| edge.ring.min(last) == ring) {
+            all += 1;
+            let name = &edge.name;
+            let Some(seen) = seen.get(name) else {
+                continue;
+            };
+            let has = if seen.is_this_life { seen.revision } else { 0 };
+            if now.duration_since(seen.moment) > SEEN {
+                // It was away before, or it has taken a change and was not seen since.
+                if seen.sent > has {
+                    health.revision = health.revision.min(has);
+                    health.reason = Some(format!("{name} has taken a change and is away since"));
+                }
+                continue;
+            }
+            following += 1;
+            health.revision = health.revision.min(has);
+            let since = seen.moment.checked_sub(half);
+            health.since = health.since.min(since);
+            if let Some(why) = &seen.ill {
+                health.reason = Some(format!("{name} {why}"));
+            } else if seen.moment.duration_since(seen.well_since) < half {
+                health.since = None;
+            }
+        }
+        if all > 0 && following == 0 && health.reason.is_none() {
+            health.reason = Some(format!("no edge of ring {ring} follows"));
+        }
+        health
+    }
+
+    /// Returns whom the promotion of a project waits for: an edge that follows and does not have it;
+    /// `None` if all have it.
+    #[must_use]
+    pub fn waits_for(&self, project: &ProjectId, fence: Fence) -> Option<String> {
+        let now = Instant::now();
+        let edges = self.tokens.list().unwrap_or_default();
+        let seen = self.seen();
+        edges.iter().find_map(|edge| {
+            let seen = seen.get(&edge.name)?;
+            if now.duration_since(seen.moment) > SEEN {
+                return None;
+            }
+            let known = self.rings.log(edge.ring).known(project);
+            let (revision, current) =
+                known.map_or((0, None), |(revision, known)| (revision, known.current));
+            let has = current.is_some_and(|current| current.fence() >= fence)
+                && seen.is_this_life
+                && seen.revision >= revision;
+            (!has).then(|| format!("{} of ring {}", edge.name, edge.ring))
+        })
+    }
+
+    /// Returns what changes when an edge has asked again.
+    #[must_use]
+    pub fn progress(&self) -> watch::Receiver<u64> {
+        self.progress.subscribe()
+    }
+
+    /// Updates the metrics: how many edges follow, how far each is behind, and which versions run.
+    fn measure(&self) {
+        let now = Instant::now();
+        let (mut following, mut skew) = (0, 0);
+        let mut versions = BTreeSet::new();
+        self.gauges.lag.reset();
+        let edges = self.tokens.list().unwrap_or_default();
+        let seen = self.seen();
+        let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        for edge in edges {
+            let seen = seen.get(&edge.name);
+            let seen = seen.filter(|seen| now.duration_since(seen.moment) <= SEEN);
+            let Some(seen) = seen else {
+                continue;
+            };
+            following += 1;
+            versions.insert(seen.program.clone());
+            let latest = self.rings.log(edge.ring).revision();
+            let has = if seen.is_this_life { seen.revision } else { 0 };
+            let lag = latest.saturating_sub(has);
+            skew = skew.max(lag);
+            let labels = [edge.name.as_str()];
+            self.gauges.lag.with_label_values(&labels).set(gauge(lag));
+        }
+        drop(seen);
+        self.gauges.following.set(following);
+        self.gauges.skew.set(gauge(skew));
+        self.gauges.versions.set(gauge(versions.len() as u64));
+        self.gauges.frozen.set(i64::from(self.rings.is_frozen()));
+        for ring in 0..self.rings.count() {
+            let ring = u8::try_from(ring).unwrap_or(u8::MAX);
+            let waiting = self.rings.waiting(ring).1 as u64;
+            let gauges = self.gauges.held.with_label_values(&[&ring.to_string()]);
+            gauges.set(gauge(waiting));
+        }
+    }
+
+    /// Returns the rings, and each edge that has a token with its last report.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let now = Instant::now();
+        let edges = self.tokens.list().unwrap_or_default();
+        let seen = self.seen();
+        let applied = self.applied().clone();
+        let secrets = self.secrets.revision();
+        let edges = edges.into_iter().map(|edge| {
+            let name = edge.name.as_str();
+            let Some(seen) = seen.get(&edge.name) else {
+                return json!({ "name": name, "ring": edge.ring, "state": "never_seen" });
+            };
+            let latest = self.rings.log(edge.ring).revision();
+            let applied = applied.get(&edge.name).map(|(applied, _)| *applied);
+            json!({
+                "name": name,
+                "ring": edge.ring,
+                "state": match now.duration_since(seen.moment) <= SEEN {
+                    true => "following",
+                    false => "away",
+                },
+                "revision": seen.is_this_life.then_some(seen.revision),
+                "lag": seen.is_this_life.then(|| latest.saturating_sub(seen.revision)),
+                "secrets_lag": applied.map(|applied| secrets.saturating_sub(applied)),
+                "age_seconds": self.clock.unix_seconds().saturating_sub(seen.at),
+                "up_seconds": seen.report.up / 1000,
+                "failing_sites": seen.report.failing,
+                "ill": seen.ill,
+                "has_key": edge.key.is_some(),
+                "program": seen.program,
+            })
+        });
+        let edges: Vec<Value> = edges.collect();
+        let rings = (0..self.rings.count()).map(|ring| {
+            let ring = u8::try_from(ring).unwrap_or(u8::MAX);
+            let (has_begun, waiting, reason) = self.rings.waiting(ring);
+            json!({
+                "ring": ring,
+                "revision": self.rings.log(ring).revision(),
+                "has_begun": has_begun,
+                "waiting_projects": waiting,
+                "reason": reason,
+            })
+        });
+        let frozen = self.rings.is_frozen().then(|| {
+            let why = fs::read_to_string(self.rings.frozen_file()).unwrap_or_default();
+            why.trim().to_owned()
+        });
+        let log = self.rings.log(0);
+        json!({
+            "identity": log.identity(),
+            "revision": log.revision(),
+            "sites": log.sites(),
+            "hold_seconds": self.rings.hold().as_secs(),
+            "frozen": frozen,
+            "rings": rings.collect::<Vec<_>>(),
+            "edges": edges,
+        })
+    }
+    /// Notes that an edge has applied the secrets up to a revision.
+    pub(super) fn has_applied(&self, edge: &EdgeName, revision: u64) {
+        let now = self.clock.unix_seconds();
+        self.applied().insert(edge.clone(), (revision, now));
+        self.progress.send_modify(|count| *count += 1);
+    }
+
+    /// Waits until every edge that follows has applied the secrets up to a revision, at most for a
+    /// time. Returns the edges that have not.
+    pub async fn applied_by_all(&self, revision: u64, time: Duration) -> Vec<EdgeName> {
+        let mut progress = self.progress.subscribe();
+        let until = tokio::time::Instant::now() + time;
+        loop {
+            progress.borrow_and_update();
+            let now = self.clock.unix_seconds();
+            let behind = |(edge, (applied, at)): (&EdgeName, &(u64, u64))| {
+                (*applied < revision && now < at + SEEN_SECONDS).then(|| edge.clone())
+            };
+            let behind: Vec<EdgeName> = self.applied().iter().filter_map(behind).collect();
+            if behind.is_empty() {
+                return behind;
+            }
+            match tokio::time::timeout_at(until, progress.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return behind,
+            }
+        }
+    }
+
+    fn applied(&self) -> MutexGuard<'_, BTreeMap<EdgeName, (u64, u64)>> {
+        // Every change is an insertion, so the value is whole after a panic too.
+        self.applied.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns why an edge is not well, and its usual share of errors, from two reports of one process.
+fn judge(before: Option<&Seen>, report: &Report) -> (Option<String>, f64) {
+    let usual = before.map_or(0.0, |before| before.usual);
+    if report.failing > 0 {
+        let failing = report.failing;
+        return (
+            Some(format!("does not serve {failing} current releases")),
+            usual,
+        );
+    }
+    let Some(before) = before else {
+        return (None, usual);
+    };
+    let requests = report.requests.saturating_sub(before.report.requests);
+    let errors = report.errors.saturating_sub(before.report.errors);
+    if requests < JUDGED_REQUESTS {
+        // Too few tell nothing: what was is still so.
+        return (
+            before.ill.clone().filter(|why| why.contains(OF_ERRORS)),
+            usual,
+        );
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits")]
+    let share = errors as f64 / requests as f64;
+    if share > ERRORS_SHARE && share > 2.0 * usual {
+        let why = format!("answers {errors} of {requests} requests {OF_ERRORS}");
+        return (Some(why), usual);
+    }
+    (None, 0.8 * usual + 0.2 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(report: Report, ill: Option<String>, usual: f64) -> Seen {
+        Seen {
+            at: 0,
+            moment: Instant::now(),
+            revision: 0,
+            is_this_life: true,
+            sent: 0,
+            program: String::new(),
+            report,
+            well_since: Instant::now(),
+            ill,
+            usual,
+        }
+    }
+
+    fn report(requests: u64, errors: u64) -> Report {
+        Report {
+            requests,
+            errors,
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn an_edge_whose_errors_rise_is_not_well() {
+        let before = seen(report(1000, 1), None, 0.001);
+        let (ill, usual) = judge(Some(&before), &report(1100, 1));
+        assert!(ill.is_none() && usual < 0.001);
+        let (ill, _) = judge(Some(&before), &report(1100, 41));
+        let why = ill.unwrap();
+        assert!(why.contains("40 of 100 requests"), "{why}");
+        // It stays so until it has answered enough requests without.
+        let before = seen(report(1100, 41), Some(why), 0.001);
+        assert!(judge(Some(&before), &report(1105, 41)).0.is_some());
+        assert!(judge(Some(&before), &report(1200, 41)).0.is_none());
+        // A usual share is not a rise.
+        let before = seen(report(0, 0), None, 0.3);
+        assert!(judge(Some(&before), &report(100, 35)).0.is_none());
+        let failing = Report {
+            failing: 2,
+            ..Report::default()
+        };
+        assert!(judge(None, &failing).0.is_some());
+    }
+}
