@@ -1,5 +1,5 @@
 //! The walkthroughs of the bundled documentation, word for word: from a push to an installed skill,
-//! and a first site. The messages of the page about troubleshooting are those of the program.
+//! a first site, and a control node with two edges. The messages of the page about troubleshooting are those of the program.
 //!
 //! One shell runs every line of the last console block that begins with `$ `. The test prepares
 //! what the page requires: the addresses of a running gateway, a clone of the repository that it
@@ -7,15 +7,22 @@
 //! with a resolver that resolves `*.localhost` to loopback.
 
 use std::fs;
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::Command;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::clients::{client, resolver};
+use crate::cluster::Cluster;
 use crate::presets::SKILL;
+use crate::queue_postgres::wait_until;
 use crate::repository::{Repository, setup};
 
 const PAGE: &str = include_str!("../../conf/demo/docs/operate/deploy.mdx");
+const SHARED_STORE: &str = include_str!("../../conf/demo/docs/operate/shared-store.mdx");
 const HEADING: &str = "## Example";
 
 /// Returns the commands of the section's last console block.
@@ -117,6 +124,148 @@ fn the_commands_of_the_first_site_work() {
     for part in ["0 errors", "This is the first page.", "Welcome"] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+}
+
+/// A shell that runs the blocks of a walkthrough in a directory. The programs that they start end
+/// with it.
+struct Shell {
+    process: Child,
+    output: PathBuf,
+    blocks: usize,
+}
+
+impl Shell {
+    fn start(directory: &Path) -> Self {
+        let output = directory.join("output");
+        let to = fs::File::create(&output).unwrap();
+        let program = Path::new(env!("CARGO_BIN_EXE_waypost")).parent().unwrap();
+        let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+        let process = Command::new("bash")
+            .current_dir(directory)
+            .env("PATH", path)
+            .env("HOME", directory)
+            .envs([("GIT_AUTHOR_NAME", "Ada"), ("GIT_COMMITTER_NAME", "Ada")])
+            .envs([
+                ("GIT_AUTHOR_EMAIL", "a@b.test"),
+                ("GIT_COMMITTER_EMAIL", "a@b.test"),
+            ])
+            .stdin(Stdio::piped())
+            .stdout(to.try_clone().unwrap())
+            .stderr(to)
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        Self {
+            process,
+            output,
+            blocks: 0,
+        }
+    }
+
+    /// Runs a block, and returns whether it succeeded and what was printed meanwhile.
+    fn run(&mut self, block: &str) -> (bool, String) {
+        self.blocks += 1;
+        let end = format!("block {} ended with ", self.blocks);
+        let before = fs::read_to_string(&self.output).unwrap().len();
+        let script = format!("( set -eu\n{block}\n)\necho \"{end}$?.\"\n");
+        let stdin = self.process.stdin.as_mut().unwrap();
+        stdin.write_all(script.as_bytes()).unwrap();
+        let mut printed = String::new();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !printed
+            .split_once(&end)
+            .is_some_and(|(_, rest)| rest.contains('.'))
+        {
+            assert!(Instant::now() < deadline, "{block}\n{printed}");
+            std::thread::sleep(Duration::from_millis(20));
+            printed = fs::read_to_string(&self.output).unwrap()[before..].to_owned();
+        }
+        (printed.contains(&format!("{end}0.")), printed)
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.process.id());
+        let _ended = Command::new("kill").args(["-KILL", "--", &group]).status();
+        let _reaped = self.process.wait();
+    }
+}
+
+#[test]
+fn the_commands_of_a_shared_store_work() {
+    let (_, section) = SHARED_STORE
+        .split_once("## Walkthrough")
+        .expect("the page has it");
+    let mut section = section.to_owned();
+    let mut cluster = Cluster::start(&[]);
+    cluster.psql("postgres", "CREATE DATABASE waypost").unwrap();
+    section = section.replace(
+        "postgres://waypost@127.0.0.1:5432/waypost",
+        &cluster.url("waypost"),
+    );
+    // Every other port is one of this machine that is free.
+    let free: Vec<TcpListener> = (0..7)
+        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+        .collect();
+    let port = |nth: usize| free[nth].local_addr().unwrap().port().to_string();
+    for (nth, of_page) in ["8080", "9080", "9443"].into_iter().enumerate() {
+        section = section.replace(of_page, &port(nth));
+    }
+    let of_edge = |first: usize| {
+        format!(
+            "127.0.0.1:$([ $n = 1 ] && echo {} || echo {})",
+            port(first),
+            port(first + 1)
+        )
+    };
+    section = section
+        .replace("127.0.0.1:808$n", &of_edge(3))
+        .replace("127.0.0.1:908$n", &of_edge(5))
+        .replace("8081", &port(3))
+        .replace("8082", &port(4));
+    drop(free);
+    let setup = setup();
+    let password = setup.path("password");
+    fs::copy(cluster.password_file(), &password).unwrap();
+    fs::set_permissions(&password, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut shell = Shell::start(&setup.path("."));
+    let mut blocks = section.split("```sh\n").skip(1);
+    let mut next = || {
+        blocks
+            .next()
+            .unwrap()
+            .split("```")
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+
+    let mut succeeds = |block: &str| {
+        let (is_success, printed) = shell.run(block);
+        assert!(is_success, "{block}\n{printed}");
+        printed
+    };
+    succeeds(&next());
+    assert!(succeeds(&next()).contains("published"));
+    succeeds(&next());
+    let pages = next();
+    let both = |shell: &mut Shell, text: &str| {
+        let (_, printed) = shell.run(&pages);
+        printed.matches(text).count() == 2 && printed.matches("following").count() == 2
+    };
+    wait_until("both edges serve the page", || both(&mut shell, "First."));
+    cluster.stop();
+    let (is_success, printed) = shell.run(&next());
+    assert!(!is_success, "{printed}");
+    assert_eq!(printed.matches("First.").count(), 2, "{printed}");
+    assert!(printed.contains("cannot be reached"), "{printed}");
+    cluster.restart();
+    let (is_success, printed) = shell.run(&next());
+    assert!(is_success && printed.contains("published"), "{printed}");
+    wait_until("both edges serve the change", || {
+        both(&mut shell, "Second.")
+    });
 }
 
 /// Adds the text of all source files, with texts that continue on the next line joined.
