@@ -22,6 +22,8 @@ const PARAGRAPHS_MAX: usize = 16;
 /// How many instructions and how many subjects the description names.
 const INSTRUCTIONS_MAX: usize = 6;
 const SUBJECTS_MAX: usize = 5;
+/// Shorter words of a title, such as `to`, stay small in title case.
+const TITLE_CASE_LETTERS: usize = 4;
 
 /// Words that name documentation, not a product.
 const DOCUMENTATION: [&str; 17] = [
@@ -71,7 +73,7 @@ const DEFINES: [&str; 24] = [
     "builds",
 ];
 /// Beginnings of sentences about the documentation itself.
-const META: [&str; 27] = [
+const META: [&str; 32] = [
     "here you",
     "here are",
     "this guide",
@@ -80,6 +82,11 @@ const META: [&str; 27] = [
     "this site",
     "this documentation",
     "this doc",
+    "this document",
+    "this tutorial",
+    "this article",
+    "this quickstart",
+    "this is",
     "these docs",
     "the following",
     "welcome",
@@ -329,7 +336,7 @@ fn gather(nodes: &[Node], out: &mut Vec<String>) {
 }
 
 /// Writes when to use the skill: agents decide by this text.
-pub(super) fn description(title: &str, about: &str, outline: &Outline) -> String {
+pub(super) fn description(docs: &Docs, title: &str, about: &str, outline: &Outline) -> String {
     let product = product(title);
     let mut instructions: Vec<String> = Vec::new();
     let mut subjects: Vec<String> = Vec::new();
@@ -348,7 +355,9 @@ pub(super) fn description(title: &str, about: &str, outline: &Outline) -> String
             let title = entry.title.trim_end_matches(['.', '!', '…']);
             let title = title.strip_suffix(" Overview").unwrap_or(title);
             let phrase = match is_task(title) {
-                true => in_sentence(title),
+                true => in_sentence(&without_title_case(title, &|| {
+                    paragraphs(docs, entry.page).join(" ")
+                })),
                 false => title.to_owned(),
             };
             let words = normal(&phrase);
@@ -404,15 +413,42 @@ pub(super) fn description(title: &str, about: &str, outline: &Outline) -> String
     text
 }
 
+/// Writes a title such as `Connect Your Client` as in a sentence. A word stays large if `text`, which
+/// has the title, does not have it in small letters: it is a name.
+fn without_title_case(title: &str, text: &dyn Fn() -> String) -> String {
+    let is_large = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().is_some_and(char::is_uppercase) && letters.all(|c| !c.is_uppercase())
+    };
+    let is_word = |word: &&str| word.chars().count() >= TITLE_CASE_LETTERS;
+    let mut after_first = title.split(' ').skip(1).filter(is_word).peekable();
+    if after_first.peek().is_none() || !after_first.all(is_large) {
+        return title.to_owned();
+    }
+    let known = normal_case(&text());
+    let write = |(nth, word): (usize, &str)| match nth > 0 && is_large(word) {
+        true if known.contains(&format!(" {} ", word.to_lowercase())) => word.to_lowercase(),
+        _ => word.to_owned(),
+    };
+    let words: Vec<String> = title.split(' ').enumerate().map(write).collect();
+    words.join(" ")
+}
+
+/// Returns the words of a text with their letters, with a space before and after each.
+fn normal_case(text: &str) -> String {
+    let letter = |c: char| if c.is_alphanumeric() { c } else { ' ' };
+    format!(" {} ", text.chars().map(letter).collect::<String>())
+}
+
 /// Returns whether a title is a task. Verbs that are also nouns need an object: `Request units` is
 /// a subject, `Request a refund` is a task.
 pub(super) fn is_task(title: &str) -> bool {
-    const NOUNS: [&str; 40] = [
+    const NOUNS: [&str; 41] = [
         "access", "request", "launch", "debug", "list", "set", "test", "trace", "host", "order",
         "index", "search", "report", "log", "process", "schedule", "cache", "share", "sort",
         "query", "limit", "design", "stream", "monitor", "plan", "start", "filter", "label",
         "measure", "group", "tag", "type", "use", "view", "watch", "issue", "load", "handle",
-        "map", "select",
+        "map", "select", "upgrade",
     ];
     const OBJECTS: [&str; 15] = [
         "in", "up", "out", "a", "an", "the", "your", "our", "to", "with", "from", "all",
@@ -447,6 +483,20 @@ mod tests {
     }
 
     #[test]
+    fn a_title_is_written_as_in_a_sentence() {
+        let text =
+            || "You need an account. Open the console of Redis, then your client.".to_owned();
+        let written = |title: &str| without_title_case(title, &text);
+        assert_eq!(written("Create an Account"), "Create an account");
+        assert_eq!(written("Connect Your Client"), "Connect your client");
+        assert_eq!(written("Connect Redis"), "Connect Redis");
+        assert_eq!(
+            written("Create an account with SSO"),
+            "Create an account with SSO"
+        );
+    }
+
+    #[test]
     fn definitions_are_told_from_other_sentences() {
         for sentence in [
             "Acme is an API for payments.",
@@ -471,6 +521,7 @@ mod tests {
         assert!(is_generic("The official docs of Acme.", "Acme"));
         assert!(!is_generic("Accept payments with Acme.", "Acme"));
         assert!(is_meta("Here you'll find all guides."));
+        assert!(is_meta("This document serves as a guide."));
         assert!(!is_meta("Welcoming payments"));
     }
 }

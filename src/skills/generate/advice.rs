@@ -1,6 +1,6 @@
 //! The advice of authors: pitfalls and limits, and cases in which the product is not the right tool.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{self as navigation, PageId};
@@ -322,9 +322,13 @@ fn unsuited(
     }
     cases.sort_by_key(|(names, is_purpose, ..)| (*is_purpose, *names));
     let mut sink = Sink::new(base_url, UNSUITED_MAX, UNSUITED_CHARACTERS_MAX);
-    let (mut said, mut seen) = (HashSet::new(), HashSet::new());
+    let mut said: Vec<BTreeSet<String>> = Vec::new();
+    let mut seen = HashSet::new();
     for (_, _, text, id) in cases {
-        if seen.insert(id) && said.insert(text) {
+        let words: BTreeSet<String> = normal(text).split_whitespace().map(str::to_owned).collect();
+        let is_repeated = said.iter().any(|other| is_nearly(other, &words));
+        if !is_repeated && seen.insert(id) {
+            said.push(words);
             sink.add(&[format!("- {text} – {}", link_to(docs, id, base_url))]);
         }
     }
@@ -343,6 +347,12 @@ fn unsuited(
         ));
     }
     lines
+}
+
+/// Returns whether two sentences have nearly the same words.
+fn is_nearly(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+    let same = one.intersection(other).count();
+    10 * same >= 8 * one.len().max(other.len())
 }
 
 /// Returns whether a page is about limits.
@@ -427,7 +437,10 @@ impl Page {
         let lacks = has(&words, &LACKS) && words.contains(&self.product);
         let avoids = words.starts_with(" avoid using ") || forbids || is_other || lacks;
         let refers = has(&words, &["below", "above", "following"]);
-        let is_unsuited = (is_purpose || avoids) && !has(&words, &NOT_UNSUITED) && !refers;
+        // `0` - not recommended: a value in a list of values.
+        let is_value = sentence.starts_with('`') && sentence.contains("` - ");
+        let is_unsuited =
+            (is_purpose || avoids) && !has(&words, &NOT_UNSUITED) && !refers && !is_value;
         let is_long = sentence.split(' ').count() > WORDS_MIN;
         if is_unsuited && is_long && !sentence.ends_with([':', '?']) && !is_open(sentence) {
             // An item of such a list is no sentence without its heading.

@@ -10,7 +10,7 @@ use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Element, Node};
 
 use super::about::{is_generic_part, is_generic_title};
-use super::outline::{Category, Outline, content, link_to, words as about_page};
+use super::outline::{Category, Outline, content, link_to, purpose as about_page};
 use super::role::normal;
 use super::sink::Sink;
 use super::text::{fit, plain, words};

@@ -305,11 +305,30 @@ impl<'d> Block<'d> {
             starts.iter().any(|start| line.starts_with(start))
         };
         if (is_program && !lines().all(imports) && self.is_whole())
-            || (is_shell && lines().any(acts))
+            || (is_shell && !self.shows_output() && lines().any(acts))
         {
             return Kind::Call;
         }
         Kind::Other
+    }
+
+    /// Returns whether shell code is only what a program has written: it begins as no command does,
+    /// or has the message of an error.
+    fn shows_output(&self) -> bool {
+        let begins = |line: &str| line.starts_with(['[', '=', '|', '+', '*']);
+        let first = self
+            .code
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty() && !is_remark(line));
+        let is_prompted = first.is_some_and(|line| line.starts_with(['$', '>', '%']));
+        let is_test = first.is_some_and(|line| line.starts_with("[ "));
+        let fails = |line: &str| {
+            let line = line.trim().to_ascii_lowercase();
+            let starts = ["usage:", "error:", "fatal:", "traceback ("];
+            starts.iter().any(|start| line.starts_with(start)) || line.contains("*** [")
+        };
+        !is_prompted && (first.is_some_and(begins) && !is_test || self.code.lines().any(fails))
     }
 
     /// Returns whether the code only sets or sends credentials.
@@ -663,6 +682,11 @@ mod tests {
         assert_eq!(kind("bash", "cd app && ls"), Kind::Other);
         assert_eq!(kind("json", "{\"a\": 1}"), Kind::Other);
         assert_eq!(kind("", "Ready in 3 seconds"), Kind::Other);
+        let progress = "[#7cca 271GiB(99%) CN:1]\n01/11 complete: /mnt/x";
+        assert_eq!(kind("", progress), Kind::Other);
+        let failed = "flag provided but not defined: -L\nusage: link [options] main.o";
+        assert_eq!(kind("sh", failed), Kind::Other);
+        assert_eq!(kind("sh", "$ acme pay 1\nError: no key"), Kind::Call);
     }
 
     #[test]

@@ -458,7 +458,8 @@ impl Route {
         let refers = |text: &str| has(&normal(text), &["below", "above", "following"]);
         let is_said = |text: &str| text.chars().any(char::is_alphanumeric);
         let is_open = !is_said(when)
-            || !is_said(use_what)
+            // A bare number does not say what it is a value of.
+            || !use_what.chars().any(char::is_alphabetic)
             || when.split(' ').count() < 2
             || use_what.chars().count() > USE_MAX
             || starts(use_what, &PRONOUNS)
@@ -524,6 +525,7 @@ mod tests {
             assert_eq!(route(sentence, true), None, "{sentence}");
         }
         assert_eq!(route("For the name, use `x`.", false), None);
+        assert_eq!(Route::new("you need a burst", "`4+`"), None);
         let best = labelled("Pool", ": holds many. Best for short calls.");
         assert_eq!(best.unwrap().when, "Best for short calls");
         assert_eq!(labelled("Pool", ": the best-known part."), None);

@@ -149,7 +149,7 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     }
     let (title, about) = (plain(title), plain(about));
     let slug = Slug::from_name(&title).or_else(|| Slug::from_name("documentation"))?;
-    let description = about::description(&title, &about, &outline);
+    let description = about::description(docs, &title, &about, &outline);
     let description = cut(&description, DESCRIPTION_UNITS_MAX).to_owned();
     let version = outline.version().unwrap_or(VERSION_DEFAULT);
 

@@ -258,6 +258,17 @@ pub(super) fn words(docs: &Docs, page: &Page) -> String {
     shorten(&kept)
 }
 
+/// Returns what a page is about: its description, unless that is about the page itself and the page
+/// begins with a better sentence.
+pub(super) fn purpose(docs: &Docs, page: &Page) -> String {
+    let described = words(docs, page);
+    if !is_meta(&described) {
+        return described;
+    }
+    let nodes = content(docs, page).unwrap_or_default();
+    first_paragraph(nodes).map_or(described, |paragraph| shorten(&paragraph))
+}
+
 /// Returns the content of a page; `None` if it is generated or could not be read.
 pub(super) fn content<'d>(docs: &'d Docs, page: &Page) -> Option<&'d [MdxNode]> {
     let written = docs.pages.get(&page.slug)?;

@@ -80,14 +80,19 @@ const COMMUNITY: [&str; 17] = [
 ];
 /// Words that make a page one of the community only if the title has no others.
 const COMMUNITY_TITLES: [&str; 4] = ["support", "help", "get help", "contact"];
-const REFERENCE: [&str; 9] = [
+const REFERENCE: [&str; 14] = [
     "reference",
     "references",
     "api docs",
     "specification",
     "specifications",
     "specs",
+    "adr",
     "adrs",
+    "decision records",
+    "decision record",
+    "rfc",
+    "audits",
     "rfcs",
     "seps",
 ];
