@@ -156,6 +156,7 @@ fn site_before(upstream: SocketAddr) -> Arc<Site> {
             others: Box::default(),
             requests_max: None,
             copies: true,
+            check: None,
         }),
         ..Site::new(ProjectId::parse("app").unwrap())
     })

@@ -16,7 +16,7 @@ use crate::store::OwnershipState;
 const CERTIFICATE_SECONDS_MIN: f64 = 7.0 * 86_400.0;
 /// An index that was not compared with the disk for so long is a problem.
 const INDEX_SECONDS_MAX: f64 = 900.0;
-/// How many servers that pause are named.
+/// How many servers that pause, or fail their checks, are named.
 const SERVERS_NAMED_MAX: usize = 5;
 
 /// Show the state and the problems of a running gateway
@@ -295,16 +295,33 @@ impl Status {
     }
 
     fn upstreams(&mut self, samples: &Samples, upstreams: &Value) {
-        let ejected = samples.value("gateway_upstream_ejected");
-        if ejected > 0.0 {
+        for (metric, state, wrong) in [
+            (
+                "gateway_upstream_checks_failing",
+                "check_failed",
+                "servers of sites fail their checks",
+            ),
+            (
+                "gateway_upstream_ejected",
+                "ejected",
+                "servers of sites pause after failures",
+            ),
+        ] {
+            let count = samples.value(metric);
+            if count == 0.0 {
+                continue;
+            }
             let servers = upstreams["servers"].as_array().into_iter().flatten();
-            let pausing = servers.filter(|server| server["state"] == "ejected");
-            let names: Vec<_> = pausing
-                .take(SERVERS_NAMED_MAX)
+            let concerned = servers.filter(|server| server["state"] == state);
+            let mut names: Vec<_> = concerned
                 .filter_map(|server| server["server"].as_str())
                 .collect();
+            // Several sites may have the same server.
+            names.sort_unstable();
+            names.dedup();
+            names.truncate(SERVERS_NAMED_MAX);
             self.wrong(format!(
-                "{ejected:.0} servers of sites pause after failures: {}",
+                "{count:.0} {wrong}: {}",
                 match names.is_empty() {
                     true => "/upstreams names them".to_owned(),
                     false => names.join(", "),
@@ -398,7 +415,8 @@ mod tests {
             "# HELP index_sites x\nindex_sites 3\nindex_hosts 5\nsite_records_rejected 2\n\
              index_fresh_timestamp_seconds {}\nprocess_panics_total 1\ngateway_memory_stage 2\n\
              gateway_access_lines_dropped_total 9\ntls_certificate_expires_timestamp_seconds {}\n\
-             acme_names_failing 4\ngateway_upstream_ejected 1\n",
+             acme_names_failing 4\ngateway_upstream_ejected 1\n\
+             gateway_upstream_checks_failing 2\n",
             NOW - 2000.0,
             NOW + 3.0 * 86_400.0,
         );
@@ -414,6 +432,7 @@ mod tests {
             "a certificate expires in 3 days",
             "the last order of 4 names failed",
             "1 servers of sites pause",
+            "2 servers of sites fail their checks",
         ] {
             assert!(all.contains(part), "{part}\n{all}");
         }
@@ -422,7 +441,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert!(
             text.starts_with(
-                "The gateway at 127.0.0.1:9080 is degraded. 9 things are wrong:\n  * queue_reading"
+                "The gateway at 127.0.0.1:9080 is degraded. 10 things are wrong:\n  * queue_reading"
             ),
             "{text}"
         );

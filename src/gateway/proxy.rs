@@ -433,7 +433,10 @@ impl Proxy {
             )
         };
         let Gateway {
-            balancer, resolver, ..
+            balancer,
+            resolver,
+            upstream: limits,
+            ..
         } = &*self.gateway;
         let served = ctx.served.as_ref().ok_or_else(unrouted)?;
         let upstream = Target::upstream(served).ok_or_else(unrouted)?;
@@ -454,7 +457,7 @@ impl Proxy {
             let upstream = held.upstream();
             match resolver.resolve(&upstream.host, upstream.port).await {
                 Ok(resolved) => {
-                    let peer = upstream::peer(&self.gateway, upstream, &resolved);
+                    let peer = upstream::peer(limits, resolver, upstream, &resolved);
                     ctx.held = Some(held);
                     return Ok(Box::new(peer));
                 }

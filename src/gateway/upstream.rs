@@ -6,10 +6,10 @@ use pingora::protocols::{ALPN, TcpKeepalive};
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType};
 
-use super::Gateway;
+use super::UpstreamLimits;
 use super::balance::race::Race;
 use super::ending::End;
-use crate::origin::Resolved;
+use crate::origin::{Resolved, Resolver};
 use crate::site::{Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::Metrics;
 
@@ -28,8 +28,12 @@ pub(super) const FAILED: &str =
     "the site's origin could not be reached, or its response was invalid";
 
 /// Describes the upstream at addresses that were checked, and how to connect to it.
-pub(super) fn peer(gateway: &Gateway, upstream: &Upstream, resolved: &Resolved) -> HttpPeer {
-    let limits = &gateway.upstream;
+pub(super) fn peer(
+    limits: &UpstreamLimits,
+    resolver: &Resolver,
+    upstream: &Upstream,
+    resolved: &Resolved,
+) -> HttpPeer {
     let is_tls = upstream.scheme == Scheme::Https;
     let name = match is_tls {
         true => upstream.host.to_string(),
@@ -37,7 +41,7 @@ pub(super) fn peer(gateway: &Gateway, upstream: &Upstream, resolved: &Resolved) 
     };
     let mut peer = HttpPeer::new(resolved.address, is_tls, name);
     if let Some(all) = &resolved.all {
-        let name = (&gateway.resolver, &*upstream.host);
+        let name = (resolver, &*upstream.host);
         let race = Race::new(name, resolved.address, all, limits.connect);
         peer.options.custom_l4 = Some(Arc::new(race));
     }

@@ -11,6 +11,7 @@
 //! Source: `internals/decisions#hosts`.
 
 pub mod address;
+mod check;
 mod edit;
 mod frames;
 mod host;
@@ -24,6 +25,7 @@ mod project;
 pub mod redirect;
 mod url;
 
+pub use check::Check;
 pub use edit::EditLink;
 pub use frames::{FrameHost, Frames, InvalidFrameHost};
 pub use host::{Host, InvalidHost, LENGTH_MAX, normalise};
@@ -130,6 +132,8 @@ pub struct Upstream {
     pub requests_max: Option<u32>,
     /// Whether copies of responses may be kept, if the operator keeps any.
     pub copies: bool,
+    /// How the servers are asked whether they work; `None`: nobody asks them.
+    pub check: Option<Box<Check>>,
 }
 
 /// One more server of a customer.
@@ -148,7 +152,7 @@ pub struct Server {
 }
 
 /// Which HTTP versions an upstream supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UpstreamHttp {
     /// HTTP/1.1 only.
     One,
@@ -269,6 +273,7 @@ mod tests {
                 others: Box::default(),
                 requests_max: None,
                 copies: true,
+                check: None,
             }
             .authority()
             .to_string()

@@ -3,7 +3,7 @@
 use super::{BasePath, Frames, Host};
 
 /// The scheme of a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// Without TLS.
     Http,

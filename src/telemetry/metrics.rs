@@ -115,6 +115,10 @@ pub struct Metrics {
     pub upstream_ejected: IntGauge,
     /// Requests that wait for a place at a server.
     pub upstream_queued: IntGauge,
+    /// Checks of servers that records of sites ask for, by outcome.
+    pub upstream_checks: IntCounterVec,
+    /// Servers that fail them now.
+    pub upstream_checks_failing: IntGauge,
     /// Requests that got a copy of an earlier response.
     pub copies_served: IntCounter,
     /// Copies of responses: `stored`, `dropped`, `failed`, `evicted`, `forgotten`, `damaged`.
@@ -289,6 +293,15 @@ impl Metrics {
             upstream_queued: gauge(
                 "gateway_upstream_queued",
                 "Requests that wait now because a server of a site has upstream.requests_max requests.",
+            ),
+            upstream_checks: by(
+                "gateway_upstream_checks_total",
+                "Checks of servers that records of sites ask for (origin.check), by outcome: passed, failed.",
+                "outcome",
+            ),
+            upstream_checks_failing: gauge(
+                "gateway_upstream_checks_failing",
+                "Servers that fail their checks now (origin.check). /upstreams on the operator's listener names them.",
             ),
             copies_served: counter(
                 "gateway_copies_served_total",

@@ -246,6 +246,141 @@ fn a_server_without_responses_holds_only_its_own_requests() {
 }
 
 #[test]
+fn a_record_lowers_the_number_of_requests_at_its_servers() {
+    for fast_path in [true, false] {
+        let (slow, proceed) = Origin::with_delayed_body();
+        let record = record(slow.address, ", requests_max: 2", &[]);
+        let limits = "queue_max: 1, queue_seconds: 60, ";
+        let edge = edge(&record, limits, fast_path);
+        let send = |path: &str| {
+            let mut connection = Connection::open(edge.http);
+            let head = format!("GET {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
+            connection.send(head.as_bytes());
+            connection
+        };
+        let mut served = [send("/a"), send("/b")];
+        slow.wait_for(2);
+        let mut queued = send("/c");
+        edge.wait_for_metric("gateway_upstream_queued", 1.0);
+        assert_eq!(get(&edge).status, 503, "fast path {fast_path}");
+        assert_eq!(slow.received().len(), 2, "fast path {fast_path}");
+        for _ in 0..3 {
+            proceed.send(()).unwrap();
+        }
+        for connection in served.iter_mut().chain([&mut queued]) {
+            assert_eq!(connection.receive("GET").unwrap().status, 200);
+        }
+    }
+}
+
+/// Waits until a server has a state. Requests keep the servers of the site in use.
+#[track_caller]
+fn wait_for_state(edge: &Edge, server: SocketAddr, state: &str) {
+    let since = Instant::now();
+    while state_of(edge, server) != state {
+        assert_eq!(get(edge).status, 200);
+        assert!(since.elapsed() < TIMEOUT, "it is not {state}");
+    }
+}
+
+fn readers(origin: &Origin) -> usize {
+    let received = origin.received();
+    received.iter().filter(|it| it.target != "/up").count()
+}
+
+#[test]
+fn a_server_that_fails_its_checks_gets_no_requests_until_it_passes_them() {
+    const CHECK: &str = "check: { path: /up, interval_seconds: 1, status: 204, \
+                         healthy_threshold: 2, unhealthy_threshold: 2 }";
+    for fast_path in [true, false] {
+        let status = Arc::new(AtomicU16::new(500));
+        let current = Arc::clone(&status);
+        let checked = move |status: u16| {
+            let current = Arc::clone(&current);
+            Origin::responding(move |request, stream| {
+                use std::io::Write as _;
+                let status = match status {
+                    0 => current.load(Ordering::SeqCst),
+                    status => status,
+                };
+                match &*request.target {
+                    "/up" => {
+                        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
+                        let _closed = stream.write_all(head.as_bytes());
+                    }
+                    _ => write_page(stream, &request.method, "page"),
+                }
+                After::Keep
+            })
+        };
+        let (ill, well, unasked) = (checked(0), checked(204), Origin::start());
+        let (first, second) = (ill.address, well.address);
+        let record = format!(
+            "origin: {{ url: \"http://{first}\", others: [{{ url: \"http://{second}\" }}], {CHECK} }}"
+        );
+        let limits = "slow_start_seconds: 0, ";
+        let edge = Setup::new()
+            .conf("connections", &format!("{{ fast_path: {fast_path} }}"))
+            .conf("upstream", &format!("{{ {limits}{LOCAL_UPSTREAMS} }}"))
+            .acme(&record)
+            .site("other", &unasked.record())
+            .start();
+        let other = || request(edge.http, "GET", "other.waypost.localhost", "/a", &[]);
+        assert_eq!(other().status, 200);
+        wait_for_state(&edge, first, "check_failed");
+        let metric = "gateway_upstream_checks_failing";
+        assert_eq!(edge.metric(metric), 1.0);
+        let row = servers(&edge).swap_remove(0);
+        assert_eq!(row["check_error"], "it responds 500");
+        let before = readers(&ill);
+        for _ in 0..10 {
+            assert_eq!(get(&edge).status, 200);
+        }
+        assert_eq!(readers(&ill), before, "fast path {fast_path}");
+        status.store(204, Ordering::SeqCst);
+        wait_for_state(&edge, first, "up");
+        assert_eq!(edge.metric(metric), 0.0);
+        let before = readers(&ill);
+        for _ in 0..10 {
+            assert_eq!(get(&edge).status, 200);
+        }
+        assert_eq!(readers(&ill), before + 5, "fast path {fast_path}");
+        let received = ill.received();
+        let check = received.iter().find(|it| it.target == "/up").unwrap();
+        assert_eq!(check.method, "GET");
+        assert_eq!(check.field("host"), Some(&*first.to_string()));
+        // Two failures and two successes decide.
+        let passed = edge.metric("gateway_upstream_checks_total{outcome=\"passed\"}");
+        let failed = edge.metric("gateway_upstream_checks_total{outcome=\"failed\"}");
+        assert!(passed >= 2.0 && failed >= 2.0, "{passed} {failed}");
+        // A site without `check` has none.
+        assert_eq!(other().status, 200);
+        assert_eq!(unasked.received().len(), 2);
+    }
+}
+
+#[test]
+fn servers_are_used_if_all_fail_their_checks() {
+    for fast_path in [true, false] {
+        // It responds 200 to everything.
+        let (a, b) = (Origin::start(), Origin::start());
+        let (first, second) = (a.address, b.address);
+        let record = format!(
+            "origin: {{ url: \"http://{first}\", others: [{{ url: \"http://{second}\" }}], \
+             check: {{ path: /up, interval_seconds: 1, status: 204, unhealthy_threshold: 1 }} }}"
+        );
+        let edge = edge(&record, "", fast_path);
+        wait_for_state(&edge, first, "check_failed");
+        wait_for_state(&edge, second, "check_failed");
+        let before = (readers(&a), readers(&b));
+        for _ in 0..10 {
+            assert_eq!(get(&edge).status, 200);
+        }
+        assert_eq!((readers(&a), readers(&b)), (before.0 + 5, before.1 + 5));
+    }
+}
+
+#[test]
 fn a_client_that_leaves_the_queue_gives_its_place_back() {
     let (slow, proceed) = Origin::with_delayed_body();
     let limits = "requests_max: 1, queue_max: 1, queue_seconds: 60, ";
@@ -337,6 +472,15 @@ fn mistakes_in_the_list_of_servers_are_reported() {
             "  others: [{ url: \"https://b.test\", zone: a }]\n",
             "is not a known key",
         ),
+        ("  check: /up\n", "a mapping"),
+        ("  check: { status: 200 }\n", "path` is missing"),
+        ("  check: { path: up }\n", "begins with `/`"),
+        ("  check: { path: /a, status: 100 }\n", "from 200 to 599"),
+        (
+            "  check: { path: /a, interval_seconds: 0 }\n",
+            "from 1 to 3600",
+        ),
+        ("  check: { path: /a, rise: 2 }\n", "is not a known key"),
     ] {
         setup.write_records("one.yaml", &format!("{start}{lines}"));
         let output = setup.run(&["check"]);

@@ -216,8 +216,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         })?;
     let trusted = TrustedPeers::new(config.connections.trusted_peers.clone());
     let clients = Clients::new(config.clients.clone(), trusted.clone(), &metrics);
+    let addresses = Resolver::new(config.private_hosts.clone());
     let balancer = Balancer::new(config.upstream.clone(), Arc::clone(&metrics));
-    let balancer = Arc::new(balancer);
+    let balancer = Arc::new(balancer.with_checks(addresses.clone(), &conf));
     let copies = Copies::start(&config.copies, &index, &drain, &metrics, Clock::System)
         .context("open the directory of `upstream.copies`")?;
     let gateway = Arc::new(Gateway {
@@ -236,7 +237,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         tls: tls::Policy::new(&config.tls, &config.service, &resolver),
         challenges: resolver.challenges.clone(),
         drain: drain.clone(),
-        resolver: Resolver::new(config.private_hosts.clone()),
+        resolver: addresses,
         balancer: Arc::clone(&balancer),
         copies,
         admin: updates.as_ref().map(|updates| Arc::clone(&updates.api)),

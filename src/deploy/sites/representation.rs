@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::digest::Digest;
 use crate::response::{ETag, Encoding};
 use crate::site::{
-    HostHeader, KeptIn, Origin, Scheme, Server, Site, Upstream, UpstreamHttp, Visibility,
+    Check, HostHeader, KeptIn, Origin, Scheme, Server, Site, Upstream, UpstreamHttp, Visibility,
 };
 use crate::store::SiteRecord;
 
@@ -123,6 +123,7 @@ fn origin_of(origin: &Origin) -> Value {
         others,
         requests_max,
         copies,
+        check,
     } = upstream;
     let http = match http {
         UpstreamHttp::One => "1.1",
@@ -142,6 +143,26 @@ fn origin_of(origin: &Origin) -> Value {
         "others": others,
         "requests_max": requests_max,
         "copies": copies,
+        "check": check.as_deref().map(check_of),
+    })
+}
+
+fn check_of(check: &Check) -> Value {
+    let Check {
+        path,
+        interval,
+        timeout,
+        status,
+        healthy_threshold,
+        unhealthy_threshold,
+    } = check;
+    json!({
+        "path": path,
+        "interval_seconds": interval.as_secs(),
+        "timeout_seconds": timeout.as_secs(),
+        "status": status,
+        "healthy_threshold": healthy_threshold,
+        "unhealthy_threshold": unhealthy_threshold,
     })
 }
 
@@ -181,6 +202,8 @@ mod tests {
                 "url": "https://origin.acme.com:8443", "http": "2", "host": "upstream", "weight": 3,
                 "others": [{ "url": "http://[2606:4700::1111]", "weight": 2, "backup": true }],
                 "requests_max": 50, "copies": false,
+                "check": { "path": "/up?a", "interval_seconds": 7, "timeout_seconds": 2, "status": 204,
+                    "healthy_threshold": 4, "unhealthy_threshold": 5 },
             },
             "mcp": true, "hsts": { "seconds": 31_536_000, "subdomains": true, "preload": true },
         });

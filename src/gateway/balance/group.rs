@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::check::{Checked, Checks};
 use super::places::Places;
+use super::row::Row;
 use crate::gateway::UpstreamLimits;
 use crate::gateway::ending::End;
 use crate::site::{Site, Upstream};
@@ -39,6 +39,8 @@ struct Server {
     /// Whether its last request succeeded and nothing else is known: then a success changes
     /// nothing.
     is_clean: AtomicBool,
+    /// The results of its checks, if the record asks for them.
+    checked: Option<Arc<Checked>>,
 }
 
 /// The state of a server, from its answers.
@@ -82,20 +84,6 @@ pub(in crate::gateway) enum Refused {
     Late,
 }
 
-/// The state of a server, as operators see it.
-#[derive(Debug)]
-pub(super) struct Row {
-    project: Box<str>,
-    server: String,
-    state: &'static str,
-    failures: u32,
-    ejections: u32,
-    pause: Option<Duration>,
-    requests: usize,
-    queued: usize,
-    is_backup: bool,
-}
-
 // === impl Group ===
 
 impl Group {
@@ -104,12 +92,14 @@ impl Group {
         upstream: &Upstream,
         limits: &UpstreamLimits,
         metrics: &Arc<Metrics>,
+        checks: Option<&Checks>,
     ) -> Self {
         // A record may lower the operator's limit.
         let of_record = upstream.requests_max.map(|max| max as usize);
         let requests_max =
             of_record.map_or(limits.requests_max, |max| max.min(limits.requests_max));
         let server = |upstream: Upstream, is_backup| Server {
+            checked: checks.and_then(|checks| checks.of(&upstream)),
             upstream,
             is_backup,
             places: Places::new(requests_max),
@@ -245,10 +235,39 @@ impl Group {
     fn choose(&self, tried: Tried, is_idempotent: bool) -> Option<(usize, bool)> {
         let now = Instant::now();
         let mut states = self.states();
-        let open = |at: usize| !tried.has(at);
+        let is_open = |at: &usize| !tried.has(*at);
+        let passes = |at: &usize| !self.servers[*at].fails_checks();
+        let passing: Vec<usize> = (0..self.servers.len())
+            .filter(is_open)
+            .filter(passes)
+            .collect();
+        let chosen = self.choose_of(&passing, &mut states, is_idempotent, now);
+        if chosen.is_some() {
+            return chosen;
+        }
+        // Whatever the checks say: a wrong path in a record must not stop a site.
+        let open: Vec<usize> = (0..self.servers.len()).filter(is_open).collect();
+        if let Some(chosen) = self.choose_of(&open, &mut states, is_idempotent, now) {
+            return Some(chosen);
+        }
+        // All pause: the one whose pause ends first.
+        let first = open
+            .iter()
+            .min_by_key(|at| (self.servers[**at].is_backup, states[**at].ejected_until));
+        first.map(|at| (*at, false))
+    }
+
+    /// Chooses one of some servers; `None` if all of them pause.
+    fn choose_of(
+        &self,
+        servers: &[usize],
+        states: &mut [State],
+        is_idempotent: bool,
+        now: Instant,
+    ) -> Option<(usize, bool)> {
         for is_backup in [false, true] {
-            let of_tier = |at: &usize| self.servers[*at].is_backup == is_backup && open(*at);
-            let tier = || (0..self.servers.len()).filter(of_tier);
+            let of_tier = |at: &usize| self.servers[*at].is_backup == is_backup;
+            let tier = || servers.iter().copied().filter(of_tier);
             let is_due = |at: &usize| {
                 let state = &states[*at];
                 is_idempotent
@@ -265,14 +284,11 @@ impl Group {
             if able.is_empty() {
                 able = tier().filter(is_well).collect();
             }
-            if let Some(at) = self.turn(&mut states, &able, now) {
+            if let Some(at) = self.turn(states, &able, now) {
                 return Some((at, false));
             }
         }
-        // All pause: the one whose pause ends first.
-        let left = (0..self.servers.len()).filter(|at| open(*at));
-        left.min_by_key(|at| (self.servers[*at].is_backup, states[*at].ejected_until))
-            .map(|at| (at, false))
+        None
     }
 
     /// Chooses one of the servers by weight.
@@ -291,7 +307,7 @@ impl Group {
     /// Returns the weight of a server, in hundredths: less in the time after it returned.
     fn weight(&self, at: usize, state: &State, now: Instant) -> i64 {
         let whole = i64::from(self.servers[at].upstream.weight) * 100;
-        let Some(returned) = state.returned else {
+        let Some(returned) = self.servers[at].returned(state) else {
             return whole;
         };
         let since = now.saturating_duration_since(returned).as_millis();
@@ -369,9 +385,10 @@ impl Group {
             Row {
                 project: self.site.project.as_str().into(),
                 server: server.url(),
-                state: match (pause, state.returned) {
+                state: match (pause, server.returned(state)) {
                     (Some(_), _) if state.is_tried => "tried",
                     (Some(_), _) => "ejected",
+                    (None, _) if server.fails_checks() => "check_failed",
                     (None, Some(at)) if now - at < self.limits.slow_start => "slow_start",
                     (None, _) if state.failures > 0 => "failing",
                     (None, _) => "up",
@@ -382,6 +399,7 @@ impl Group {
                 requests: server.places.used(),
                 queued: server.places.queued(),
                 is_backup: server.is_backup,
+                check_error: server.checked.as_ref().and_then(|checked| checked.error()),
             }
         });
         rows.collect()
@@ -409,6 +427,18 @@ impl Server {
     fn url(&self) -> String {
         let Upstream { scheme, .. } = &self.upstream;
         format!("{}://{}", scheme.as_str(), self.upstream.authority())
+    }
+
+    fn fails_checks(&self) -> bool {
+        self.checked
+            .as_ref()
+            .is_some_and(|checked| checked.is_failing())
+    }
+
+    /// Returns when it was last available again, after a pause or after checks that failed.
+    fn returned(&self, state: &State) -> Option<Instant> {
+        let by_checks = self.checked.as_ref().and_then(|checked| checked.returned());
+        state.returned.max(by_checks)
     }
 }
 
@@ -478,31 +508,10 @@ impl Drop for Held {
     }
 }
 
-// === impl Row ===
-
-impl Row {
-    /// Sorts servers with failures to the front.
-    pub(super) fn order(&self) -> (bool, &str, &str) {
-        (self.state == "up", &self.project, &self.server)
-    }
-
-    pub(super) fn to_json(&self) -> Value {
-        json!({
-            "project": self.project,
-            "server": self.server,
-            "backup": self.is_backup,
-            "state": self.state,
-            "failures": self.failures,
-            "ejections": self.ejections,
-            "pause_seconds": self.pause.map(|pause| pause.as_secs()),
-            "requests": self.requests,
-            "queued": self.queued,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::site::{HostHeader, ProjectId, Scheme, Server as Other, UpstreamHttp};
 
@@ -527,9 +536,11 @@ mod tests {
             .into(),
             requests_max: None,
             copies: true,
+            check: None,
         };
         let metrics = Arc::new(Metrics::new());
-        Arc::new(Group::new(Arc::new(site), &upstream, &limits, &metrics))
+        let group = Group::new(Arc::new(site), &upstream, &limits, &metrics, None);
+        Arc::new(group)
     }
 
     async fn hold(group: &Arc<Group>, is_idempotent: bool) -> Held {

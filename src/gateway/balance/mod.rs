@@ -2,12 +2,15 @@
 //!
 //! * **Choice.** The servers of a site take turns in proportion to their weights (smooth weighted
 //!   round robin, as nginx does it). Backups are used while no other server is available.
-//! * **Ejection.** There are no health checks: the responses to readers show the state. After
+//! * **Ejection.** The responses to readers show the state of a server. After
 //!   [`UpstreamLimits::eject_failures`] failures in a row (no connection, no or half a response,
 //!   or the status 502, 503 or 504) it pauses. After the pause one idempotent request tries it. If
 //!   that fails too, the pause doubles. A server that returns gets few requests first
 //!   ([`UpstreamLimits::slow_start`]). If all servers pause, they are used as if none did, and a
 //!   site with one server never loses it: a late answer is better than none.
+//! * **Checks.** A site may ask for checks of its servers ([`Check`](crate::site::Check)); without
+//!   that, nobody asks them anything. A server that fails its checks gets no requests, unless all
+//!   servers fail them.
 //! * **Cap.** A server has at most [`UpstreamLimits::requests_max`] requests at once, and a short
 //!   queue behind them. So one server that responds to nothing cannot hold all connections of the
 //!   gateway.
@@ -23,9 +26,11 @@
 //! `pingora-load-balancing` chooses by weight too, but has no ejection, no cap, no slow start and
 //! no budget, and its choice is a snapshot that a task of each site would have to renew.
 
+mod check;
 mod group;
 mod places;
 pub(super) mod race;
+mod row;
 
 use std::fmt;
 use std::hash::BuildHasher as _;
@@ -34,13 +39,18 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
+use pingora::server::configuration::ServerConf;
 use serde_json::{Value, json};
 
 use super::UpstreamLimits;
+use crate::origin::Resolver;
 use crate::site::{Site, Upstream};
 use crate::telemetry::Metrics;
 
 pub(super) use group::{Group, Held, Refused, Tried};
+
+use check::Checks;
+use row::Row;
 
 /// How many parts the table has, each with its lock.
 const SHARDS: usize = 16;
@@ -53,6 +63,8 @@ const LISTED_MAX: usize = 1000;
 pub struct Balancer {
     limits: UpstreamLimits,
     metrics: Arc<Metrics>,
+    /// `None`: no server is asked whether it works.
+    checks: Option<Checks>,
     hasher: RandomState,
     shards: [Mutex<HashTable<Arc<Group>>>; SHARDS],
 }
@@ -66,9 +78,20 @@ impl Balancer {
         Self {
             limits,
             metrics,
+            checks: None,
             hasher: RandomState::default(),
             shards: std::array::from_fn(|_| Mutex::default()),
         }
+    }
+
+    /// Asks servers whether they work, if the record of their site says so. `conf` has the
+    /// authorities that certificates of servers are checked with.
+    #[must_use]
+    pub fn with_checks(mut self, resolver: Resolver, conf: &ServerConf) -> Self {
+        let metrics = Arc::clone(&self.metrics);
+        let checks = Checks::new(self.limits.clone(), resolver, conf, metrics);
+        self.checks = Some(checks);
+        self
     }
 
     /// Returns the servers of a site.
@@ -90,7 +113,9 @@ impl Balancer {
     }
 
     fn make(&self, site: &Arc<Site>, upstream: &Upstream) -> Arc<Group> {
-        let group = Group::new(Arc::clone(site), upstream, &self.limits, &self.metrics);
+        let checks = self.checks.as_ref();
+        let site = Arc::clone(site);
+        let group = Group::new(site, upstream, &self.limits, &self.metrics, checks);
         Arc::new(group)
     }
 
@@ -108,6 +133,9 @@ impl Balancer {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             shard.retain(|group| group.take_touched() || Arc::strong_count(group) > 1);
         }
+        if let Some(checks) = &self.checks {
+            checks.sweep();
+        }
     }
 
     /// Returns the state of the servers of each site that had requests lately; those with a
@@ -123,7 +151,7 @@ impl Balancer {
         let listed = servers.len();
         servers.sort_by(|a, b| a.order().cmp(&b.order()));
         servers.truncate(LISTED_MAX);
-        let rows: Vec<Value> = servers.iter().map(group::Row::to_json).collect();
+        let rows: Vec<Value> = servers.iter().map(Row::to_json).collect();
         json!({ "servers": rows, "left_out": listed - rows.len() })
     }
 

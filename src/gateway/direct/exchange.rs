@@ -374,7 +374,7 @@ impl<D: Downstream> Exchange<'_, D> {
                 self.held = Some(held);
                 return Ok((link, address, true));
             }
-            let peer = upstream::peer(gateway, upstream, &resolved);
+            let peer = upstream::peer(&gateway.upstream, &gateway.resolver, upstream, &resolved);
             let error = match Box::pin(direct.connector.new_stream(&peer)).await {
                 Ok(stream) if stream.selected_alpn_proto() == Some(ALPN::H2) => {
                     direct.chose_http2(upstream);

@@ -236,6 +236,7 @@ mod tests {
                 others: Box::default(),
                 requests_max: None,
                 copies: true,
+                check: None,
             }),
             ..Site::new(ProjectId::parse(project).unwrap())
         })

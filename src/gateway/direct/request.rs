@@ -286,6 +286,7 @@ mod tests {
             others: Box::default(),
             requests_max: None,
             copies: true,
+            check: None,
         };
         let service = Service::default();
         let forwarded = Forwarded {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::site::{
-    BasePath, HSTS_SECONDS_MAX, Host, HostHeader, Hsts, KeptIn, Origin, PrivateHosts, ProjectId,
-    Repository, Scheme, Server, Service, Site, Upstream, UpstreamHttp, Visibility,
+    BasePath, Check, HSTS_SECONDS_MAX, Host, HostHeader, Hsts, KeptIn, Origin, PrivateHosts,
+    ProjectId, Repository, Scheme, Server, Service, Site, Upstream, UpstreamHttp, Visibility,
 };
 use crate::store::{OwnershipState, SiteRecord};
 use crate::syntax::strict::{self, Expected, Mapping, Report};
@@ -33,6 +33,12 @@ const OTHERS_MAX: usize = 15;
 const WEIGHT_MAX: u16 = 1000;
 /// The most requests that a record may allow each server at once.
 const REQUESTS_MAX: u32 = 1_000_000;
+/// The longest path of a check, in bytes.
+const CHECK_BYTES_MAX: usize = 1024;
+/// The longest time between two checks of a server, and the longest time for one.
+const CHECK_SECONDS_MAX: u64 = 3600;
+/// The most checks in a row that decide about a server.
+const CHECK_THRESHOLD_MAX: u32 = 100;
 /// The most domains of one site.
 const DOMAINS_MAX: usize = 1000;
 
@@ -390,6 +396,7 @@ fn read_origin(
     });
     let mut copies = true;
     section.set("copies", &mut copies, strict::boolean);
+    let check = section.section("check").and_then(read_check);
     let others = section.take("others");
     let others = others.map(|list| read_others(list, private_hosts, report));
     section.finish();
@@ -404,7 +411,47 @@ fn read_origin(
         others: others.unwrap_or_default(),
         requests_max,
         copies,
+        check: check.map(Box::new),
     }))
+}
+
+/// Reads how servers are asked whether they work; `None` after a mistake.
+fn read_check(mut section: Mapping<'_, '_>) -> Option<Check> {
+    let path = section.require("path", strict::parsed(check_path));
+    let mut check = Check::new(path.clone().unwrap_or_default());
+    let Check {
+        path: _,
+        interval,
+        timeout,
+        status,
+        healthy_threshold,
+        unhealthy_threshold,
+    } = &mut check;
+    let wait = || strict::seconds(1..=CHECK_SECONDS_MAX);
+    section.set("interval_seconds", interval, wait());
+    section.set("timeout_seconds", timeout, wait());
+    section.set("status", status, |value| {
+        strict::number(200..=599)(value).map(Some)
+    });
+    let threshold = || strict::number(1..=CHECK_THRESHOLD_MAX);
+    section.set("healthy_threshold", healthy_threshold, threshold());
+    section.set("unhealthy_threshold", unhealthy_threshold, threshold());
+    section.finish();
+    path.map(|_| check)
+}
+
+/// Reads the path of a check, which may have a query.
+fn check_path(text: &str) -> Result<Box<str>, String> {
+    if !text.starts_with('/') || text.contains('#') {
+        return Err("a path begins with `/` and has no fragment".into());
+    }
+    if text.len() > CHECK_BYTES_MAX {
+        return Err(format!("a path has at most {CHECK_BYTES_MAX} bytes"));
+    }
+    let parsed: Result<http::uri::PathAndQuery, _> = text.parse();
+    parsed
+        .map(|_| text.into())
+        .map_err(|error| format!("{error}"))
 }
 
 /// Reads the other servers of a site. Mistakes are reported.

@@ -110,6 +110,7 @@ fn every_key_of_a_record_is_read() {
         others: Box::default(),
         requests_max: None,
         copies: true,
+        check: None,
     };
     assert_eq!(acme.origin, Origin::Upstream(upstream));
     let bare = platform

@@ -370,10 +370,13 @@ fn every_key_of_a_site_record_is_on_its_page() {
         "{about:?}"
     );
     // The program lists the known keys when it finds an unknown one.
-    for parent in ["", "repository", "origin"] {
+    for parent in ["", "repository", "origin", "origin.check"] {
         let start = "project: acme\nsubdomain: acme\n";
         let record = match parent {
             "" => format!("{start}zzzzzzzzzz: 1\n"),
+            "origin.check" => format!(
+                "{start}origin:\n  url: https://acme.test\n  check: {{ path: /a, zzzzzzzzzz: 1 }}\n"
+            ),
             parent => format!("{start}{parent}:\n  url: https://acme.test\n  zzzzzzzzzz: 1\n"),
         };
         let messages = messages_about(&record);
@@ -384,7 +387,7 @@ fn every_key_of_a_site_record_is_on_its_page() {
         for key in known.split(", ") {
             let path: Vec<&str> = match parent {
                 "" => vec![key],
-                parent => vec![parent, key],
+                parent => parent.split('.').chain([key]).collect(),
             };
             assert!(
                 keys.iter().any(|known| known.path == path),
