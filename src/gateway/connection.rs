@@ -20,7 +20,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::{Buf as _, BytesMut};
 use pingora::protocols::l4::socket::SocketAddr as PingoraAddr;
 use pingora::protocols::raw_connect::ProxyDigest;
 use pingora::protocols::tls::SslDigest;
@@ -34,6 +33,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::access::Client;
+use super::held::HeldBytes;
 use super::open::Guards;
 use super::pace::Pace;
 
@@ -45,8 +45,6 @@ const WRITTEN_THROUGH_BYTES: usize = 8 << 10;
 /// The same limit while nothing is held back. Such a write is usually the rest of a piece, after
 /// the socket has accepted the first part.
 const REST_WRITTEN_THROUGH_BYTES: usize = 1 << 10;
-/// The capacity of the buffer that an idle cork keeps, in bytes.
-const CORK_IDLE_BYTES: usize = 16 << 10;
 /// How many bytes the kernel holds for a client beyond those that are on their way to it. The
 /// kernel would hold megabytes for a client that does not read, and writing would seem to make
 /// progress.
@@ -89,7 +87,7 @@ pub(super) struct Cork(Arc<AtomicBool>);
 #[derive(Debug)]
 struct Corked {
     cork: Cork,
-    held: BytesMut,
+    held: HeldBytes,
     /// Whether long writes are written at once: the cork is for one HTTP/1.1 response.
     is_for_one_response: bool,
 }
@@ -159,7 +157,7 @@ impl ClientConnection {
         let cork = Cork::default();
         self.cork = Some(Corked {
             cork: cork.clone(),
-            held: BytesMut::new(),
+            held: HeldBytes::default(),
             is_for_one_response: false,
         });
         cork
@@ -170,7 +168,7 @@ impl ClientConnection {
     pub(super) fn hold(&mut self) {
         self.cork = Some(Corked {
             cork: Cork::default(),
-            held: BytesMut::new(),
+            held: HeldBytes::default(),
             is_for_one_response: true,
         });
     }
@@ -200,16 +198,15 @@ impl ClientConnection {
             return Poll::Ready(Ok(()));
         };
         while !corked.held.is_empty() {
-            let polled = self.transport.as_write().poll_write(cx, &corked.held);
+            let polled = self
+                .transport
+                .as_write()
+                .poll_write(cx, corked.held.bytes());
             let written = ready!(watched(&mut self.pace, polled, |written| *written, cx))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             corked.held.advance(written);
-        }
-        // An idle connection keeps little memory.
-        if corked.held.capacity() > CORK_IDLE_BYTES {
-            corked.held = BytesMut::new();
         }
         Poll::Ready(Ok(()))
     }
@@ -410,7 +407,7 @@ impl AsyncWrite for ClientConnection {
             return watched(&mut this.pace, polled, |written| *written, cx);
         }
         if let Some(corked) = &mut this.cork {
-            corked.held.extend_from_slice(buf);
+            corked.held.push(buf);
         }
         Poll::Ready(Ok(buf.len()))
     }

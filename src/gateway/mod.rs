@@ -14,7 +14,7 @@
 //! | what | module |
 //! |---|---|
 //! | listeners and handshakes | [`handler`](ConnectionHandler) |
-//! | a client's connection | `connection` |
+//! | a client's connection, and bytes that wait to be written to it | `connection`, `held` |
 //! | the requests of an HTTP/1.1 or HTTP/2 connection | `http1`, `http2` |
 //! | the rules of a request head and of a chunked body | [`head`], [`chunked`] |
 //! | the client that a TCP load balancer names | `proxy_protocol` |
@@ -72,6 +72,7 @@ mod file_response;
 pub mod followers;
 pub mod forward;
 mod handler;
+mod held;
 pub mod head;
 mod http1;
 mod http2;
