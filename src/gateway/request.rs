@@ -5,68 +5,106 @@
 
 use std::borrow::Cow;
 
-use http::{Version, header};
+use http::Version;
+use http::header::{self, HeaderName, HeaderValue};
 use pingora::http::RequestHeader;
 
 use super::head::log_text;
 use crate::response::trace::TraceContext;
 use crate::response::{Conditions, McpFields, RequestHeaders, request_id};
 
+/// The fields that a response depends on, each as one value.
+#[derive(Default)]
+struct Fields<'r> {
+    accept: Option<Cow<'r, [u8]>>,
+    accept_encoding: Option<Cow<'r, [u8]>>,
+    if_match: Option<Cow<'r, [u8]>>,
+    if_none_match: Option<Cow<'r, [u8]>>,
+    if_modified_since: Option<Cow<'r, [u8]>>,
+    if_unmodified_since: Option<Cow<'r, [u8]>>,
+    range: Option<Cow<'r, [u8]>>,
+    if_range: Option<Cow<'r, [u8]>>,
+    origin: Option<Cow<'r, [u8]>>,
+    content_type: Option<Cow<'r, [u8]>>,
+    mcp_version: Option<Cow<'r, [u8]>>,
+    mcp_method: Option<Cow<'r, [u8]>>,
+    mcp_name: Option<Cow<'r, [u8]>>,
+}
+
 /// Calls `act` with the header of a request.
 pub(super) fn with_headers<T>(
     request: &RequestHeader,
     act: impl FnOnce(&RequestHeaders<'_>) -> T,
 ) -> T {
-    let field = |name| joined(request, name);
-    let (if_match, if_none_match) = (field(header::IF_MATCH), field(header::IF_NONE_MATCH));
-    let (modified, unmodified) = (
-        field(header::IF_MODIFIED_SINCE),
-        field(header::IF_UNMODIFIED_SINCE),
-    );
-    let (accept_encoding, accept) = (field(header::ACCEPT_ENCODING), field(header::ACCEPT));
-    let (range, if_range) = (field(header::RANGE), field(header::IF_RANGE));
-    let (origin, content_type) = (field(header::ORIGIN), field(header::CONTENT_TYPE));
-    let mcp_field = |name| field(header::HeaderName::from_static(name));
-    let version = mcp_field("mcp-protocol-version");
-    let (method, name) = (mcp_field("mcp-method"), mcp_field("mcp-name"));
+    let mut fields = Fields::default();
+    // Requests have few of these fields: walking over those that came takes less time than looking
+    // for each that may have come.
+    for name in request.headers.keys() {
+        let place = match name.as_str() {
+            "accept" => &mut fields.accept,
+            "accept-encoding" => &mut fields.accept_encoding,
+            "if-match" => &mut fields.if_match,
+            "if-none-match" => &mut fields.if_none_match,
+            "if-modified-since" => &mut fields.if_modified_since,
+            "if-unmodified-since" => &mut fields.if_unmodified_since,
+            "range" => &mut fields.range,
+            "if-range" => &mut fields.if_range,
+            "origin" => &mut fields.origin,
+            "content-type" => &mut fields.content_type,
+            "mcp-protocol-version" => &mut fields.mcp_version,
+            "mcp-method" => &mut fields.mcp_method,
+            "mcp-name" => &mut fields.mcp_name,
+            _ => continue,
+        };
+        *place = joined(request, name);
+    }
     act(&RequestHeaders {
-        origin: origin.as_deref(),
-        content_type: content_type.as_deref(),
+        origin: fields.origin.as_deref(),
+        content_type: fields.content_type.as_deref(),
         mcp: McpFields {
-            version: version.as_deref(),
-            method: method.as_deref(),
-            name: name.as_deref(),
+            version: fields.mcp_version.as_deref(),
+            method: fields.mcp_method.as_deref(),
+            name: fields.mcp_name.as_deref(),
         },
-        accept: accept.as_deref(),
-        accept_encoding: accept_encoding.as_deref(),
+        accept: fields.accept.as_deref(),
+        accept_encoding: fields.accept_encoding.as_deref(),
         conditions: Conditions {
-            if_match: if_match.as_deref(),
-            if_none_match: if_none_match.as_deref(),
-            if_modified_since: modified.as_deref(),
-            if_unmodified_since: unmodified.as_deref(),
+            if_match: fields.if_match.as_deref(),
+            if_none_match: fields.if_none_match.as_deref(),
+            if_modified_since: fields.if_modified_since.as_deref(),
+            if_unmodified_since: fields.if_unmodified_since.as_deref(),
         },
-        range: range.as_deref(),
-        if_range: if_range.as_deref(),
+        range: fields.range.as_deref(),
+        if_range: fields.if_range.as_deref(),
         ..logged(request)
     })
 }
 
 /// Returns the part of a header that an access line shows.
 pub(super) fn logged(request: &RequestHeader) -> RequestHeaders<'_> {
-    let agent = request.headers.get(header::USER_AGENT);
-    RequestHeaders {
+    let mut logged = RequestHeaders {
         method: request.method.as_str(),
         host: host_of(request).unwrap_or_default(),
         path: request.uri.path(),
         query: request.uri.query(),
-        user_agent: agent.map_or("", |agent| log_text(agent.as_bytes())),
-        trace: trace_of(request),
-        request_id: request
-            .headers
-            .get("x-request-id")
-            .map_or("", |id| request_id(id.as_bytes())),
         ..RequestHeaders::default()
+    };
+    // The first of several lines counts.
+    let first = |name| {
+        request
+            .headers
+            .get(name)
+            .map_or(&[][..], HeaderValue::as_bytes)
+    };
+    for name in request.headers.keys() {
+        match name.as_str() {
+            "user-agent" => logged.user_agent = log_text(first(name)),
+            "traceparent" => logged.trace = trace_of(request),
+            "x-request-id" => logged.request_id = request_id(first(name)),
+            _ => {}
+        }
     }
+    logged
 }
 
 /// Returns the trace of a request that names one.
@@ -101,7 +139,7 @@ pub(super) fn host_of(request: &RequestHeader) -> Option<&str> {
 }
 
 /// Returns a field as one value: several lines are joined (RFC 9110 §5.3).
-pub(super) fn joined(request: &RequestHeader, name: header::HeaderName) -> Option<Cow<'_, [u8]>> {
+pub(super) fn joined<'r>(request: &'r RequestHeader, name: &HeaderName) -> Option<Cow<'r, [u8]>> {
     let mut lines = request.headers.get_all(name).iter();
     let first = lines.next()?.as_bytes();
     match lines.next() {
