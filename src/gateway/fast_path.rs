@@ -50,6 +50,14 @@ pub(super) struct Batch {
     count: usize,
 }
 
+/// A response of the fast path.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) response: MaybeCached,
+    /// `Strict-Transport-Security` of its site, for a response over TLS.
+    pub(super) hsts: Option<Hsts>,
+}
+
 /// Finds the response to a request, in either version of HTTP; `None` if the proxy path has to
 /// respond. `host` is the normal form of the host.
 ///
@@ -57,21 +65,13 @@ pub(super) struct Batch {
 /// the proxy path does, and the next request finds it here.
 ///
 /// A panic is logged and counted, and then the proxy path responds.
-pub(super) fn find(
-    gateway: &Gateway,
-    headers: &RequestHeaders<'_>,
-    host: &str,
-) -> Option<MaybeCached> {
+pub(super) fn find(gateway: &Gateway, headers: &RequestHeaders<'_>, host: &str) -> Option<Found> {
     // The index is only read: nothing is half changed after a panic.
     let found = catch_unwind(AssertUnwindSafe(|| find_response(gateway, headers, host)));
     found.unwrap_or_default()
 }
 
-fn find_response(
-    gateway: &Gateway,
-    headers: &RequestHeaders<'_>,
-    host: &str,
-) -> Option<MaybeCached> {
+fn find_response(gateway: &Gateway, headers: &RequestHeaders<'_>, host: &str) -> Option<Found> {
     let is_short = |field: Option<&[u8]>| field.is_none_or(|field| field.len() < FIELD_BYTES_MAX);
     let takes = gateway.fast_path
         && headers.is_simple_get()
@@ -85,16 +85,21 @@ fn find_response(
         if origin::find_mcp(&served.site, headers.path).is_some() {
             return None;
         }
-        let found = match paths::find(headers.path, &served.site.base_path) {
+        let response = match paths::find(headers.path, &served.site.base_path) {
             Some(document) => {
                 let response = gateway.index.response(served, host, document, headers);
-                Some(MaybeCached::Built(response))
+                MaybeCached::Built(response)
             }
-            None => page(served, headers),
+            None => page(served, headers)?,
         };
-        let found = found.filter(|found| is_sent(found.response(), headers))?;
-        served.count(headers, found.response());
-        Some(found)
+        if !is_sent(response.response(), headers) {
+            return None;
+        }
+        served.count(headers, response.response());
+        Some(Found {
+            response,
+            hsts: gateway.hsts_of(&served.site),
+        })
     });
     found.flatten()
 }

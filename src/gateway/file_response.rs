@@ -176,7 +176,7 @@ impl FileResponse {
             response,
             mut content,
         } = self.open(reads).await;
-        let header = Box::new(http2::header_of(gateway, &host, &response));
+        let header = Box::new(http2::header_of(gateway.hsts(&host), &response));
         let (mut sent, mut end) = (0, End::ClientClosed);
         if stream.write_response_header(header, false).is_ok()
             && let Some(mut writer) = stream.take_response_body_writer()

@@ -17,7 +17,7 @@ use super::access::{Client, Outcome};
 use super::connection::ClientConnection;
 use super::direct::{Answer, Arrived, Ended, Http1Downstream, LastGroup, Parts, Plan};
 use super::ending::{End, Waits};
-use super::fast_path::{self, Batch};
+use super::fast_path::{self, Batch, Found};
 use super::file_response::FileResponse;
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
@@ -392,7 +392,7 @@ impl Http1 {
                 }
             }
             let mut end = at + length;
-            let response = match head.host_name {
+            let found = match head.host_name {
                 Some(host) if is_last || is_redirected(host, head.headers.path) => None,
                 Some(host) if head.is_fast_path_form() => {
                     fast_path::find(gateway, &head.headers, host)
@@ -408,7 +408,7 @@ impl Http1 {
                 },
                 None => None,
             };
-            let Some(response) = response else {
+            let Some(Found { response, hsts }) = found else {
                 let request = Request {
                     head: length,
                     form: head.form,
@@ -441,8 +441,7 @@ impl Http1 {
                 };
             };
             let content = head.headers.content();
-            let hsts = head.host_name.filter(|_| connection.info().is_tls());
-            let hsts = hsts.and_then(|host| gateway.hsts(host));
+            let hsts = hsts.filter(|_| connection.info().is_tls());
             batch.push(&response, content, Connection::Keep, hsts, now);
             let outcome = Outcome {
                 route: Route::FastPath,

@@ -3,8 +3,9 @@
 //! We accept the streams ourselves, so the loop can respond to a discovery request, or to a message
 //! to an MCP server that has wholly arrived, at once: without a task, an await or pingora. A cork
 //! holds back the responses to streams that arrived together, so that they leave in one write.
-//! Every other stream becomes a task on the [direct path](super::direct) or on the proxy path. The
-//! loop limits
+//! A stream on the [direct path](super::direct) runs in the loop too, beside the others: what has
+//! arrived from several upstreams leaves in one write, and a stream needs no task. Every other stream
+//! becomes a task on the proxy path. The loop limits
 //!
 //! * open streams (`REFUSED_STREAM` above [`Limits::streams_max`]),
 //! * the request heads that open streams hold (`REFUSED_STREAM` above
@@ -25,18 +26,18 @@ use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use h2::server::{Builder, Connection};
 use h2::{Reason, SendStream};
 use http::{Version, header};
-use pingora::apps::HttpServerApp as _;
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::Digest;
-use pingora::protocols::http::ServerSession;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -44,19 +45,19 @@ use super::access::Outcome;
 use super::connection::{ClientConnection, ConnectionInfo, Cork};
 use super::direct::{LastGroup, PlannedStream};
 use super::ending::{End, Waits};
-use super::fast_path;
+use super::fast_path::{self, Found};
 use super::handler::ConnectionHandler;
 use super::head;
+use super::http2_begun::{Begun, HeldHead, OpenStream};
 use super::http2_stream::Http2Stream;
 use super::mcp;
 use super::open::Activity;
 use super::pace::Pace;
-use super::request::{logged, with_headers};
-use super::return_slot::ReturnSlot;
-use super::{GATEWAY_FAILED, Gateway, Limits, access, too_many};
-use crate::response::{MaybeCached, Problem, Response};
-use crate::site;
-use crate::telemetry::{Route, panics};
+use super::request::{host_of, logged, with_headers};
+use super::{Gateway, Limits, access, too_many};
+use crate::response::{Content, MaybeCached, Response};
+use crate::site::{self, Hsts};
+use crate::telemetry::Route;
 
 /// Fields that only the proxy path reads, as over HTTP/1.1.
 ///
@@ -135,15 +136,35 @@ pub(super) async fn serve(
 
 impl Http2 {
     async fn run(mut self) {
+        let mut exchanges = FuturesUnordered::new();
+        let handler = Arc::clone(&self.handler);
+        self.serve(&mut exchanges, |begun| begun.exchange(Arc::clone(&handler)))
+            .await;
+        drop(self);
+        // They see that the connection has ended, and write their access lines.
+        while let Some(left) = exchanges.next().await {
+            if let Some(begun) = left {
+                begun.proxy(&handler).await;
+            }
+        }
+    }
+
+    /// Serves the connection until it is closed. `exchange` passes a request on.
+    async fn serve<E: Future<Output = Option<Box<Begun>>>>(
+        &mut self,
+        exchanges: &mut FuturesUnordered<E>,
+        exchange: impl Fn(Box<Begun>) -> E,
+    ) {
         let gateway = Arc::clone(&self.handler.gateway);
         let mut idle = Box::pin(tokio::time::sleep(gateway.limits.idle));
         let mut closing = Box::pin(self.activity.closing().cancelled_owned());
         let mut closes = false;
         let mut arrived = Vec::with_capacity(BATCH_MAX);
+        let mut left = Vec::new();
         loop {
             tokio::select! {
                 biased;
-                stays_open = self.arrive(&mut arrived) => if !stays_open { return },
+                stays_open = self.arrive(&mut arrived, exchanges, &mut left) => if !stays_open { return },
                 () = &mut closing, if !closes => {
                     closes = true;
                     idle.as_mut().reset(if self.activity.is_evicted() {
@@ -161,7 +182,15 @@ impl Http2 {
                 self.last_stream = Instant::now();
                 self.activity.touch(self.last_stream.into_std());
                 // After a panic this stream is reset, and the others go on.
-                let _panic = catch_unwind(AssertUnwindSafe(|| self.take(session)));
+                let taken = catch_unwind(AssertUnwindSafe(|| self.take(session)));
+                match taken.ok().flatten() {
+                    Some(begun) if begun.planned.is_some() => exchanges.push(exchange(begun)),
+                    begun => left.extend(begun.map(|begun| *begun)),
+                }
+            }
+            for begun in left.drain(..) {
+                let handler = Arc::clone(&self.handler);
+                tokio::spawn(async move { begun.proxy(&handler).await });
             }
             if gateway.pressure.is_scarce() && !self.goaway_sent {
                 idle.as_mut().reset(self.send_goaway());
@@ -169,10 +198,16 @@ impl Http2 {
         }
     }
 
-    /// Waits for a stream, and collects the streams that arrived with it.
+    /// Waits for a stream, and collects the streams that arrived with it. Meanwhile the exchanges
+    /// run; `left` gets those that the proxy path has to serve.
     ///
     /// Returns whether the connection stays open.
-    async fn arrive(&mut self, arrived: &mut Vec<Http2Stream>) -> bool {
+    async fn arrive<E: Future<Output = Option<Box<Begun>>>>(
+        &mut self,
+        arrived: &mut Vec<Http2Stream>,
+        exchanges: &mut FuturesUnordered<E>,
+        left: &mut Vec<Begun>,
+    ) -> bool {
         let Self {
             handler,
             connection,
@@ -184,8 +219,11 @@ impl Http2 {
             let has_some = !arrived.is_empty();
             let accepted = std::future::poll_fn(|cx| {
                 cork.set(true);
+                while !has_some && let Poll::Ready(Some(ended)) = exchanges.poll_next_unpin(cx) {
+                    left.extend(ended.map(|begun| *begun));
+                }
                 let first = connection.poll_accept(cx);
-                if has_some || first.is_ready() {
+                if has_some || !left.is_empty() || first.is_ready() {
                     return Poll::Ready(first);
                 }
                 // No more streams have arrived: write the responses that are held back.
@@ -249,64 +287,62 @@ impl Http2 {
         }
     }
 
-    /// Chooses between the fast path and the proxy path.
-    fn take(&mut self, mut stream: Http2Stream) {
-        let gateway = &self.handler.gateway;
+    /// Responds to a stream on the fast path. Returns it if another path has to do so.
+    fn take(&mut self, mut stream: Http2Stream) -> Option<Box<Begun>> {
+        let handler = Arc::clone(&self.handler);
+        let gateway = &*handler.gateway;
         let limits = &gateway.limits;
         if self.open.len() >= limits.streams_max as usize {
             gateway.metrics.stream_faults.inc();
             stream.shutdown_with_reason(Reason::REFUSED_STREAM);
-            return;
+            return None;
         }
         if let Err(rejection) = head::check_http2(stream.req_header(), limits) {
             if rejection.status == 400 {
                 self.count_fault();
             }
-            return self.respond(stream, &rejection.response(), Route::Rejected);
-        }
-        if gateway.clients.limits_requests()
-            && let Err(wait) = gateway.clients.request(self.client(&stream).counted)
-        {
-            return self.respond(stream, &too_many(wait), Route::Rejected);
-        }
-        if let Some(found) = find(gateway, &stream) {
-            return self.respond(stream, found.response(), Route::FastPath);
+            self.reject(stream, rejection.response());
+            return None;
         }
         let client = self.client(&stream);
+        if gateway.clients.limits_requests()
+            && let Err(wait) = gateway.clients.request(client.counted)
+        {
+            self.reject(stream, too_many(wait));
+            return None;
+        }
+        if let Some(found) = find(gateway, &stream) {
+            self.respond(stream, &found.response, found.hsts, Route::FastPath);
+            return None;
+        }
         if let Some(found) = find_answer(gateway, &mut stream, client.counted) {
             stream.drop_early_body();
-            return self.respond(stream, found.response(), Route::FastPath);
+            self.respond(stream, &found.response, found.hsts, Route::FastPath);
+            return None;
         }
         let held = HeldHead::new(&self.heads, stream.head_bytes());
         if held.is_over(limits.stream_heads_bytes_max) {
             gateway.metrics.stream_faults.inc();
             stream.shutdown_with_reason(Reason::REFUSED_STREAM);
-            return;
+            return None;
         }
-        let held = (held, self.open.token(), self.activity.begin());
-        let planned = match fast_path_host(gateway, stream.req_header()) {
-            Some(host) => {
-                let direct = (&**gateway, &*self.handler.direct);
-                PlannedStream::of(direct, &stream, host, client, &mut self.last_group)
-            }
-            None => None,
+        let open = OpenStream {
+            head: held,
+            token: self.open.token(),
+            busy: self.activity.begin(),
         };
-        let handler = Arc::clone(&self.handler);
-        let since = Instant::now().into_std();
-        tokio::spawn(async move {
-            let left = match planned {
-                Some(planned) => {
-                    let parts = (&handler.gateway, &*handler.direct, &*handler.reads);
-                    planned.serve(parts, stream, since).await
-                }
-                None => Some(stream),
-            };
-            if let Some(stream) = left {
-                // It is larger than the rest of the task.
-                Box::pin(proxy(&handler, stream, client, since)).await;
-            }
-            drop(held);
+        let host = fast_path_host(gateway, stream.req_header());
+        let planned = host.and_then(|host| {
+            let direct = (gateway, &*handler.direct);
+            PlannedStream::of(direct, &stream, host, client, &mut self.last_group)
         });
+        Some(Box::new(Begun {
+            stream,
+            planned,
+            client,
+            since: self.last_stream.into_std(),
+            open,
+        }))
     }
 
     /// Returns where a request comes from.
@@ -330,16 +366,33 @@ impl Http2 {
         }
     }
 
+    /// Rejects a request.
+    fn reject(&self, stream: Http2Stream, response: Response) {
+        let host = host_of(stream.req_header()).unwrap_or_default();
+        let hsts = self.handler.gateway.hsts(host);
+        let ready = MaybeCached::Built(response);
+        self.respond(stream, &ready, hsts, Route::Rejected);
+    }
+
     /// Responds in the loop itself.
     ///
     /// A task sends a body that is larger than the client's window.
-    fn respond(&self, mut session: Http2Stream, response: &Response, route: Route) {
+    fn respond(
+        &self,
+        mut session: Http2Stream,
+        ready: &MaybeCached,
+        hsts: Option<Hsts>,
+        route: Route,
+    ) {
+        let response = ready.response();
         let gateway = &self.handler.gateway;
-        let since = Instant::now();
-        let content = logged(session.req_header()).content();
+        let since = self.last_stream;
+        let content = match session.req_header().method == http::Method::HEAD {
+            true => Content::HeadOnly,
+            false => Content::Whole,
+        };
         let length = response.body_bytes(content);
-        let host = logged(session.req_header()).host;
-        let header = Box::new(header_of(gateway, host, response));
+        let header = Box::new(with_hsts(ready.http2_header(), hsts));
         if session.write_response_header(header, length == 0).is_err() {
             return;
         }
@@ -398,123 +451,8 @@ fn options(limits: &Limits) -> Builder {
     options
 }
 
-/// Serves a stream on the proxy path.
-async fn proxy(
-    handler: &Arc<ConnectionHandler>,
-    stream: Http2Stream,
-    client: access::Client,
-    since: std::time::Instant,
-) {
-    let slot = ReturnSlot::new();
-    let session = stream.into_session(&handler.gateway, slot.clone());
-    let session = ServerSession::new_custom(Box::new(session));
-    let serving = handler.proxy.process_new_http(session, &handler.shutdown);
-    let is_served = panics::caught(serving).await.is_ok();
-    let Some(mut stream) = slot.take() else {
-        return;
-    };
-    let gateway = &handler.gateway;
-    match stream.take_handed_over() {
-        _ if !is_served => fail(gateway, stream, client, since).await,
-        Some(file) => {
-            let reads = &handler.reads;
-            file.send_http2(&mut stream, gateway, reads).await;
-            stream.discard_body(gateway).await;
-        }
-        None => {}
-    }
-}
-
-/// Sends a response whose content is in memory, from the task of its stream. Returns how long its
-/// content is.
-pub(super) async fn respond_in_task(
-    gateway: &Gateway,
-    stream: &mut Http2Stream,
-    response: &Response,
-) -> u64 {
-    let request = logged(stream.req_header());
-    let length = response.body_bytes(request.content());
-    let header = Box::new(header_of(gateway, request.host, response));
-    if stream.write_response_header(header, length == 0).is_ok()
-        && let Some(body) = response.body.memory().filter(|_| length > 0)
-    {
-        let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
-        // A client that is too slow is counted; the stream is reset.
-        let _sent = stream.send(body.clone(), true, &mut pace).await;
-    }
-    length as u64
-}
-
-/// Responds 500 on a stream whose request has panicked, or resets it if its response has begun.
-async fn fail(
-    gateway: &Gateway,
-    mut stream: Http2Stream,
-    client: access::Client,
-    since: std::time::Instant,
-) {
-    if stream.is_answered() {
-        return stream.shutdown_with_reason(Reason::INTERNAL_ERROR);
-    }
-    let response = Problem::new(500, GATEWAY_FAILED).response();
-    let bytes = respond_in_task(gateway, &mut stream, &response).await;
-    let took = since.elapsed();
-    gateway.metrics.answered(Route::Rejected, 500, took);
-    let outcome = Outcome {
-        route: Route::Rejected,
-        status: 500,
-        bytes,
-        took,
-        end: End::Failed,
-        waits: Waits::default(),
-        copy_age: None,
-    };
-    gateway.log(client, &logged(stream.req_header()), outcome);
-    stream.discard_body(gateway).await;
-}
-
-/// Returns the header of a response of the gateway to a request for a host.
-pub(super) fn header_of(gateway: &Gateway, host: &str, response: &Response) -> ResponseHeader {
-    let mut made = response.response_header(Version::HTTP_2);
-    if let Some(hsts) = gateway.hsts(host) {
-        let name = header::STRICT_TRANSPORT_SECURITY;
-        made.insert_header(name, hsts.to_string())
-            .expect("a name and a value that are valid");
-    }
-    made
-}
-
-/// Counts the bytes of a request head for as long as its stream is open.
-struct HeldHead {
-    all: Arc<AtomicUsize>,
-    bytes: usize,
-    /// How many bytes the other streams held when this one was added.
-    before: usize,
-}
-
-impl HeldHead {
-    fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Self {
-        Self {
-            before: all.fetch_add(bytes, Ordering::Relaxed),
-            all: Arc::clone(all),
-            bytes,
-        }
-    }
-
-    /// Returns whether all heads together are larger than `limit`. A single head is always
-    /// accepted: other limits apply to it.
-    fn is_over(&self, limit: usize) -> bool {
-        self.before > 0 && self.before + self.bytes > limit
-    }
-}
-
-impl Drop for HeldHead {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
 /// Finds the response if the fast path can handle the request.
-fn find(gateway: &Gateway, session: &Http2Stream) -> Option<MaybeCached> {
+fn find(gateway: &Gateway, session: &Http2Stream) -> Option<Found> {
     let request = session.req_header();
     let has_length = request.headers.contains_key(header::CONTENT_LENGTH);
     if !session.is_body_done() || has_length {
@@ -526,7 +464,7 @@ fn find(gateway: &Gateway, session: &Http2Stream) -> Option<MaybeCached> {
 
 /// Finds the answer to a message to an MCP server, if the fast path can give it and the whole
 /// message has arrived.
-fn find_answer(gateway: &Gateway, stream: &mut Http2Stream, client: IpAddr) -> Option<MaybeCached> {
+fn find_answer(gateway: &Gateway, stream: &mut Http2Stream, client: IpAddr) -> Option<Found> {
     let request = stream.req_header();
     let length = request.headers.get(header::CONTENT_LENGTH)?;
     let length: u64 = length.to_str().ok()?.trim().parse().ok()?;
@@ -546,14 +484,29 @@ fn find_answer(gateway: &Gateway, stream: &mut Http2Stream, client: IpAddr) -> O
 
 /// Returns the host of a request that the fast path may handle, in its normal form.
 fn fast_path_host<'r>(gateway: &Gateway, request: &'r RequestHeader) -> Option<&'r str> {
-    let mut needing_proxy_path = PROXY_PATH_FIELDS.iter();
-    if !gateway.fast_path || needing_proxy_path.any(|name| request.headers.contains_key(name)) {
+    let needs_proxy_path = |name| PROXY_PATH_FIELDS.contains(name);
+    if !gateway.fast_path || request.headers.keys().any(needs_proxy_path) {
         return None;
     }
     match site::normalise(request.uri.authority()?.as_str()) {
         Ok(Cow::Borrowed(host)) => Some(host),
         _ => None,
     }
+}
+
+/// Returns the header of a response of the gateway, with its `Strict-Transport-Security`.
+pub(super) fn header_of(hsts: Option<Hsts>, response: &Response) -> ResponseHeader {
+    with_hsts(response.response_header(Version::HTTP_2), hsts)
+}
+
+fn with_hsts(mut header: ResponseHeader, hsts: Option<Hsts>) -> ResponseHeader {
+    if let Some(hsts) = hsts {
+        let name = header::STRICT_TRANSPORT_SECURITY;
+        header
+            .insert_header(name, hsts.to_string())
+            .expect("a name and a value that are valid");
+    }
+    header
 }
 
 /// Sends a body, or a piece of it, as the client's window opens, and resets the stream of a client

@@ -170,31 +170,33 @@ impl Http2Stream {
             return Ok(());
         }
         header.insert_header(header::DATE, get_cached_date())?;
-        let response = Response::from_parts(header.as_owned_parts(), ());
+        let mut response = Response::from_parts((*header).into(), ());
+        remove_connection_fields(response.headers_mut());
         self.send_head(response, is_end)
             .or_err(ErrorType::WriteError, "send the header of a response")
             .map_err(Error::into_down)
     }
 
     fn write_interim(&mut self, header: &mut ResponseHeader) {
-        self.send_interim(Response::from_parts(header.as_owned_parts(), ()));
+        let mut response = Response::from_parts(header.as_owned_parts(), ());
+        remove_connection_fields(response.headers_mut());
+        self.send_interim(response);
     }
 
-    /// Sends an interim response. The client may ignore it, so a failure to send it is ignored too.
-    pub(super) fn send_interim(&mut self, mut response: Response<()>) {
+    /// Sends an interim response, which has only fields that HTTP/2 has. The client may ignore it, so
+    /// a failure to send it is ignored too.
+    pub(super) fn send_interim(&mut self, response: Response<()>) {
         if self.writer.is_none() {
-            remove_connection_fields(response.headers_mut());
             let _reset = self.respond.send_informational(response);
         }
     }
 
-    /// Sends the head of the response.
+    /// Sends the head of the response, which has only fields that HTTP/2 has.
     ///
     /// # Errors
     ///
     /// When the client has reset the stream.
-    pub(super) fn send_head(&mut self, mut response: Response<()>, is_end: bool) -> io::Result<()> {
-        remove_connection_fields(response.headers_mut());
+    pub(super) fn send_head(&mut self, response: Response<()>, is_end: bool) -> io::Result<()> {
         let sent = self.respond.send_response(response, is_end);
         let writer = sent.map_err(|_reset| io::Error::from(io::ErrorKind::ConnectionReset))?;
         self.writer = Some(writer);
@@ -292,6 +294,11 @@ impl Http2Stream {
         let mut session = self.into_session(gateway, ReturnSlot::new());
         session.discard_body().await;
     }
+}
+
+/// Returns whether HTTP/2 does not have a field.
+pub(super) fn is_of_connection(name: &HeaderName) -> bool {
+    CONNECTION_FIELDS.contains(name)
 }
 
 /// Removes the fields that HTTP/2 does not have.

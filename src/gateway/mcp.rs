@@ -14,6 +14,7 @@ use pingora::Result;
 use pingora::prelude::Error;
 use pingora::proxy::Session;
 
+use super::fast_path::Found;
 use super::reads::Reads;
 use super::request::with_headers;
 use super::{Gateway, too_many};
@@ -45,7 +46,7 @@ pub(super) fn find(
     host: &str,
     body: &[u8],
     client: IpAddr,
-) -> Option<MaybeCached> {
+) -> Option<Found> {
     if !gateway.fast_path || headers.method != "POST" {
         return None;
     }
@@ -59,12 +60,14 @@ pub(super) fn find(
         }
         let made = origin::mcp_response(served, headers, body, Reading::Cached)?;
         gateway.clients.ask(client, project);
-        Some(made)
+        Some(Found {
+            response: MaybeCached::Built(made),
+            hsts: gateway.hsts_of(&served.site),
+        })
     };
     // The index is only read: nothing is half changed after a panic.
     let found = catch_unwind(AssertUnwindSafe(|| gateway.index.with(host, find)));
-    let found = found.unwrap_or_default().flatten();
-    found.map(MaybeCached::Built)
+    found.unwrap_or_default().flatten()
 }
 
 /// Responds to a request for the address of a server. `reads` runs what may block.

@@ -15,7 +15,7 @@
 //! |---|---|
 //! | listeners and handshakes | [`handler`](ConnectionHandler) |
 //! | a client's connection, and bytes that wait to be written to it | `connection`, `held` |
-//! | the requests of an HTTP/1.1 or HTTP/2 connection | `http1`, `http2` |
+//! | the requests of an HTTP/1.1 or HTTP/2 connection | `http1`, `http2`, `http2_begun` |
 //! | the rules of a request head and of a chunked body | [`head`], [`chunked`] |
 //! | the client that a TCP load balancer names | `proxy_protocol` |
 //! | certificates by server name | [`tls`] |
@@ -76,6 +76,7 @@ mod held;
 pub mod head;
 mod http1;
 mod http2;
+mod http2_begun;
 mod http2_stream;
 mod return_slot;
 pub mod limits;

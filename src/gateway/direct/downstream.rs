@@ -7,15 +7,18 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{HeaderName, HeaderValue};
-use http::{Response, StatusCode, Version};
+use http::{HeaderMap, Response, StatusCode, Version};
 use tokio::time::Sleep;
 
 use super::request;
 use crate::gateway::connection::ClientConnection;
-use crate::gateway::http2_stream::Http2Stream;
+use crate::gateway::http2_stream::{Http2Stream, is_of_connection};
 use crate::gateway::pace::Pace;
 use crate::gateway::single_request::{INBOX_BYTES_MAX, READ_BYTES, poll_read_into};
 use crate::gateway::timers::Timers;
+
+/// Most responses have at most this many fields.
+const FIELDS_TYPICAL: usize = 16;
 
 /// The side of the client, as an exchange uses it.
 pub(in crate::gateway) trait Downstream: Send {
@@ -77,8 +80,8 @@ pub(super) struct Http2Downstream<'s> {
     /// The head of the request, in the form of HTTP/1.1.
     pub(super) head: &'s [u8],
     pub(super) is_tls: bool,
-    /// Made when the upstream is first waited for.
-    pub(super) timer: Option<Pin<Box<Sleep>>>,
+    /// Made when the upstream is first waited for. It fires at the deadline or earlier.
+    pub(super) timer: &'s mut Option<Pin<Box<Sleep>>>,
 }
 
 impl Downstream for Http1Downstream<'_> {
@@ -159,11 +162,18 @@ impl Downstream for Http2Downstream<'_> {
         let timer = self
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        if timer.deadline() != deadline {
+        // A stream before this one may have left it with an earlier deadline: so most streams do
+        // not change the timer wheel.
+        if timer.deadline() > deadline {
             timer.as_mut().reset(deadline);
         }
-        let late = timer.as_mut().poll(cx);
-        late.map(|()| Interrupted::Late)
+        while timer.as_mut().poll(cx).is_ready() {
+            if tokio::time::Instant::now() >= deadline {
+                return Poll::Ready(Interrupted::Late);
+            }
+            timer.as_mut().reset(deadline);
+        }
+        Poll::Pending
     }
 
     async fn write_interim(&mut self, head: &[u8]) -> io::Result<()> {
@@ -181,22 +191,27 @@ impl Downstream for Http2Downstream<'_> {
     }
 }
 
-/// Returns the response of a head in the form of HTTP/1.1.
+/// Returns the response of a head in the form of HTTP/1.1, without the fields that HTTP/2 does not
+/// have. Its values share one copy of the head.
 fn response_of(head: &[u8]) -> io::Result<Response<()>> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidData);
     let from_http = |error: http::Error| io::Error::new(io::ErrorKind::InvalidData, error);
     let end = memchr::memchr(b'\n', head).ok_or_else(invalid)?;
-    let (line, fields) = head.split_at(end + 1);
-    let status = line.get(9..12).ok_or_else(invalid)?;
+    let head = Bytes::copy_from_slice(head);
+    let status = head.get(9..12).ok_or_else(invalid)?;
     let mut response = Response::new(());
     *response.status_mut() =
         StatusCode::from_bytes(status).map_err(|error| from_http(error.into()))?;
     *response.version_mut() = Version::HTTP_2;
-    let headers = response.headers_mut();
-    for (name, value) in request::lines(fields) {
+    let mut headers = HeaderMap::with_capacity(FIELDS_TYPICAL);
+    for (name, value) in request::lines(&head[end + 1..]) {
         let name = HeaderName::from_bytes(name).map_err(|error| from_http(error.into()))?;
-        let value = HeaderValue::from_bytes(value).map_err(|error| from_http(error.into()))?;
-        headers.append(name, value);
+        if is_of_connection(&name) {
+            continue;
+        }
+        let value = HeaderValue::from_maybe_shared(head.slice_ref(value));
+        headers.append(name, value.map_err(|error| from_http(error.into()))?);
     }
+    *response.headers_mut() = headers;
     Ok(response)
 }

@@ -1,7 +1,7 @@
 //! One exchange: a request to an upstream, and its response to the client.
 //!
-//! It runs in the task of the client's connection, or of its stream. While it waits for the upstream
-//! it also watches the client ([`Downstream`]): a client that has gone ends the exchange.
+//! It runs in the task of the client's connection. While it waits for the upstream it also watches
+//! the client ([`Downstream`]): a client that has gone ends the exchange.
 
 use std::fmt;
 use std::io;

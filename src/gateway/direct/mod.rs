@@ -6,7 +6,7 @@
 //! answer is read strictly ([`response`]), and its content follows in pieces ([`content`]). The
 //! next piece is read when the client has taken the one before, so a slow client costs one piece.
 //! [`exchange`] does all this in the task of the client's connection, and allocates nothing once
-//! its buffers have grown. A [`stream`] of HTTP/2 has a task and buffers of its own.
+//! its buffers have grown. The [`stream`]s of an HTTP/2 connection do so side by side, in its task.
 //!
 //! pingora's connector makes the connections, with the same checks as on the proxy path
 //! ([`upstream`](super::upstream)). They are kept in a [`Pool`] of our own: pingora's pool starts a
@@ -61,6 +61,7 @@ pub(super) use downstream::Http1Downstream;
 pub(super) use exchange::{Answer, Ended, Parts};
 use pool::Pool;
 pub(super) use stream::PlannedStream;
+use stream::Rooms;
 
 /// How long it is remembered that an upstream has chosen HTTP/2.
 const HTTP2_TIME: Duration = Duration::from_secs(600);
@@ -76,6 +77,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Direct {
     connector: TransportConnector,
     pool: Pool,
+    rooms: Rooms,
     /// Names of upstreams that have chosen HTTP/2, and when: their requests take the proxy path.
     http2: Mutex<HashMap<Box<str>, Instant>>,
     opened: IntCounter,
@@ -145,6 +147,7 @@ impl Direct {
         let options = ConnectorOptions::from_server_conf(conf);
         Self {
             pool: Pool::new(options.keepalive_pool_size, gateway.upstream.idle),
+            rooms: Rooms::default(),
             connector: TransportConnector::new(Some(options)),
             http2: Mutex::default(),
             opened: connections.with_label_values(&["opened"]),

@@ -4,12 +4,14 @@
 //! came over HTTP/1.1: one parser and one set of rules decide about both. Requests with content,
 //! and those with the fields that only the proxy path reads, go there.
 
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use h2::Reason;
 use http::header;
 use pingora::http::RequestHeader;
+use tokio::time::Sleep;
 
 use super::downstream::Http2Downstream;
 use super::exchange::{Answer, Ended, Parts};
@@ -21,21 +23,63 @@ use crate::gateway::head::Head;
 use crate::gateway::http2_stream::Http2Stream;
 use crate::gateway::pace::Pace;
 use crate::gateway::reads::Reads;
-use crate::gateway::{Gateway, http2};
+use crate::gateway::{Gateway, http2_begun};
 use crate::response::Connection;
 use crate::telemetry::Route;
 
 /// How long the head of a request is, at first.
 const HEAD_BYTES: usize = 1 << 10;
 
+/// How many unused [`Room`]s are kept.
+const ROOMS_MAX: usize = 256;
+/// How many bytes of buffers an unused one keeps.
+const ROOM_BYTES_MAX: usize = 8 << 10;
+
 /// A stream that takes the direct path.
 #[derive(Debug)]
 pub(in crate::gateway) struct PlannedStream {
     plan: Plan,
+    room: Room,
+}
+
+/// The memory of a stream, which another stream uses after it.
+#[derive(Debug, Default)]
+pub(super) struct Room {
     /// The head of the request, in the form of HTTP/1.1.
     head: Vec<u8>,
     /// The bytes for the upstream.
     request: Vec<u8>,
+    /// The timer of waits for the upstream.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// Unused rooms, of all connections.
+#[derive(Debug, Default)]
+pub(super) struct Rooms(Mutex<Vec<Room>>);
+
+// === impl Rooms ===
+
+impl Rooms {
+    fn take(&self) -> Room {
+        self.unused().pop().unwrap_or_default()
+    }
+
+    fn put(&self, mut room: Room) {
+        if room.head.capacity() + room.request.capacity() > ROOM_BYTES_MAX {
+            return;
+        }
+        room.head.clear();
+        room.request.clear();
+        let mut unused = self.unused();
+        if unused.len() < ROOMS_MAX {
+            unused.push(room);
+        }
+    }
+
+    /// Every change is one entry more or less, so the list is whole after a panic too.
+    fn unused(&self) -> MutexGuard<'_, Vec<Room>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl PlannedStream {
@@ -55,68 +99,61 @@ impl PlannedStream {
         if !client.tls && gateway.may_redirect(host, request.uri.path()) {
             return None;
         }
-        let head = http1_head(request)?;
-        let parsed = Head::parse(&head, &gateway.limits).ok()?;
-        let mut out = Vec::with_capacity(HEAD_BYTES);
+        let mut room = direct.rooms.take();
+        write_http1_head(request, &mut room.head)?;
+        let parsed = Head::parse(&room.head, &gateway.limits).ok()?;
         let arrived = Arrived {
             head: parsed,
-            bytes: &head,
-            length: head.len(),
+            bytes: &room.head,
+            length: room.head.len(),
             host,
             client,
             version: "2.0",
             after: Connection::Keep,
         };
-        let plan = Plan::of((gateway, direct), arrived, group, &mut out)?;
-        Some(Self {
-            plan,
-            head,
-            request: out,
-        })
+        let plan = Plan::of((gateway, direct), arrived, group, &mut room.request)?;
+        Some(Self { plan, room })
     }
 
-    /// Passes the request on. Returns the stream if the proxy path has to do so.
+    /// Passes the request on. Returns whether the proxy path has to do so.
+    ///
+    /// Everything is borrowed: what this future owned would be moved several times.
     pub(in crate::gateway) async fn serve(
-        self,
+        &mut self,
         (gateway, direct, reads): (&Arc<Gateway>, &Direct, &Reads),
-        mut stream: Http2Stream,
+        stream: &mut Http2Stream,
         since: Instant,
-    ) -> Option<Http2Stream> {
-        let Self {
-            plan,
-            head,
-            mut request,
-        } = self;
+    ) -> bool {
+        let Self { plan, room } = self;
         let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
         let parts = Parts {
             gateway,
             direct,
-            plan: &plan,
-            request: &mut request,
+            plan,
+            request: &mut room.request,
             downstream: Http2Downstream {
-                stream: &mut stream,
+                stream,
                 pace: &mut pace,
-                head: &head,
+                head: &room.head,
                 is_tls: plan.client.tls,
-                timer: None,
+                timer: &mut room.timer,
             },
         };
         let finished = parts.exchange(since).await;
         match finished.ended {
-            Ended::Whole | Ended::Last => None,
-            Ended::Proxy => Some(stream),
+            Ended::Whole | Ended::Last | Ended::Proxy => {}
             // The client sees that the response is cut.
-            Ended::Cut(_) => {
-                stream.shutdown_with_reason(Reason::INTERNAL_ERROR);
-                None
-            }
+            Ended::Cut(_) => stream.shutdown_with_reason(Reason::INTERNAL_ERROR),
             Ended::Failed(end) => {
-                let answer = finished.answer(end, &plan, gateway, &head);
-                let request = (&plan, &*head);
-                send(answer, end, request, &mut stream, (gateway, reads), since).await;
-                None
+                let answer = finished.answer(end, plan, gateway, &room.head);
+                let request = (&*plan, &*room.head);
+                let sending = send(answer, end, request, stream, (gateway, reads), since);
+                Box::pin(sending).await;
+                return false;
             }
         }
+        direct.rooms.put(std::mem::take(room));
+        finished.ended == Ended::Proxy
     }
 }
 
@@ -145,7 +182,7 @@ async fn send(
         };
         return Box::pin(file.send_http2(stream, gateway, reads)).await;
     }
-    let bytes = http2::respond_in_task(gateway, stream, &response).await;
+    let bytes = http2_begun::respond_in_task(gateway, stream, &response).await;
     let took = since.elapsed();
     let status = response.status;
     gateway.metrics.answered(Route::Origin, status, took);
@@ -162,10 +199,10 @@ async fn send(
 }
 
 /// Writes the head of a request in the form of HTTP/1.1; `None` if it names no host.
-fn http1_head(request: &RequestHeader) -> Option<Vec<u8>> {
+fn write_http1_head(request: &RequestHeader, head: &mut Vec<u8>) -> Option<()> {
     let host = request.uri.authority()?;
     let target = request.uri.path_and_query()?;
-    let mut head = Vec::with_capacity(HEAD_BYTES);
+    head.reserve(HEAD_BYTES);
     for part in [
         request.method.as_str(),
         " ",
@@ -194,5 +231,5 @@ fn http1_head(request: &RequestHeader) -> Option<Vec<u8>> {
         head.extend_from_slice(b"\r\n");
     }
     head.extend_from_slice(b"\r\n");
-    Some(head)
+    Some(())
 }
