@@ -17,6 +17,12 @@ export const request = (words) => figures.requests.find((row) => row.what.starts
 /** The figure with this id. */
 export const cost = (id) => figures.costs.find((row) => row.id === id).figure;
 
+/** The same with what belongs to it. */
+export const sentence = (id) => {
+  const row = figures.costs.find((row) => row.id === id);
+  return `${row.figure}${row.more ?? ""}`;
+};
+
 /** Text between backticks as code. */
 export const Words = ({ text }) => text.split("`").map((part, at) => (at % 2 ? <code key={at}>{part}</code> : part));
 
