@@ -6,12 +6,17 @@
 use std::cell::{Cell as Flag, RefCell};
 use std::collections::HashMap;
 use std::error::Error;
+use std::future::poll_fn;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::TlsStream;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
-use tokio_postgres::{Client, NoTls, Row, SimpleQueryMessage, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, SimpleQueryMessage, Statement};
 
 use super::tls::Tls;
 use super::{Cell, Cells, Config, DatabaseError, Refusal, Schema, Value};
@@ -29,6 +34,8 @@ pub(crate) struct Link {
     client: Client,
     statements: RefCell<HashMap<String, Statement>>,
     limit: Duration,
+    /// It is told when a `NOTIFY` arrives.
+    notified: Arc<Notify>,
     /// An answer did not come in time. It may still come, so nothing else can be asked.
     is_late: Flag<bool>,
 }
@@ -62,17 +69,19 @@ impl Link {
             .enable_all()
             .build()
             .map_err(DatabaseError::unavailable)?;
+        let notified = Arc::new(Notify::new());
+        let hint = Arc::clone(&notified);
         let connecting = async {
             // The other end of the client: it runs while this runtime waits for an answer.
             Ok(match tls {
                 Some(tls) => {
                     let (client, connection) = server.connect(tls).await?;
-                    tokio::spawn(connection);
+                    tokio::spawn(drive(connection, hint));
                     client
                 }
                 None => {
                     let (client, connection) = server.connect(NoTls).await?;
-                    tokio::spawn(connection);
+                    tokio::spawn(drive(connection, hint));
                     client
                 }
             })
@@ -86,6 +95,7 @@ impl Link {
             client,
             statements: RefCell::default(),
             limit: config.statement + GRACE,
+            notified,
             is_late: Flag::new(false),
         };
         let millis = config.statement.as_millis();
@@ -115,6 +125,13 @@ impl Link {
                 Err(DatabaseError::unavailable(NoAnswer))
             }
         }
+    }
+
+    /// Waits until a `NOTIFY` arrives that this connection listens to, at most for a time. Returns
+    /// whether one has arrived. Several that arrived before count as one.
+    pub(crate) fn wait_for_notify(&self, time: Duration) -> bool {
+        let notified = async { tokio::time::timeout(time, self.notified.notified()).await };
+        self.runtime.block_on(notified).is_ok()
     }
 
     /// Runs statements without values.
@@ -172,6 +189,21 @@ impl Link {
             .next()
             .ok_or_else(missing)
     }
+}
+
+/// Runs the other end of a client until it ends, and tells of each `NOTIFY`.
+async fn drive<S, T>(mut connection: Connection<S, T>, notified: Arc<Notify>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: TlsStream + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notification(_) = message {
+            notified.notify_one();
+        }
+    }
+    // Whoever waits finds that the connection has ended.
+    notified.notify_one();
 }
 
 impl ToSql for Value<'_> {

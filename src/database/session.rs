@@ -101,6 +101,17 @@ impl Session {
         self.link.as_ref().ok_or_else(ended)
     }
 
+    /// Runs statements on the connection, if there is one. They are a hint: an error is nobody's.
+    pub(crate) fn hint(&mut self, sql: &str) {
+        let Some(link) = self.link.as_ref().filter(|link| !link.is_broken()) else {
+            return;
+        };
+        if let Err(error) = link.batch(sql) {
+            log::debug!(target: "database", "a hint was not sent: {}", chain(&error));
+            self.link = None;
+        }
+    }
+
     /// Runs a transaction, again if another one was in its way or the connection was lost. In a long
     /// outage, only the first calls try again: others need not wait.
     pub(crate) fn transact<T, E: Failure>(
