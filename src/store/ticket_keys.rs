@@ -1,4 +1,7 @@
-//! The keys of TLS session tickets, in a file of the store that several processes share.
+//! The keys of TLS session tickets, which several processes share.
+//!
+//! They are in a file of the store ([`TicketKeys`]), or encrypted in the database of a store of
+//! several machines ([`SharedTicketKeys`](super::shared::SharedTicketKeys)).
 //!
 //! A ticket that one process has made can be used with another one, and after a restart. The file
 //! can be read by its owner only. A key encrypts for six hours and decrypts for twelve hours more.
@@ -65,8 +68,9 @@ pub struct TicketKeys {
     temp: PathBuf,
 }
 
-/// A place that keys come from: the file of the store, or the node that an edge follows.
-pub trait TicketSource: std::fmt::Debug + Send {
+/// A place that keys come from: a file or the database of the store, or the node that an edge
+/// follows.
+pub trait TicketSource: std::fmt::Debug + Send + Sync {
     /// Returns the keys, the newest first. There is always one that encrypts now.
     ///
     /// # Errors
@@ -119,6 +123,27 @@ impl TicketKeys {
         Self { file, temp }
     }
 
+    /// Returns the keys in the file, as they are.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or a newer program has written it.
+    pub fn stored(&self) -> Result<Vec<TicketKey>, FileError> {
+        self.read()
+    }
+
+    /// Writes keys if the file has none.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or written.
+    pub fn begin_with(&self, keys: &[TicketKey]) -> Result<(), FileError> {
+        match self.read()?.is_empty() {
+            true => self.write(keys),
+            false => Ok(()),
+        }
+    }
+
     /// Makes the keys that are missing and removes those that are over.
     fn rotate(&self, now: u64) -> Result<Vec<TicketKey>, FileError> {
         let mut keys = self.read()?;
@@ -133,19 +158,10 @@ impl TicketKeys {
         let locked = opened.map_err(FileError::on("open", &lock))?;
         locked.lock().map_err(FileError::on("lock", &lock))?;
         keys = self.read()?;
-        keys.retain(|key| !is_over(key, now));
-        if !is_due(&keys, now) {
-            return Ok(keys);
+        let rotated = rotate(&mut keys, now);
+        if rotated.map_err(FileError::on("make a key for", &self.file))? {
+            self.write(&keys)?;
         }
-        let next = match keys.first() {
-            Some(newest) => (newest.from + ENCRYPTS_SECONDS).max(now),
-            None => now,
-        };
-        let has_current = keys.iter().any(|key| encrypts(key, now));
-        let from = if has_current { next } else { now };
-        let made = TicketKey::random(from).map_err(FileError::on("make a key for", &self.file))?;
-        keys.insert(0, made);
-        self.write(&keys)?;
         Ok(keys)
     }
 
@@ -153,14 +169,7 @@ impl TicketKeys {
         let Some(bytes) = durable::read(&self.file, BYTES_MAX)? else {
             return Ok(Vec::new());
         };
-        let written: Written = serde_json::from_slice(&bytes).unwrap_or_default();
-        if written.version > VERSION {
-            let newer = written.version;
-            let why =
-                format!("it has version {newer}; this program reads versions up to {VERSION}");
-            return Err(FileError::on("use", &self.file)(io::Error::other(why)));
-        }
-        Ok(keys_of(written))
+        read(&bytes).map_err(FileError::on("use", &self.file))
     }
 
     fn write(&self, keys: &[TicketKey]) -> Result<(), FileError> {
@@ -175,6 +184,42 @@ impl TicketSource for TicketKeys {
     fn current(&self, now: u64) -> Result<Vec<TicketKey>, FileError> {
         self.rotate(now)
     }
+}
+
+/// Reads the content of a file. One that is damaged has no keys.
+///
+/// # Errors
+///
+/// When a newer program has written it.
+pub(super) fn read(bytes: &[u8]) -> io::Result<Vec<TicketKey>> {
+    let written: Written = serde_json::from_slice(bytes).unwrap_or_default();
+    if written.version > VERSION {
+        let newer = written.version;
+        let why = format!("it has version {newer}; this program reads versions up to {VERSION}");
+        return Err(io::Error::other(why));
+    }
+    Ok(keys_of(written))
+}
+
+/// Removes the keys that are over, and adds the next one when it is time. Returns whether it has
+/// added one.
+///
+/// # Errors
+///
+/// When the system gives no random bytes.
+pub(super) fn rotate(keys: &mut Vec<TicketKey>, now: u64) -> io::Result<bool> {
+    keys.retain(|key| !is_over(key, now));
+    if !is_due(keys, now) {
+        return Ok(false);
+    }
+    let next = match keys.first() {
+        Some(newest) => (newest.from + ENCRYPTS_SECONDS).max(now),
+        None => now,
+    };
+    let has_current = keys.iter().any(|key| encrypts(key, now));
+    let from = if has_current { next } else { now };
+    keys.insert(0, TicketKey::random(from)?);
+    Ok(true)
 }
 
 /// Returns the keys as a text that [`from_text`] reads.
@@ -231,7 +276,7 @@ pub fn encrypting(keys: &[TicketKey], now: u64) -> Option<&TicketKey> {
 }
 
 /// Returns whether the next key has to be made.
-fn is_due(keys: &[TicketKey], now: u64) -> bool {
+pub(super) fn is_due(keys: &[TicketKey], now: u64) -> bool {
     let newest = keys.first();
     newest.is_none_or(|newest| now + AHEAD_SECONDS >= newest.from + ENCRYPTS_SECONDS)
 }

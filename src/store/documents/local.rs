@@ -230,31 +230,6 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_sees_what_was_put_and_removed() {
-        let root = tempfile::tempdir().unwrap();
-        let (writer, reader) = (open(root.path()), open(root.path()));
-        let mut known = KnownKeys::default();
-        for kind in [Kind::Certificate, Kind::Request] {
-            writer.put(kind, "docs.acme.com~1", b"one").unwrap();
-            assert_eq!(
-                reader.changes(kind, &mut known).unwrap(),
-                [Change::Added("docs.acme.com~1".into())]
-            );
-            writer.put(kind, "docs.acme.com~2", b"two").unwrap();
-            writer.remove(kind, "docs.acme.com~1").unwrap();
-            writer.remove(kind, "docs.acme.com~1").unwrap();
-            let changes = reader.changes(kind, &mut known).unwrap();
-            assert_eq!(changes.len(), 2, "{changes:?}");
-            assert_eq!(
-                reader.get(kind, "docs.acme.com~2").unwrap().unwrap(),
-                b"two"
-            );
-            assert_eq!(reader.get(kind, "docs.acme.com~1").unwrap(), None);
-            known = KnownKeys::default();
-        }
-    }
-
-    #[test]
     fn one_process_leads_and_notices_that_it_no_longer_does() {
         let root = tempfile::tempdir().unwrap();
         let (one, two) = (open(root.path()), open(root.path()));

@@ -1,8 +1,8 @@
 //! Documents: small records that are kept beside the releases, each under a kind and a key.
 //!
-//! Certificates, their orders and the accounts at certificate authorities are kept here. The
-//! interface is small on purpose: a table of a database with the columns kind, key and bytes can
-//! keep the same, for several machines.
+//! Certificates, their orders and the accounts at certificate authorities are kept here: in a
+//! directory ([`LocalDocuments`]), or in the database of a store that several machines share
+//! ([`SharedDocuments`](super::shared::SharedDocuments)).
 //!
 //! * A put is atomic and durable: a reader gets the bytes before or the bytes after, also after a
 //!   power cut.
@@ -60,6 +60,8 @@ pub enum Change {
 pub struct KnownKeys {
     /// For each part of the keys: when it was last changed, and its keys.
     parts: HashMap<u8, (Option<SystemTime>, HashSet<Box<str>>)>,
+    /// The history of a database, and the last of its revisions that was read.
+    position: Option<(String, u64)>,
 }
 
 /// A place where documents are kept.
@@ -105,7 +107,7 @@ pub trait Documents: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the lock cannot be used.
+    /// When the lock, or what the leader must know, cannot be read.
     fn lead(&self) -> Result<Option<Box<dyn Lead>>, FileError>;
 
     /// Returns whether this many bytes can be put, as far as that can be known.
@@ -119,14 +121,15 @@ pub trait Documents: fmt::Debug + Send + Sync {
 /// The leadership of a process.
 pub trait Lead: fmt::Debug + Send {
     /// Returns whether this process still leads. It loses the leadership if the lock file is
-    /// removed.
+    /// removed, or if it cannot reach the database for some seconds.
     fn holds(&self) -> bool;
 }
 
 // === impl Kind ===
 
 impl Kind {
-    pub(super) const ALL: [Self; 7] = [
+    /// All kinds.
+    pub const ALL: [Self; 7] = [
         Self::Certificate,
         Self::Account,
         Self::Order,
@@ -136,6 +139,7 @@ impl Kind {
         Self::Budget,
     ];
 
+    /// Returns the name of the directory, or of the kind in a database.
     pub(super) fn directory(self) -> &'static str {
         match self {
             Self::Certificate => "certificates",
@@ -151,6 +155,47 @@ impl Kind {
     /// Returns whether there may be so many that they are divided into parts.
     pub(super) fn is_divided(self) -> bool {
         matches!(self, Self::Certificate | Self::Order)
+    }
+}
+
+// === impl KnownKeys ===
+
+impl KnownKeys {
+    /// Returns the revision of a database up to which they are known; `None` if it has another
+    /// history now.
+    pub(super) fn revision_in(&self, history: &str) -> Option<u64> {
+        let (known, revision) = self.position.as_ref()?;
+        (known == history).then_some(*revision)
+    }
+
+    /// Notes keys that exist, and keys that do not, up to a revision of a database. Returns what has
+    /// changed.
+    pub(super) fn note(
+        &mut self,
+        keys: impl IntoIterator<Item = (Box<str>, bool)>,
+        history: String,
+        revision: u64,
+    ) -> Vec<Change> {
+        let (_, known) = self.parts.entry(0).or_default();
+        let mut changes = Vec::new();
+        for (key, exists) in keys {
+            match exists {
+                true if known.insert(key.clone()) => changes.push(Change::Added(key)),
+                false if known.remove(&key) => changes.push(Change::Removed(key)),
+                _ => {}
+            }
+        }
+        self.position = Some((history, revision));
+        changes
+    }
+
+    /// Returns the keys that are known and not among these.
+    pub(super) fn missing_in(&self, keys: &HashSet<&str>) -> Vec<Box<str>> {
+        let known = self.parts.get(&0).into_iter().flat_map(|(_, known)| known);
+        known
+            .filter(|key| !keys.contains(&***key))
+            .cloned()
+            .collect()
     }
 }
 

@@ -185,6 +185,12 @@ impl SealKey {
         })
     }
 
+    /// Returns whether the first key has encrypted a secret.
+    #[must_use]
+    pub fn is_newest(&self, sealed: &Sealed) -> bool {
+        self.keys[0].0 == sealed.key
+    }
+
     /// Decrypts a secret that belongs to `context`.
     ///
     /// # Errors

@@ -1,12 +1,20 @@
 //! The connections to the database of a store.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::blocking;
 use crate::database::{
     Config, DatabaseError, Link, Promises, Repeat, Schema, Session, Value, check_schema, init,
 };
+use crate::error::chain;
+
+/// How often a connection that listens is tested while nothing arrives.
+const ALIVE: Duration = Duration::from_secs(15);
+/// How long after a failure a connection that listens is made again.
+const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 
 /// The tables of a store.
 pub(super) const SCHEMA: Schema = Schema {
@@ -22,6 +30,10 @@ pub(super) struct Database {
     server: Arc<Server>,
     connections: Mutex<Connections>,
     given_back: Condvar,
+    /// Held while a hint is sent.
+    telling: Mutex<()>,
+    /// Whether somebody waits to send the next one.
+    is_told_next: AtomicBool,
 }
 
 #[derive(Default)]
@@ -90,6 +102,8 @@ impl Database {
             }),
             connections: Mutex::default(),
             given_back: Condvar::new(),
+            telling: Mutex::default(),
+            is_told_next: AtomicBool::new(false),
         }
     }
 
@@ -150,6 +164,58 @@ impl Database {
             self.given_back.notify_one();
             done
         })
+    }
+
+    /// Tells the readers that there is a change, after its commit. While one hint is being sent, the
+    /// next one is sent for all changes until then.
+    pub(super) fn tell(&self) {
+        // `NOTIFY` holds a lock of all databases of the server until its commit, so nothing else is in
+        // its transaction, and its commit waits for no disk.
+        const TELL: &str =
+            "BEGIN; SET LOCAL synchronous_commit = off; NOTIFY waypost_store; COMMIT";
+        if self.is_told_next.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let telling = lock(&self.telling);
+        self.is_told_next.store(false, Ordering::Release);
+        blocking(|| {
+            let mut session = self.session();
+            session.hint(TELL);
+            lock(&self.connections).idle.push(session);
+            self.given_back.notify_one();
+        });
+        drop(telling);
+    }
+
+    /// Calls `told` for each hint that a process has sent, and when there may have been some. It
+    /// never returns.
+    pub(super) fn listen(&self, told: impl Fn()) -> ! {
+        loop {
+            let listening = self.server.connect().and_then(|link| {
+                link.batch("LISTEN waypost_store")?;
+                Ok(link)
+            });
+            match listening {
+                Ok(link) => {
+                    // There may have been changes before.
+                    told();
+                    while !link.is_broken() {
+                        match link.wait_for_notify(ALIVE) {
+                            true => told(),
+                            // Finds out whether the connection still works.
+                            false => {
+                                let _broken = link.batch("SELECT 1");
+                            }
+                        }
+                    }
+                }
+                Err(error) => {
+                    log::debug!(target: "store", "listen to the database: {}", chain(&error));
+                }
+            }
+            // Meanwhile readers ask.
+            std::thread::sleep(LISTEN_AGAIN);
+        }
     }
 
     /// Takes a connection that nobody uses, or waits for one.

@@ -12,7 +12,8 @@
 //!   objects are.
 //! * **Order of changes.** The transaction of a promotion or of a site record takes the next
 //!   revision last and holds it until its commit. So revisions become visible in order, and a
-//!   reader that has seen one has seen all before it.
+//!   reader that has seen one has seen all before it. Readers ask five times a second; a `NOTIFY`
+//!   after each commit lets them ask at once. It is only a hint: what it loses is found by asking.
 //! * **Reading.** A file is read from the cache, a local store in a directory of this machine; what
 //!   it lacks is fetched, its digest is checked, and it is kept. Pointers and site records are
 //!   read from the database, so every write sees the newest state. A gateway does not serve from
@@ -25,13 +26,17 @@
 mod changes;
 mod check;
 mod database;
+mod documents;
 mod http;
 mod lease;
+mod mirror;
 mod numbers;
 mod objects;
 mod records;
 mod releases;
+mod seal;
 mod sweep;
+mod tickets;
 
 use std::io;
 use std::path::Path;
@@ -46,8 +51,12 @@ use objects::Objects;
 
 pub use self::changes::{Change, Changes};
 pub use self::database::Life;
+pub use documents::SharedDocuments;
 pub use lease::Lease;
+pub use mirror::{Mirror, MirroredDocuments};
 pub use objects::Config as ObjectsConfig;
+pub use seal::SealError;
+pub use tickets::{SharedTicketKeys, TICKET_KEYS};
 
 /// How long a write waits until this process serves it.
 const SERVED_WAIT: Duration = Duration::from_secs(2);
@@ -78,6 +87,14 @@ pub struct Shared {
     clock: Clock,
     followed: Mutex<Followed>,
     moved: Condvar,
+    hints: Arc<Hints>,
+}
+
+/// What readers of documents wait for between two questions.
+#[derive(Debug, Default)]
+struct Hints {
+    count: Mutex<u64>,
+    changed: Condvar,
 }
 
 /// How far this process has followed the changes into its cache.
@@ -115,6 +132,7 @@ impl Shared {
             clock,
             followed: Mutex::default(),
             moved: Condvar::new(),
+            hints: Arc::default(),
         })
     }
 
@@ -182,8 +200,27 @@ impl Shared {
         &self.cache
     }
 
-    /// Tells the follower of this process of a change, and waits a moment until it is served here.
+    /// Listens to hints of other processes that there is a change, so that readers of this process
+    /// need not wait until they ask again. It never returns.
+    pub fn listen(&self) -> ! {
+        self.database.listen(|| {
+            self.hints.tell();
+            let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+            followed.kicks += 1;
+            drop(followed);
+            self.moved.notify_all();
+        })
+    }
+
+    /// Returns how often this process was told of changes, by itself or by another one.
+    #[cfg(test)]
+    pub(in crate::store) fn told(&self) -> u64 {
+        self.hints.count()
+    }
+
+    /// Tells all followers of a change, and waits a moment until it is served here.
     fn changed(&self, revision: u64) {
+        self.database.tell();
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         if !followed.is_on {
             return;
@@ -199,6 +236,28 @@ impl Shared {
             let waited = self.moved.wait_timeout(followed, left);
             followed = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+}
+
+// === impl Hints ===
+
+impl Hints {
+    fn tell(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.changed.notify_all();
+    }
+
+    fn count(&self) -> u64 {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there were others than so many, at most for a time.
+    fn wait(&self, seen: u64, time: Duration) {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .changed
+            .wait_timeout_while(count, time, |count| *count == seen);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -233,6 +292,29 @@ fn blocking<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         let done = scope.spawn(work).join();
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Makes an empty store with a database of its own, for tests of other modules. Its objects and its
+/// cache are in a directory.
+#[cfg(test)]
+pub(crate) fn testing(directory: &Path) -> Shared {
+    let objects = directory.join("objects");
+    std::fs::create_dir_all(&objects).unwrap();
+    let mut config = Config {
+        objects: ObjectsConfig {
+            url: format!("file://{}", objects.display()).into(),
+            ..ObjectsConfig::default()
+        },
+        ..Config::default()
+    };
+    config.database = crate::database::testing::empty();
+    Shared::init(&config, "tests", false).unwrap();
+    let settings = super::local::Config {
+        path: directory.join("cache"),
+        ..super::local::Config::default()
+    };
+    let cache = Local::open(&settings, Clock::System).unwrap();
+    Shared::open(&config, "tests", cache, Clock::System).unwrap()
 }
 
 /// Returns texts as a JSON array, for a statement.

@@ -102,6 +102,41 @@ CREATE INDEX numbers_day ON numbers (day);
 -- Secrets that all nodes share: `verification-key`.
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BYTEA NOT NULL);
 
+-- One row: the number of the last change of a document. It is taken and held as `revision` is.
+-- Rows of removed documents with numbers up to `forgotten` are not kept any more.
+CREATE TABLE documents_revision (
+  one       BOOLEAN PRIMARY KEY DEFAULT true CHECK (one),
+  n         BIGINT NOT NULL,
+  forgotten BIGINT NOT NULL
+) WITH (fillfactor = 10);
+INSERT INTO documents_revision (n, forgotten) VALUES (0, 0);
+
+-- Certificates, their orders and challenges, admin keys, tokens of edges, keys of session tickets.
+-- Private keys in them are encrypted with the key file of the gateways; of admin keys and tokens
+-- there are digests.
+CREATE TABLE documents (
+  kind       TEXT COLLATE "C" NOT NULL,
+  key        TEXT COLLATE "C" NOT NULL,
+  content    BYTEA,                     -- NULL: it was removed; kept for a day
+  revision   BIGINT NOT NULL,           -- of its last change
+  changed_at BIGINT NOT NULL,
+  PRIMARY KEY (kind, key)
+) WITH (fillfactor = 80);
+CREATE INDEX documents_revision_of ON documents (revision);
+
+-- When admin keys were last used: beside their documents, because readers need not see it.
+CREATE TABLE key_uses (
+  key     TEXT COLLATE "C" PRIMARY KEY,
+  used_at BIGINT NOT NULL
+) WITH (fillfactor = 50);
+
+-- The gateways that run, and up to which change each has the documents.
+CREATE TABLE readers (
+  name     TEXT COLLATE "C" PRIMARY KEY,
+  revision BIGINT NOT NULL,
+  ends_at  BIGINT NOT NULL              -- from when on it counts as gone
+) WITH (fillfactor = 50);
+
 -- Locks with an end, by the clock of this server. The epoch grows with each holder.
 CREATE TABLE leases (
   name    TEXT COLLATE "C" PRIMARY KEY,

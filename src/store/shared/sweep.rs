@@ -64,6 +64,7 @@ impl Shared {
             let oldest = now.saturating_sub(millis(CHANGES_KEPT));
             link.execute(CHANGES, &[oldest.into()])?;
             link.execute(LEASES, &[oldest.into()])?;
+            super::documents::SharedDocuments::prune(link, now)?;
             if self.audit_bytes_max > 0 {
                 link.execute(AUDIT, &[self.audit_bytes_max.into()])?;
             }

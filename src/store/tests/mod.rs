@@ -1,5 +1,6 @@
 //! One suite over all stores: the rules S1 to S7.
 
+mod documents;
 mod histories;
 mod shared;
 

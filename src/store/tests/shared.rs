@@ -18,7 +18,7 @@ pub(super) fn store(retention: Retention) -> (Store, tempfile::TempDir) {
     (node(&config, directory.path(), "cache"), directory)
 }
 
-fn config(directory: &Path, retention: Retention) -> Config {
+pub(super) fn config(directory: &Path, retention: Retention) -> Config {
     let objects = directory.join("objects");
     std::fs::create_dir_all(&objects).unwrap();
     let mut config = Config {
@@ -42,7 +42,7 @@ fn config(directory: &Path, retention: Retention) -> Config {
 }
 
 /// A machine of the store.
-fn node(config: &Config, directory: &Path, cache: &str) -> Store {
+pub(super) fn node(config: &Config, directory: &Path, cache: &str) -> Store {
     let settings = local::Config {
         path: directory.join(cache),
         ..local::Config::default()
@@ -51,7 +51,7 @@ fn node(config: &Config, directory: &Path, cache: &str) -> Store {
     Store::Shared(Shared::open(config, "tests", cache, Clock::System).unwrap())
 }
 
-fn of(store: &Store) -> &Shared {
+pub(super) fn of(store: &Store) -> &Shared {
     match store {
         Store::Shared(shared) => shared,
         Store::Local(_) => panic!("it is local"),

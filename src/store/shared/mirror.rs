@@ -1,0 +1,422 @@
+//! A copy of documents in directories of this machine.
+//!
+//! A gateway serves certificates, answers challenges and checks keys from the copy. So no request
+//! and no handshake waits for the database, and a gateway starts and serves while the database is
+//! away. A thread keeps the copy up to date; what processes of this machine change goes to the
+//! database first.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::SharedDocuments;
+use super::documents::{ROWS, Row};
+use crate::clock::Clock;
+use crate::error::chain;
+use crate::store::FileError;
+use crate::store::documents::{Change, Documents, Kind, KnownKeys, Lead, LocalDocuments};
+use crate::store::durable;
+use crate::telemetry::Part;
+
+/// How often the database is asked for changes if it tells of none.
+const POLL: Duration = Duration::from_millis(200);
+/// How often a gateway says that it runs.
+const ALIVE: Duration = Duration::from_secs(2);
+/// The largest file with a position.
+const POSITION_BYTES_MAX: u64 = 4096;
+/// The version of that file.
+const VERSION: u64 = 1;
+
+/// A copy of documents.
+#[derive(Debug)]
+pub struct Mirror {
+    documents: SharedDocuments,
+    /// The name of this process, for those that wait until it has a change.
+    name: String,
+    places: HashMap<&'static str, Place>,
+    position_file: PathBuf,
+    temp: PathBuf,
+    state: Mutex<State>,
+}
+
+/// The documents of certificates, with those that are served read from the copy.
+#[derive(Debug)]
+pub struct MirroredDocuments {
+    mirror: Arc<Mirror>,
+    local: Arc<LocalDocuments>,
+}
+
+/// Where the documents of a set are copied to.
+enum Place {
+    /// Documents of a kind.
+    Documents(Arc<LocalDocuments>, Kind),
+    /// A file for each, named by its key and an ending.
+    Files(PathBuf, &'static str),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    position: Option<Position>,
+    /// What this process has said last about itself, and when.
+    said: Option<(u64, Instant)>,
+}
+
+/// Which changes the copy has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Position {
+    version: u64,
+    /// The sets, the store and its life.
+    history: String,
+    revision: u64,
+}
+
+// === impl Mirror ===
+
+impl Mirror {
+    /// Makes a copy below a directory, which is made if it does not exist and which only its owner
+    /// can read. It copies nothing until a place is added. `name` tells this process from others,
+    /// and `temp` is a directory on the same file system.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be made.
+    pub fn new(
+        documents: SharedDocuments,
+        name: &str,
+        directory: &Path,
+        temp: PathBuf,
+    ) -> Result<Self, FileError> {
+        let mut builder = fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(directory);
+        made.map_err(FileError::on("make directory", directory))?;
+        Ok(Self {
+            documents,
+            name: name.to_owned(),
+            places: HashMap::new(),
+            position_file: directory.join("position"),
+            temp,
+            state: Mutex::default(),
+        })
+    }
+
+    /// Copies the certificates and the challenges into a directory of documents.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalDocuments::open`].
+    pub fn with_certificates(
+        mut self,
+        directory: &Path,
+        clock: Clock,
+    ) -> Result<(Self, Arc<LocalDocuments>), FileError> {
+        let local = Arc::new(LocalDocuments::open(directory, clock)?);
+        for kind in Kind::ALL.into_iter().filter(|kind| is_copied(*kind)) {
+            let place = Place::Documents(Arc::clone(&local), kind);
+            self.places.insert(kind.directory(), place);
+        }
+        Ok((self, local))
+    }
+
+    /// Copies a set into files of a directory, with an ending after their keys.
+    #[must_use]
+    pub fn with_files(
+        mut self,
+        set: &'static str,
+        directory: PathBuf,
+        ending: &'static str,
+    ) -> Self {
+        self.places.insert(set, Place::Files(directory, ending));
+        self
+    }
+
+    /// Reads how far an earlier process has copied.
+    fn begin(&self) -> Option<Position> {
+        let bytes = durable::read(&self.position_file, POSITION_BYTES_MAX).ok()??;
+        let position: Position = serde_json::from_slice(&bytes).ok()?;
+        (position.version == VERSION).then_some(position)
+    }
+
+    /// Returns the names of the sets that are copied, and the life of the database: a copy of other
+    /// sets than before lacks what has not changed since.
+    fn history(&self, life: &str) -> String {
+        let mut sets: Vec<_> = self.places.keys().copied().collect();
+        sets.sort_unstable();
+        format!("{} of {life}", sets.join(","))
+    }
+
+    /// Copies what has changed. Returns the revision up to which the copy is complete.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read or a file cannot be written: the next call goes on.
+    pub fn sync(&self) -> Result<u64, FileError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let life = self.documents.history()?;
+            let history = self.history(&life);
+            let before = state.position.take().or_else(|| self.begin());
+            let known = before.filter(|position| position.history == history);
+            let page = match &known {
+                Some(position) => self.documents.after(position.revision)?,
+                None => None,
+            };
+            let (rows, revision, is_last) = match page {
+                Some(page) => (page.rows, page.revision, page.is_last),
+                None => (Vec::new(), self.compare()?, true),
+            };
+            if self.documents.history()? != life {
+                // The connection was made again, to another life of the database.
+                continue;
+            }
+            for row in rows {
+                self.apply(row)?;
+            }
+            let position = Position {
+                version: VERSION,
+                history,
+                revision,
+            };
+            if known.as_ref() != Some(&position) {
+                let text = serde_json::to_vec(&position).expect("texts and numbers are JSON");
+                durable::replace(&self.temp, &self.position_file, &text)?;
+            }
+            state.position = Some(position);
+            if is_last {
+                return Ok(revision);
+            }
+        }
+    }
+
+    fn apply(&self, row: Row) -> Result<(), FileError> {
+        let Some(place) = self.places.get(&*row.kind) else {
+            return Ok(());
+        };
+        if !is_file_name(&row.key) {
+            log::error!(target: "store", "the database has a document {:?} whose key cannot be used", row.key);
+            return Ok(());
+        }
+        match row.content {
+            Some(bytes) => place.put(&self.temp, &row.key, &bytes),
+            None => place.remove(&row.key),
+        }
+    }
+
+    /// Compares everything. Returns the revision at the beginning.
+    fn compare(&self) -> Result<u64, FileError> {
+        let (revision, keys) = self.documents.keys()?;
+        let mut listed: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for (set, key) in &keys {
+            listed.entry(set).or_default().insert(key);
+        }
+        for (set, place) in &self.places {
+            let wanted = listed.remove(set).unwrap_or_default();
+            let mut has = HashSet::new();
+            for key in place.keys()? {
+                match wanted.contains(&*key) {
+                    true => has.insert(key),
+                    false => {
+                        place.remove(&key)?;
+                        continue;
+                    }
+                };
+            }
+            let missing = wanted.into_iter();
+            // The bytes under the key of a certificate are always the same.
+            let missing: Vec<_> = missing
+                .filter(|key| !place.is_immutable() || !has.contains(*key))
+                .collect();
+            for keys in missing.chunks(usize::try_from(ROWS).unwrap_or(usize::MAX)) {
+                for row in self.documents.some_in(set, keys)? {
+                    self.apply(row)?;
+                }
+            }
+        }
+        Ok(revision)
+    }
+
+    /// Says up to which revision this process has the documents, so that others can wait for it.
+    fn say(&self, revision: u64) -> Result<(), FileError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_said = state
+            .said
+            .is_some_and(|(said, at)| said == revision && at.elapsed() < ALIVE);
+        if !is_said {
+            self.documents.has_read(&self.name, revision)?;
+            state.said = Some((revision, Instant::now()));
+        }
+        Ok(())
+    }
+
+    /// Keeps the copy up to date. It never returns.
+    pub fn run(&self, part: &Part) {
+        loop {
+            let seen = self.documents.hints.count();
+            let done = self.sync().and_then(|revision| self.say(revision));
+            match done {
+                Ok(()) => part.recover(),
+                Err(error) => part.fail(chain(&error)),
+            }
+            self.documents.hints.wait(seen, POLL);
+        }
+    }
+}
+
+// === impl Place ===
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Documents(_, kind) => f.debug_tuple("Documents").field(kind).finish(),
+            Self::Files(directory, _) => f.debug_tuple("Files").field(directory).finish(),
+        }
+    }
+}
+
+impl Place {
+    fn is_immutable(&self) -> bool {
+        matches!(self, Self::Documents(_, Kind::Certificate))
+    }
+
+    fn keys(&self) -> Result<Vec<Box<str>>, FileError> {
+        match self {
+            Self::Documents(local, kind) => {
+                let changes = local.changes(*kind, &mut KnownKeys::default())?;
+                let key = |change| match change {
+                    Change::Added(key) => Some(key),
+                    Change::Removed(_) => None,
+                };
+                Ok(changes.into_iter().filter_map(key).collect())
+            }
+            Self::Files(directory, ending) => {
+                let on = || FileError::on("list", directory);
+                let entries = match fs::read_dir(directory) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+                    entries => entries.map_err(on())?,
+                };
+                let mut keys = Vec::new();
+                for entry in entries {
+                    let name = entry.map_err(on())?.file_name();
+                    let key = name.to_str().and_then(|name| name.strip_suffix(ending));
+                    keys.extend(key.map(Box::from));
+                }
+                Ok(keys)
+            }
+        }
+    }
+
+    fn put(&self, temp: &Path, key: &str, bytes: &[u8]) -> Result<(), FileError> {
+        match self {
+            Self::Documents(local, kind) => local.put(*kind, key, bytes),
+            Self::Files(directory, ending) => {
+                fs::create_dir_all(directory)
+                    .map_err(FileError::on("make directory", directory))?;
+                durable::replace(temp, &directory.join(format!("{key}{ending}")), bytes)
+            }
+        }
+    }
+
+    fn remove(&self, key: &str) -> Result<(), FileError> {
+        match self {
+            Self::Documents(local, kind) => local.remove(*kind, key),
+            Self::Files(directory, ending) => {
+                let path = directory.join(format!("{key}{ending}"));
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        Err(FileError::on("remove", &path)(error))
+                    }
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether documents of a kind are copied: those that every gateway serves.
+fn is_copied(kind: Kind) -> bool {
+    matches!(kind, Kind::Certificate | Kind::Challenge)
+}
+
+/// Returns whether a key is the name of a file, and no path to another one.
+fn is_file_name(key: &str) -> bool {
+    !key.is_empty() && !key.starts_with('.') && !key.contains(['/', '\0']) && key.len() <= 240
+}
+
+// === impl MirroredDocuments ===
+
+impl MirroredDocuments {
+    /// Makes it of a copy and its directory.
+    #[must_use]
+    pub fn new(mirror: Arc<Mirror>, local: Arc<LocalDocuments>) -> Self {
+        Self { mirror, local }
+    }
+
+    fn shared(&self) -> &SharedDocuments {
+        &self.mirror.documents
+    }
+
+    /// Copies a change of this process at once.
+    fn changed(&self, kind: Kind) {
+        if is_copied(kind)
+            && let Err(error) = self.mirror.sync()
+        {
+            // The thread of the copy tries again.
+            log::debug!(target: "store", "copy documents: {}", chain(&error));
+        }
+    }
+}
+
+impl Documents for MirroredDocuments {
+    fn get(&self, kind: Kind, key: &str) -> Result<Option<Vec<u8>>, FileError> {
+        match is_copied(kind) {
+            true => self.local.get(kind, key),
+            false => self.shared().get(kind, key),
+        }
+    }
+
+    fn put(&self, kind: Kind, key: &str, bytes: &[u8]) -> Result<(), FileError> {
+        self.shared().put(kind, key, bytes)?;
+        self.changed(kind);
+        Ok(())
+    }
+
+    fn remove(&self, kind: Kind, key: &str) -> Result<(), FileError> {
+        self.shared().remove(kind, key)?;
+        self.changed(kind);
+        Ok(())
+    }
+
+    fn changes(&self, kind: Kind, known: &mut KnownKeys) -> Result<Vec<Change>, FileError> {
+        match is_copied(kind) {
+            true => self.local.changes(kind, known),
+            false => self.shared().changes(kind, known),
+        }
+    }
+
+    fn keys_of(&self, kind: Kind, name: &str) -> Result<Vec<Box<str>>, FileError> {
+        match is_copied(kind) {
+            true => self.local.keys_of(kind, name),
+            false => self.shared().keys_of(kind, name),
+        }
+    }
+
+    fn lead(&self) -> Result<Option<Box<dyn Lead>>, FileError> {
+        let Some(lead) = self.shared().lead()? else {
+            return Ok(None);
+        };
+        // The leader before writes nothing any more: what it has written is here after this.
+        self.mirror.sync()?;
+        Ok(Some(lead))
+    }
+
+    fn has_space(&self, bytes: u64) -> Result<bool, FileError> {
+        self.local.has_space(bytes)
+    }
+}
