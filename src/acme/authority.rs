@@ -93,6 +93,14 @@ impl Authorities {
         self.list.iter()
     }
 
+    /// Reads again when the orders began that count for the limits: another process may have begun
+    /// some.
+    pub(super) fn read_budgets(&self) {
+        for known in &self.list {
+            known.read_budget();
+        }
+    }
+
     pub(super) fn at(&self, directory: &str) -> Option<&Arc<Known>> {
         let mut list = self.list.iter();
         list.find(|known| *known.config.directory == *directory)
@@ -178,10 +186,7 @@ impl Known {
                 Some(key)
             }
         };
-        let taken = vault.documents.get(Kind::Budget, &key(authority));
-        let taken = taken.ok().flatten();
-        let taken = taken.and_then(|bytes| Taken::read(&bytes));
-        let taken = taken.map_or_else(Vec::new, |taken| taken.at);
+        let taken = taken(vault, authority).unwrap_or_default();
         Ok(Self {
             config: authority.clone(),
             contacts: config.contacts.clone(),
@@ -191,6 +196,12 @@ impl Known {
             account: tokio::sync::Mutex::new(None),
             budget: Mutex::new(Budget::new(config.orders_max, config.orders_window, taken)),
         })
+    }
+
+    fn read_budget(&self) {
+        if let Some(taken) = taken(&self.vault, &self.config) {
+            self.budget().replace(taken);
+        }
     }
 
     /// The budget of the authority.
@@ -353,6 +364,12 @@ fn is_revoked(problem: &Problem) -> bool {
 /// Returns the last answer that the running task got.
 pub(super) fn exchange() -> Arc<Exchange> {
     EXCHANGE.try_with(Arc::clone).unwrap_or_default()
+}
+
+/// Reads when the orders began that count for the limits of an authority.
+fn taken(vault: &Vault, authority: &config::Authority) -> Option<Vec<u64>> {
+    let bytes = vault.documents.get(Kind::Budget, &key(authority));
+    Some(Taken::read(&bytes.ok()??)?.at)
 }
 
 /// Returns the key of the documents of an authority.

@@ -74,6 +74,11 @@ impl Budget {
         self.taken.pop_back();
     }
 
+    /// Replaces when the orders began that count.
+    pub(super) fn replace(&mut self, taken: Vec<u64>) {
+        self.taken = taken.into();
+    }
+
     /// Returns when the orders began that count.
     pub(super) fn taken(&self) -> Vec<u64> {
         self.taken.iter().copied().collect()

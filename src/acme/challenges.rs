@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
 use rustls::crypto::aws_lc_rs;
@@ -33,7 +33,7 @@ pub struct Challenges {
     documents: Arc<dyn Documents>,
     /// The answers of this process, which are documents too.
     own: Mutex<HashMap<String, Answer>>,
-    elsewhere: OnceLock<Arc<dyn Elsewhere>>,
+    elsewhere: Mutex<Vec<Arc<dyn Elsewhere>>>,
 }
 
 /// Other machines that answer challenges.
@@ -78,25 +78,33 @@ impl Challenges {
         Self {
             documents,
             own: Mutex::default(),
-            elsewhere: OnceLock::new(),
+            elsewhere: Mutex::default(),
         }
     }
 
-    /// Lets other machines answer too. Only the first call counts.
+    /// Lets other machines answer too.
     pub fn share(&self, elsewhere: Arc<dyn Elsewhere>) {
-        let _first = self.elsewhere.set(elsewhere);
+        let mut all = self
+            .elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.push(elsewhere);
     }
 
     /// Waits until other machines answer what is installed. One that does not in time is logged: the
     /// authority may ask another one.
     pub(super) async fn everywhere(&self, name: &str) {
-        let Some(elsewhere) = self.elsewhere.get() else {
-            return;
-        };
-        let missing = elsewhere.answers().await;
-        if !missing.is_empty() {
-            let missing = missing.join(", ");
-            log::warn!(target: "acme", name; "these edges do not answer the challenge of {name} yet: {missing}");
+        let all = self
+            .elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        for elsewhere in all {
+            let missing = elsewhere.answers().await;
+            if !missing.is_empty() {
+                let missing = missing.join(", ");
+                log::warn!(target: "acme", name; "these machines do not answer the challenge of {name} yet: {missing}");
+            }
         }
     }
 

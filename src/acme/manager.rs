@@ -235,7 +235,7 @@ impl Manager {
             if lead.holds() {
                 return;
             }
-            log::error!(target: "acme", "the file `leader` was removed or replaced: this process orders no more certificates until it leads again");
+            log::error!(target: "acme", "this process does not lead any more, because the file `leader` was removed or the database of the store cannot be reached: it orders no certificates until it leads again");
             self.resign();
         }
         match self.shared.vault.documents.lead() {
@@ -246,6 +246,9 @@ impl Manager {
                 self.shared.challenges.sweep();
                 self.requests = KnownKeys::default();
                 self.read_failures();
+                // What the leader before has ordered, and when.
+                self.refresh();
+                self.authorities.read_budgets();
             }
             Ok(None) => {}
             Err(error) => self.part.fail(chain(&error)),

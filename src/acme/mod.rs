@@ -12,8 +12,9 @@
 //! ```
 //!
 //! * A certificate is ordered when its name appears, never in a handshake.
-//! * One process of those that share the directory is the leader and orders. Every process serves
-//!   all certificates and answers every challenge: the answers are documents too.
+//! * One process of those that share the documents is the leader and orders. Every process serves
+//!   all certificates and answers every challenge: the answers are documents too. The documents are
+//!   in a directory, or in the database of a store that several machines share.
 //! * A certificate is one immutable record; its private key is encrypted. A renewal writes another
 //!   record. The newest one that can be used serves the name.
 //! * If an order fails, the certificate that was served stays served.
@@ -72,6 +73,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::store::FileError;
 use crate::store::documents::{Documents, KeyFileError, Kind, KnownKeys, LocalDocuments, SealKey};
+use crate::store::shared::{SealError, SharedDocuments};
 
 /// The documents of certificates, and the key that encrypts their secrets.
 #[derive(Clone, Debug)]
@@ -92,6 +94,9 @@ pub enum OpenError {
     /// The key file cannot be used.
     #[error(transparent)]
     Key(#[from] KeyFileError),
+    /// The key file is not that of the other gateways.
+    #[error(transparent)]
+    Seal(#[from] SealError),
     /// There are encrypted secrets and no key.
     #[error(
         "the key file {0} is missing, and {1} is encrypted with a key of it; a new key file would \
@@ -138,6 +143,23 @@ impl Vault {
         Ok(Self {
             documents: Arc::new(documents),
             seal: Arc::new(seal),
+        })
+    }
+
+    /// Reads the key file of a store that several machines share; it is made if the database has no
+    /// secrets yet. `documents` are its documents, perhaps with a copy on this machine.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Seal`]; among others when the key file is not that of the other gateways.
+    pub fn of_store(
+        store: &SharedDocuments,
+        documents: Arc<dyn Documents>,
+        key_file: &Path,
+    ) -> Result<Self, OpenError> {
+        Ok(Self {
+            documents,
+            seal: Arc::new(store.open_seal(key_file)?),
         })
     }
 }
