@@ -1,6 +1,7 @@
 //! All keys in memory, updated when their directory changes.
 //!
-//! A check is one digest and one lookup. Twice a second the modification time of the directory
+//! A check is one digest and one lookup. An unknown key may just have been created, so the directory
+//! is looked at before it is rejected, some times a second for all callers together. Twice a second the modification time of the directory
 //! is read; it says whether a key was created, changed or removed, and only then are files read.
 //! A file that cannot be read leaves its key as it was; a removed file removes its key.
 
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use subtle::ConstantTimeEq;
@@ -18,10 +19,16 @@ use super::{Directory, InvalidKey, Key, KeyFileError, KeyId, Secret};
 use crate::clock::Clock;
 use crate::deploy::Timestamp;
 use crate::digest::Digest;
+use crate::error::chain;
+use crate::store::shared::SharedDocuments;
 use crate::telemetry::panics;
 
 /// How often the directory is checked: a revocation takes effect within twice this time.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
+/// How often in a second the directory is looked at because of unknown keys.
+const LOOKS_MAX: u32 = 10;
+/// How often uses of keys are recorded in a database.
+const SHARED_INTERVAL: Duration = Duration::from_secs(10);
 /// Two changes within this time may have the same modification time, because the clocks of
 /// file systems are coarse.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
@@ -36,6 +43,31 @@ pub struct KeyCache {
     last_refresh: Mutex<LastRefresh>,
     /// The uses of keys that are not recorded on disk yet.
     used: Mutex<HashMap<KeyId, Timestamp>>,
+    looks: Mutex<Looks>,
+    /// Where uses are recorded for all machines.
+    shared: Option<SharedUses>,
+}
+
+/// How often the directory was looked at because of unknown keys.
+#[derive(Debug, Default)]
+struct Looks {
+    /// The second since the Unix epoch.
+    second: u64,
+    count: u32,
+}
+
+/// The uses of keys for all machines.
+#[derive(Debug)]
+struct SharedUses {
+    documents: SharedDocuments,
+    pending: Mutex<Pending>,
+}
+
+/// The uses that are not in the database yet.
+#[derive(Debug)]
+struct Pending {
+    used: HashMap<KeyId, Timestamp>,
+    written_at: Instant,
 }
 
 /// The state of the directory at the last refresh.
@@ -73,9 +105,25 @@ impl KeyCache {
             keys: ArcSwap::default(),
             last_refresh: Mutex::default(),
             used: Mutex::default(),
+            looks: Mutex::default(),
+            shared: None,
         };
         cache.refresh()?;
         Ok(cache)
+    }
+
+    /// Also records in a database when keys were used. The directory is the copy of its keys.
+    #[must_use]
+    pub fn recording_in(mut self, documents: SharedDocuments) -> Self {
+        let pending = Pending {
+            used: HashMap::new(),
+            written_at: Instant::now(),
+        };
+        self.shared = Some(SharedUses {
+            documents,
+            pending: Mutex::new(pending),
+        });
+        self
     }
 
     /// Returns the key that a caller presents.
@@ -87,10 +135,11 @@ impl KeyCache {
         let now = Timestamp::of(self.clock.now());
         let secret = Secret::parse(presented, &self.service_name).ok_or(InvalidKey::Malformed)?;
         let digest = secret.digest();
-        let keys = self.keys.load();
         // The time that the map takes to compare digests reveals nothing about a key, because
         // a caller cannot choose digests. The comparison that decides takes constant time.
-        let key = keys.get(&digest).ok_or(InvalidKey::Unknown)?;
+        let known = self.keys.load().get(&digest).cloned();
+        let key = known.or_else(|| self.look_for(&digest));
+        let key = key.ok_or(InvalidKey::Unknown)?;
         let same = key.digest.as_bytes().ct_eq(digest.as_bytes());
         if !bool::from(same) {
             return Err(InvalidKey::Unknown);
@@ -98,7 +147,25 @@ impl KeyCache {
         key.check(now)?;
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.insert(key.id(), now);
-        Ok(Arc::clone(key))
+        Ok(key)
+    }
+
+    /// Looks whether an unknown key was created since the last refresh, unless this was done too
+    /// often: wrong keys must not keep the disk busy.
+    fn look_for(&self, digest: &Digest) -> Option<Arc<Key>> {
+        let second = self.clock.unix_seconds();
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        if looks.second != second {
+            *looks = Looks { second, count: 0 };
+        }
+        if looks.count >= LOOKS_MAX {
+            return None;
+        }
+        looks.count += 1;
+        drop(looks);
+        // The thread that refreshes the cache reports errors.
+        self.refresh().ok()?;
+        self.keys.load().get(digest).cloned()
     }
 
     /// Reads the keys that have changed in the directory.
@@ -163,6 +230,10 @@ impl KeyCache {
     /// Records on disk when keys were used.
     pub fn write_uses(&self) {
         let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(shared) = &self.shared {
+            shared.write(used, SHARED_INTERVAL);
+            return;
+        }
         for (id, at) in used {
             if let Err(error) = self.directory.write_use(&id, at) {
                 log::warn!(target: "deploy", key:% = id; "record the use of key {id}: {error}");
@@ -186,11 +257,39 @@ impl KeyCache {
                 cache.write_uses();
             }
             cache.write_uses();
+            if let Some(shared) = &cache.shared {
+                shared.write(HashMap::new(), Duration::ZERO);
+            }
         })?;
         Ok(Watch {
             stop: Some(stop),
             thread: Some(thread),
         })
+    }
+}
+
+// === impl SharedUses ===
+
+impl SharedUses {
+    /// Writes the uses to the database, if this was not done for so long.
+    fn write(&self, used: HashMap<KeyId, Timestamp>, interval: Duration) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.used.extend(used);
+        if pending.used.is_empty() || pending.written_at.elapsed() < interval {
+            return;
+        }
+        pending.written_at = Instant::now();
+        let uses = pending.used.iter();
+        let mut uses: Vec<_> = uses.map(|(id, at)| (id.as_str(), at.millis())).collect();
+        // Two gateways lock the rows in the same order.
+        uses.sort_unstable();
+        match self.documents.note_key_uses(&uses) {
+            Ok(()) => pending.used.clear(),
+            // They are written the next time.
+            Err(error) => {
+                log::warn!(target: "deploy", "record the use of keys: {}", chain(&error));
+            }
+        }
     }
 }
 

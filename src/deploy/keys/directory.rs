@@ -85,6 +85,9 @@ pub enum KeyFileError {
         /// Its version.
         found: u32,
     },
+    /// The database of the keys cannot be used.
+    #[error("use the admin keys of the store")]
+    Database(#[from] crate::store::FileError),
     /// The operating system has no random bytes to give.
     #[error("make a key: {0}")]
     Random(getrandom::Error),
@@ -140,34 +143,7 @@ impl Directory {
         new: &NewKey<'_>,
         now: Timestamp,
     ) -> Result<(Key, Secret), KeyFileError> {
-        let NewKey {
-            owner,
-            projects,
-            role,
-            label,
-            expires_at,
-        } = *new;
-        let secret = Secret::generate(service_name).map_err(KeyFileError::Random)?;
-        let scope = if projects.is_empty() {
-            Scope::All
-        } else {
-            Scope::Projects(
-                projects
-                    .iter()
-                    .map(|project| project.as_str().into())
-                    .collect(),
-            )
-        };
-        let key = Key {
-            digest: secret.digest(),
-            owner: owner.into(),
-            scope,
-            role,
-            label: label.into(),
-            created_at: now,
-            expires_at,
-            revoked_at: None,
-        };
+        let (key, secret) = new.make(service_name, now)?;
         self.write(&key)?;
         Ok((key, secret))
     }
@@ -238,18 +214,7 @@ impl Directory {
     /// Reads one key.
     pub(super) fn read(&self, path: &Path) -> Result<Key, KeyFileError> {
         let bytes = fs::read(path).map_err(|source| failed("read", path, source))?;
-        let stored: Stored =
-            serde_json::from_slice(&bytes).map_err(|source| KeyFileError::Invalid {
-                path: path.to_owned(),
-                source,
-            })?;
-        if stored.version != VERSION {
-            return Err(KeyFileError::Newer {
-                path: path.to_owned(),
-                found: stored.version,
-            });
-        }
-        Ok(stored.into())
+        parse(&bytes, path)
     }
 
     /// Returns when the directory itself last changed.
@@ -262,11 +227,10 @@ impl Directory {
         fs::write(self.used_file(id), at.millis().to_string())
     }
 
-    fn write(&self, key: &Key) -> Result<(), KeyFileError> {
+    pub(super) fn write(&self, key: &Key) -> Result<(), KeyFileError> {
         let path = self.file(&key.id());
         let new = path.with_extension("new");
-        let bytes = serde_json::to_vec_pretty(&Stored::from(key))
-            .expect("strings, numbers and lists of them");
+        let bytes = to_bytes(key);
         let write = || -> io::Result<()> {
             let mut file = File::create(&new)?;
             file.write_all(&bytes)?;
@@ -286,11 +250,60 @@ impl Directory {
     }
 }
 
+/// Reads the content of a key's file, which `path` names in messages.
+pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Key, KeyFileError> {
+    let stored: Stored = serde_json::from_slice(bytes).map_err(|source| KeyFileError::Invalid {
+        path: path.to_owned(),
+        source,
+    })?;
+    if stored.version != VERSION {
+        return Err(KeyFileError::Newer {
+            path: path.to_owned(),
+            found: stored.version,
+        });
+    }
+    Ok(stored.into())
+}
+
+/// Returns the content of a key's file.
+pub(super) fn to_bytes(key: &Key) -> Vec<u8> {
+    serde_json::to_vec_pretty(&Stored::from(key)).expect("strings, numbers and lists of them")
+}
+
 fn failed(act: &'static str, path: &Path, source: io::Error) -> KeyFileError {
     KeyFileError::Io {
         act,
         path: path.to_owned(),
         source,
+    }
+}
+
+// === impl NewKey ===
+
+impl NewKey<'_> {
+    /// Makes the key and its secret.
+    pub(super) fn make(
+        &self,
+        service_name: &str,
+        now: Timestamp,
+    ) -> Result<(Key, Secret), KeyFileError> {
+        let secret = Secret::generate(service_name).map_err(KeyFileError::Random)?;
+        let projects = self.projects.iter();
+        let scope = match self.projects.is_empty() {
+            true => Scope::All,
+            false => Scope::Projects(projects.map(|project| project.as_str().into()).collect()),
+        };
+        let key = Key {
+            digest: secret.digest(),
+            owner: self.owner.into(),
+            scope,
+            role: self.role,
+            label: self.label.into(),
+            created_at: now,
+            expires_at: self.expires_at,
+            revoked_at: None,
+        };
+        Ok((key, secret))
     }
 }
 

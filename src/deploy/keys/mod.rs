@@ -11,7 +11,8 @@
 //!
 //! Each key is a small file ([`directory`]). A gateway holds all keys in memory ([`cache`]), so
 //! checking a key needs no disk, and a revocation takes effect within a second, without a restart
-//! and without the queue.
+//! and without the queue. With a store that several machines share, the keys are in its database
+//! ([`shared`]), and each gateway has a copy of the files.
 //!
 //! **Invariant:** a [`Secret`] is printed by `key create` and read from a request, and nowhere
 //! else. It has no `Display`, and its `Debug` shows nothing of it.
@@ -20,6 +21,7 @@
 
 mod directory;
 mod cache;
+mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +35,7 @@ use crate::site::ProjectId;
 
 pub use cache::{KeyCache, Watch};
 pub use directory::{Directory, KeyFileError, Listed, NewKey};
+pub use shared::{ADMIN_KEYS, Keys};
 
 /// Random bytes of a key.
 const RANDOM_BYTES: usize = 32;

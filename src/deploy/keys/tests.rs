@@ -78,11 +78,6 @@ fn no_file_contains_a_secret() {
 fn a_new_key_is_accepted_and_a_revoked_one_rejected_without_a_restart() {
     let (_root, directory, cache) = cache();
     let (key, secret) = create(&directory, None);
-    assert_eq!(
-        cache.verify(secret.reveal()).unwrap_err(),
-        InvalidKey::Unknown
-    );
-    cache.refresh().unwrap();
     assert_eq!(*cache.verify(secret.reveal()).unwrap(), key);
 
     directory.revoke(&key.id(), noon()).unwrap().unwrap();
@@ -91,6 +86,68 @@ fn a_new_key_is_accepted_and_a_revoked_one_rejected_without_a_restart() {
         cache.verify(secret.reveal()).unwrap_err(),
         InvalidKey::Revoked
     );
+}
+
+#[test]
+fn wrong_keys_are_looked_for_some_times_a_second_only() {
+    let (_root, directory, cache) = cache();
+    for _ in 0..100 {
+        let wrong = Secret::generate("waypost").unwrap();
+        let rejected = cache.verify(wrong.reveal()).unwrap_err();
+        assert_eq!(rejected, InvalidKey::Unknown);
+    }
+    // The second does not pass, so nothing is looked for any more.
+    let (_, secret) = create(&directory, None);
+    let rejected = cache.verify(secret.reveal()).unwrap_err();
+    assert_eq!(rejected, InvalidKey::Unknown);
+    cache.refresh().unwrap();
+    assert!(cache.verify(secret.reveal()).is_ok());
+}
+
+#[test]
+fn keys_are_the_same_in_a_directory_and_in_a_database() {
+    let (root, directory, _cache) = cache();
+    let database = crate::store::shared::testing(root.path());
+    for keys in [
+        Keys::Directory(directory),
+        Keys::Shared(database.documents()),
+    ] {
+        let new = NewKey {
+            owner: "acme",
+            label: "ci",
+            ..NewKey::default()
+        };
+        let (key, secret) = keys.create("waypost", &new, noon()).unwrap();
+        assert_eq!(key.digest, secret.digest());
+        let listed = keys.list().unwrap();
+        assert_eq!((listed.len(), &listed[0].key), (1, &key));
+        let later = noon().after(std::time::Duration::from_secs(1));
+        let revoked = keys.revoke(&key.id(), later).unwrap().unwrap();
+        assert_eq!(revoked.revoked_at, Some(later));
+        // A second one changes nothing, and neither does an older copy of the key.
+        let again = later.after(std::time::Duration::from_secs(1));
+        assert_eq!(
+            keys.revoke(&key.id(), again).unwrap(),
+            Some(revoked.clone())
+        );
+        assert_eq!(keys.add(std::slice::from_ref(&key)).unwrap(), 0);
+        assert_eq!(keys.list().unwrap()[0].key, revoked);
+        let unknown = KeyId::parse("0123456789abcdef").unwrap();
+        assert_eq!(keys.revoke(&unknown, later).unwrap(), None);
+    }
+    // A revocation is copied.
+    let (other_root, other, _cache) = self::cache();
+    let (key, _) = create(&other, None);
+    let shared = Keys::Shared(database.documents());
+    assert_eq!(shared.add(std::slice::from_ref(&key)).unwrap(), 1);
+    let revoked = other.revoke(&key.id(), noon()).unwrap().unwrap();
+    assert_eq!(shared.add(&[revoked]).unwrap(), 1);
+    let mut listed = shared.list().unwrap().into_iter();
+    let found = listed
+        .find(|listed| listed.key.digest == key.digest)
+        .unwrap();
+    assert_eq!(found.key.revoked_at, Some(noon()));
+    drop(other_root);
 }
 
 #[test]
