@@ -72,7 +72,7 @@ pub use secrets::{
 pub use signature::{InvalidPublicKey, KeyError, PublicKey, SigningKey};
 pub use source::{Answer, Certificates, Request, Source, SourceParts};
 pub use status::Status;
-pub use tokens::{EdgeName, InvalidEdgeName, ListedEdge, TokenError, Tokens};
+pub use tokens::{EDGE_TOKENS, EdgeName, InvalidEdgeName, ListedEdge, TokenError, Tokens};
 
 /// The part that answers edges.
 #[derive(Clone, Debug)]

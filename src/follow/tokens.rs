@@ -2,7 +2,8 @@
 //!
 //! A token is `{service}_edge_{name}_` and 64 hexadecimal digits, which are 32 random bytes. Only
 //! its SHA-256 is stored, as for admin keys. The file is read at each request, so a removed edge is
-//! refused at once.
+//! refused at once. With a store that several machines share, the tokens are documents of its
+//! database, and the files are a copy of them, which is some hundred milliseconds old at most.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -14,7 +15,11 @@ use subtle::ConstantTimeEq as _;
 
 use super::sealing::SealingKey;
 use crate::digest::Digest;
+use crate::store::FileError;
+use crate::store::shared::SharedDocuments;
 
+/// The set of the documents of tokens in a database.
+pub const EDGE_TOKENS: &str = "edge-tokens";
 /// The version of the files.
 const VERSION: u32 = 1;
 /// Random bytes of a token.
@@ -37,6 +42,8 @@ pub struct Tokens {
     directory: PathBuf,
     /// What every token begins with.
     prefix: String,
+    /// The database of the tokens, if the files are a copy of it.
+    shared: Option<SharedDocuments>,
 }
 
 /// An edge that has a token.
@@ -62,6 +69,12 @@ pub enum TokenError {
     /// There is no such edge.
     #[error("there is no edge {0}")]
     Unknown(EdgeName),
+    /// The database of the tokens cannot be used.
+    #[error("use the tokens of edges of the store")]
+    Database(#[from] FileError),
+    /// The file or the document of a token is damaged, or a newer program wrote it.
+    #[error("the token of the edge {0} cannot be read: it is damaged, or a newer program wrote it")]
+    Unreadable(EdgeName),
     /// An operation of the file system failed.
     #[error("use the tokens of edges in {}", path.display())]
     File {
@@ -122,7 +135,15 @@ impl Tokens {
         Self {
             directory,
             prefix: format!("{service_name}_edge_"),
+            shared: None,
         }
+    }
+
+    /// Makes the directory a copy of the tokens in a database, where they are changed.
+    #[must_use]
+    pub fn in_database(mut self, documents: SharedDocuments) -> Self {
+        self.shared = Some(documents);
+        self
     }
 
     /// Makes the token of an edge, and returns it.
@@ -137,10 +158,9 @@ impl Tokens {
         ring: u8,
         now: u64,
     ) -> Result<String, TokenError> {
-        let path = self.file(name);
-        let failed = |source| failed(&path, source);
         let mut random = [0; RANDOM_BYTES];
-        getrandom::fill(&mut random).map_err(|error| failed(io::Error::other(error)))?;
+        getrandom::fill(&mut random)
+            .map_err(|error| failed(&self.file(name), io::Error::other(error)))?;
         let token = format!("{}{name}_{}", self.prefix, hex::encode(random));
         let stored = Stored {
             version: VERSION,
@@ -149,17 +169,7 @@ impl Tokens {
             key: key.map(|key| key.to_string()),
             ring,
         };
-        let write = || -> io::Result<()> {
-            fs::create_dir_all(&self.directory)?;
-            self.written(&stored)?.persist_noclobber(&path)?;
-            File::open(&self.directory)?.sync_all()
-        };
-        match write() {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(TokenError::Exists(name.clone()))
-            }
-            written => written.map(|()| token).map_err(failed),
-        }
+        self.put_new(name, &stored).map(|()| token)
     }
 
     /// Sets the public key or the ring of an edge. It counts from the next request on.
@@ -173,12 +183,24 @@ impl Tokens {
         key: Option<SealingKey>,
         ring: Option<u8>,
     ) -> Result<(), TokenError> {
+        if let Some(documents) = &self.shared {
+            let mut is_readable = false;
+            let there = documents.change_in(EDGE_TOKENS, name.as_str(), |there| {
+                let stored = there.and_then(Stored::parse);
+                is_readable = stored.is_some();
+                let mut stored = stored?;
+                stored.set(key, ring);
+                Some(stored.to_bytes())
+            })?;
+            return match (there, is_readable) {
+                (None, _) => Err(TokenError::Unknown(name.clone())),
+                (Some(_), false) => Err(TokenError::Unreadable(name.clone())),
+                (Some(_), true) => Ok(()),
+            };
+        }
         let stored = self.stored(name);
         let mut stored = stored.ok_or_else(|| TokenError::Unknown(name.clone()))?;
-        if let Some(key) = key {
-            stored.key = Some(key.to_string());
-        }
-        stored.ring = ring.unwrap_or(stored.ring);
+        stored.set(key, ring);
         let path = self.file(name);
         let write = || -> io::Result<()> {
             self.written(&stored)?.persist(&path)?;
@@ -189,7 +211,7 @@ impl Tokens {
 
     fn written(&self, stored: &Stored) -> io::Result<tempfile::NamedTempFile> {
         let mut partial = tempfile::NamedTempFile::new_in(&self.directory)?;
-        partial.write_all(&serde_json::to_vec(stored)?)?;
+        partial.write_all(&stored.to_bytes())?;
         partial.as_file().sync_all()?;
         Ok(partial)
     }
@@ -200,6 +222,9 @@ impl Tokens {
     ///
     /// When its file cannot be removed.
     pub fn remove(&self, name: &EdgeName) -> Result<bool, TokenError> {
+        if let Some(documents) = &self.shared {
+            return Ok(documents.remove_in(EDGE_TOKENS, name.as_str())?);
+        }
         let path = self.file(name);
         match fs::remove_file(&path) {
             Ok(()) => Ok(true),
@@ -214,6 +239,14 @@ impl Tokens {
     ///
     /// When the directory cannot be listed.
     pub fn list(&self) -> Result<Vec<ListedEdge>, TokenError> {
+        if let Some(documents) = &self.shared {
+            let all = documents.all_in(EDGE_TOKENS)?.into_iter();
+            let listed = all.filter_map(|(name, bytes)| {
+                let name = EdgeName::parse(&name).ok()?;
+                Some(Stored::parse(&bytes)?.listed(name))
+            });
+            return Ok(listed.collect());
+        }
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -251,10 +284,60 @@ impl Tokens {
         is_holder.then(|| stored.listed(name))
     }
 
+    /// Copies the tokens of edges that the other one does not have. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read or written; those before are copied.
+    pub fn copy_to(&self, other: &Self) -> Result<u64, TokenError> {
+        let mut copied = 0;
+        for edge in self.list()? {
+            let name = edge.name;
+            let stored = match &self.shared {
+                Some(documents) => {
+                    let bytes = documents.get_in(EDGE_TOKENS, name.as_str())?;
+                    bytes.and_then(|bytes| Stored::parse(&bytes))
+                }
+                None => self.stored(&name),
+            };
+            let Some(stored) = stored else { continue };
+            match other.put_new(&name, &stored) {
+                Ok(()) => copied += 1,
+                Err(TokenError::Exists(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Writes the token of an edge that has none.
+    fn put_new(&self, name: &EdgeName, stored: &Stored) -> Result<(), TokenError> {
+        if let Some(documents) = &self.shared {
+            let mut is_there = false;
+            documents.change_in(EDGE_TOKENS, name.as_str(), |there| {
+                is_there = there.is_some();
+                (!is_there).then(|| stored.to_bytes())
+            })?;
+            return match is_there {
+                true => Err(TokenError::Exists(name.clone())),
+                false => Ok(()),
+            };
+        }
+        let path = self.file(name);
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(&self.directory)?;
+            self.written(stored)?.persist_noclobber(&path)?;
+            File::open(&self.directory)?.sync_all()
+        };
+        write().map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => TokenError::Exists(name.clone()),
+            _ => failed(&path, error),
+        })
+    }
+
     fn stored(&self, name: &EdgeName) -> Option<Stored> {
         let bytes = fs::read(self.file(name)).ok()?;
-        let stored: Stored = serde_json::from_slice(&bytes).ok()?;
-        (stored.version == VERSION).then_some(stored)
+        Stored::parse(&bytes)
     }
 
     fn file(&self, name: &EdgeName) -> PathBuf {
@@ -263,6 +346,22 @@ impl Tokens {
 }
 
 impl Stored {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let stored: Self = serde_json::from_slice(bytes).ok()?;
+        (stored.version == VERSION).then_some(stored)
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and numbers are JSON")
+    }
+
+    fn set(&mut self, key: Option<SealingKey>, ring: Option<u8>) {
+        if let Some(key) = key {
+            self.key = Some(key.to_string());
+        }
+        self.ring = ring.unwrap_or(self.ring);
+    }
+
     fn listed(&self, name: EdgeName) -> ListedEdge {
         let key = self.key.as_deref();
         ListedEdge {
