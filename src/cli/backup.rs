@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         config.store.shared().is_none(),
         "the store is in PostgreSQL and in an object store: back it up with the tools of both; \
-         `waypost store copy --to DIRECTORY` copies it into a directory"
+         keep `acme.key_file` too; `waypost store copy --to DIRECTORY` copies it into a directory"
     );
     let key_file = args.key_file.as_ref().or(config.backup.key_file.as_ref());
     let key_file = key_file

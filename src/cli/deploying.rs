@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use prometheus::{IntGaugeVec, Opts};
 
-use super::settings::store_path;
+use super::settings::{self, store_path};
 use crate::clock::Clock;
 use crate::config::{self, Config};
-use crate::deploy::keys::{Directory, KeyCache};
+use crate::deploy::keys::{ADMIN_KEYS, Directory, KeyCache, Keys};
 use crate::deploy::presence::Presence;
 use crate::deploy::queue::{Backend, Postgres, Queue, Sqlite};
 use crate::deploy::run::{Announce, Launcher, ProjectsOf, Quota, Stages, clear_leftovers};
@@ -105,24 +105,39 @@ pub(super) fn last_generation(config: &Config, project: &ProjectId) -> anyhow::R
     Ok(open_queue(config)?.generation(project)?)
 }
 
-/// Opens the directory of admin keys, which is in the store's. Open the store first: it
-/// rejects a directory with other files, and this directory would be one.
+/// Opens the admin keys: in the database of a store that several machines share, or in a directory
+/// below the store's. Open the store first: it rejects a directory with other files, and this
+/// directory would be one.
 ///
 /// # Errors
 ///
 /// When it does not exist and cannot be created.
-pub(super) fn open_keys(config: &Config) -> anyhow::Result<Directory> {
-    Ok(Directory::open(&store_path(config).join(KEYS))?)
+pub(super) fn open_keys(config: &Config) -> anyhow::Result<Keys> {
+    if config.store.shared().is_some() {
+        return Ok(Keys::Shared(settings::open_shared(config)?.documents()));
+    }
+    let directory = Directory::open(&store_path(config).join(KEYS))?;
+    Ok(Keys::Directory(directory))
 }
 
-/// Reads all admin keys.
+/// Reads all admin keys. Those of a database are read from their copy on this machine.
 ///
 /// # Errors
 ///
 /// When their directory cannot be read.
 pub(super) fn load_key_cache(config: &Config) -> anyhow::Result<Arc<KeyCache>> {
-    let cache = KeyCache::load(open_keys(config)?, &config.service.name, Clock::System);
-    Ok(Arc::new(cache.context("read the admin keys")?))
+    let load = |directory| {
+        let cache = KeyCache::load(directory, &config.service.name, Clock::System);
+        cache.context("read the admin keys")
+    };
+    let cache = match open_keys(config)? {
+        Keys::Directory(directory) => load(directory)?,
+        Keys::Shared(documents) => {
+            let copy = settings::copied_path(config).join(ADMIN_KEYS);
+            load(Directory::open(&copy)?)?.recording_in(documents)
+        }
+    };
+    Ok(Arc::new(cache))
 }
 
 /// Returns the resources of an update's stages.

@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     // The tokens are in the directory of the store, which must exist.
     settings::open_store(&config)?;
-    let tokens = settings::edge_tokens(&config);
+    let tokens = settings::edge_tokens(&config)?;
     let printed = match &args.action {
         Action::Add { name, key, ring } => {
             let token = tokens.add(name, *key, *ring, Clock::System.unix_seconds())?;

@@ -5,6 +5,7 @@
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
@@ -12,9 +13,12 @@ use clap::Subcommand;
 use super::settings::{self, Settings};
 use super::{deploying, project};
 use crate::clock::Clock;
-use crate::deploy::keys::{Key, KeyId, Listed, NewKey, Role, Scope};
+use crate::deploy::keys::{Key, KeyId, Keys, Listed, NewKey, Role, Scope};
 use crate::deploy::{InvalidTimestamp, Timestamp};
 use crate::site::ProjectId;
+
+/// How long a command waits until all gateways of a database have a change.
+const GATEWAYS_WAIT: Duration = Duration::from_secs(3);
 
 /// Manage admin keys
 #[derive(Clone, Debug, clap::Args)]
@@ -100,6 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 expires_at: *expires,
             };
             let (key, secret) = keys.create(&config.service.name, &new, now)?;
+            wait_for_gateways(&keys);
             let id = key.id();
             writeln!(
                 io::stderr(),
@@ -124,11 +129,26 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let Some(key) = keys.revoke(id, now)? else {
                 bail!("there is no key {id}");
             };
+            wait_for_gateways(&keys);
             writeln!(io::stdout(), "revoked key {id} of {}", key.owner)
                 .context("print the outcome")?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Waits until all gateways of a database have the change, and names those that do not: the change
+/// itself is made.
+fn wait_for_gateways(keys: &Keys) {
+    let behind = match keys.wait_until_read(GATEWAYS_WAIT) {
+        Ok(behind) => behind.join(", "),
+        Err(error) => crate::error::chain(&error),
+    };
+    if !behind.is_empty() {
+        let line = format!("these gateways do not have the change yet: {behind}");
+        // It is a hint.
+        let _closed = writeln!(io::stderr(), "{line}");
+    }
 }
 
 fn role(text: &str) -> Result<Role, String> {

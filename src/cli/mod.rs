@@ -11,6 +11,7 @@ pub mod completions;
 pub mod convert;
 mod deploying;
 mod documentation;
+mod documents;
 pub mod domain;
 pub mod edge;
 pub mod fleet;

@@ -12,7 +12,7 @@ use crate::acme::{OrderState, Vault};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::deploy::sites::{CertificateTrouble, Rules};
-use crate::follow::{SigningKey, Tokens};
+use crate::follow::{EDGE_TOKENS, SigningKey, Tokens};
 use crate::store::documents::{Documents, Kind, key_of};
 use crate::store::sites::{Changes, Proof, Removals, Sites};
 use crate::store::ticket_keys::TicketKeys;
@@ -99,33 +99,63 @@ pub(super) fn upgrade_socket(config: &Config) -> Option<PathBuf> {
 }
 
 /// The directory of certificates by ACME, below the directory of the store.
-const CERTIFICATES: &str = "certificates";
+pub(super) const CERTIFICATES: &str = "certificates";
+
+/// The copy of the documents of a database, below the directory of its cache.
+const COPIED: &str = "documents";
+
+/// Returns the directory with the copy of the documents of a store that several machines share.
+pub(super) fn copied_path(config: &Config) -> PathBuf {
+    store_path(config).join(COPIED)
+}
 
 /// The keys of TLS session tickets, below the directory of the store.
 pub(super) const TICKET_KEYS: &str = "ticket-keys";
 /// The file in the directory of the store with the key that tokens for owners are made with.
 pub(super) const VERIFICATION_KEY: &str = "verification-key";
 
-/// Returns the keys of TLS session tickets.
+/// Returns the keys of TLS session tickets of this machine.
 pub(super) fn ticket_keys(config: &Config) -> TicketKeys {
     let store = store_path(config);
     TicketKeys::new(store.join(TICKET_KEYS), store.join(local::TEMP))
 }
 
-/// Returns the directory of certificates by ACME.
+/// Returns the directory of certificates by ACME. Of a store that several machines share, it has
+/// the copy of this machine.
 pub(super) fn certificates_path(config: &Config) -> PathBuf {
+    if config.store.shared().is_some() {
+        return copied_path(config).join(CERTIFICATES);
+    }
     let configured = config.acme.directory.clone();
     configured.unwrap_or_else(|| store_path(config).join(CERTIFICATES))
 }
 
-/// Opens the certificates by ACME.
+/// Returns the file with the key of secrets.
+///
+/// # Errors
+///
+/// When it is not configured.
+pub(super) fn key_file(config: &Config) -> anyhow::Result<&Path> {
+    let key_file = config.acme.key_file.as_deref();
+    key_file.context("`acme.key_file` is not configured")
+}
+
+/// Opens the certificates by ACME, in a directory or in the database of a store that several
+/// machines share.
 ///
 /// # Errors
 ///
 /// When they are not configured, or the directory or the key file cannot be used.
 pub(super) fn open_vault(config: &Config) -> anyhow::Result<Vault> {
-    let key_file = config.acme.key_file.as_deref();
-    let key_file = key_file.context("`acme.key_file` is not configured")?;
+    let key_file = key_file(config)?;
+    if config.store.shared().is_some() {
+        let documents = open_shared(config)?.documents();
+        return Ok(Vault::of_store(
+            &documents,
+            Arc::new(documents.clone()),
+            key_file,
+        )?);
+    }
     // A store that does not exist is not made around them.
     open_local(config)?;
     Ok(Vault::open(
@@ -152,13 +182,23 @@ pub fn open_store(config: &Config) -> anyhow::Result<Store> {
 
 /// Opens the store that changes are written to.
 fn open_written(config: &Config) -> anyhow::Result<Store> {
-    let Some(shared) = config.store.shared() else {
-        return open_local(config);
-    };
+    match config.store.shared() {
+        Some(_) => Ok(Store::Shared(open_shared(config)?)),
+        None => open_local(config),
+    }
+}
+
+/// Opens a store that several machines share.
+///
+/// # Errors
+///
+/// When none is configured, or its settings or its cache cannot be used.
+pub(super) fn open_shared(config: &Config) -> anyhow::Result<Shared> {
+    let shared = config.store.shared();
+    let shared = shared.context("`store.postgres.url` is not configured")?;
     let cache = Local::open(&shared.cache, Clock::System)?;
     let service = config.service.domain.as_str();
-    let store = Shared::open(&shared.config, service, cache, Clock::System)?;
-    Ok(Store::Shared(store))
+    Ok(Shared::open(&shared.config, service, cache, Clock::System)?)
 }
 
 /// Opens the store of a configuration, or the cache of an edge or of a store of several machines.
@@ -229,7 +269,7 @@ pub(super) fn certificate_trouble(documents: Arc<dyn Documents>) -> CertificateT
 }
 
 /// The tokens of edges, below the directory of the store.
-const EDGES: &str = "edges";
+pub(super) const EDGES: &str = "edges";
 /// The key that signs what edges get, below the directory of the store.
 pub(super) const EDGE_KEY: &str = "edges-key";
 
@@ -241,9 +281,18 @@ pub(super) fn frozen(config: &Config) -> PathBuf {
     store_path(config).join(FROZEN)
 }
 
-/// Returns the tokens of edges.
-pub(super) fn edge_tokens(config: &Config) -> Tokens {
-    Tokens::new(store_path(config).join(EDGES), &config.service.name)
+/// Returns the tokens of edges. Those of a database are read from their copy on this machine.
+///
+/// # Errors
+///
+/// When the store that several machines share cannot be opened.
+pub(super) fn edge_tokens(config: &Config) -> anyhow::Result<Tokens> {
+    let name = &config.service.name;
+    if config.store.shared().is_some() {
+        let tokens = Tokens::new(copied_path(config).join(EDGE_TOKENS), name);
+        return Ok(tokens.in_database(open_shared(config)?.documents()));
+    }
+    Ok(Tokens::new(store_path(config).join(EDGES), name))
 }
 
 /// Reads or makes the key that signs what edges get.

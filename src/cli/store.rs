@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Subcommand;
 
+use super::documents::{self, CopiedDocuments, Way};
 use super::settings::{self, Settings};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -52,9 +53,10 @@ enum Action {
     /// Copy the store of a node into the database and the object store, or back
     ///
     /// It copies releases, the pointers of sites and their history, site records, the hosts of each
-    /// site, and the key that makes ownership tokens. It does not copy the audit log, admin keys and
-    /// certificates. You can repeat the command: it skips what was copied before, and never replaces
-    /// a pointer by an older one.
+    /// site, the key that makes ownership tokens, admin keys, tokens of edges, certificates with their
+    /// accounts and orders, and keys of session tickets. It does not copy the audit log. You can
+    /// repeat the command: it skips what was copied before, and never replaces a pointer by an older
+    /// one.
     Copy {
         /// The directory of a store, to copy from
         #[arg(long, value_name = "DIRECTORY", required_unless_present = "to")]
@@ -111,14 +113,17 @@ fn shared(config: &Config, action: &Action) -> anyhow::Result<ExitCode> {
             if let Store::Shared(shared) = &store {
                 shared.look()?;
             }
-            let copied = match (from, to) {
+            let (copied, place, way) = match (from, to) {
                 (Some(from), _) => {
                     anyhow::ensure!(Local::exists(from), "{} is not a store", from.display());
-                    copy(&directory(config, from)?, &store)?
+                    (copy(&directory(config, from)?, &store)?, from, Way::In)
                 }
-                (None, Some(to)) => copy(&store, &directory(config, to)?)?,
-                (None, None) => Copied::default(),
+                (None, Some(to)) => (copy(&store, &directory(config, to)?)?, to, Way::Out),
+                (None, None) => anyhow::bail!("give `--from` or `--to`"),
             };
+            if let Store::Shared(shared) = &store {
+                print_copied(&documents::copy(config, shared, place, way)?)?;
+            }
             for project in &copied.newer {
                 let line = format!("{project} is newer there, and stays");
                 writeln!(io::stderr(), "{line}").context("print")?;
@@ -149,6 +154,26 @@ fn copy(from: &Store, to: &Store) -> anyhow::Result<Copied> {
         ..Who::default()
     };
     Ok(copy::copy(from, to, &who, &Clock::System)?)
+}
+
+/// Prints which documents were copied, if there are any.
+fn print_copied(copied: &CopiedDocuments) -> anyhow::Result<()> {
+    for what in &copied.left_out {
+        writeln!(io::stderr(), "left out: {what}").context("print")?;
+    }
+    let CopiedDocuments {
+        certificates,
+        keys,
+        edges,
+        ..
+    } = copied;
+    if certificates + keys + edges > 0 {
+        let line = format!(
+            "copied {certificates} documents of certificates, {keys} admin keys and {edges} edges"
+        );
+        writeln!(io::stdout(), "{line}").context("print")?;
+    }
+    Ok(())
 }
 
 fn print(checked: &Checked, repair: bool) -> io::Result<()> {

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use anyhow::Context as _;
 use tokio::sync::watch;
 
+use super::shared_store::Copied;
 use crate::acme::{
     Authorities, Challenges, Manager, Metrics as AcmeMetrics, Names, Ordered, Vault,
 };
@@ -17,6 +18,7 @@ use crate::follow::FollowedTickets;
 use crate::gateway::tls::{Certificates, Resolver, Tickets, server_config};
 use crate::index::Index;
 use crate::store::documents::Documents;
+use crate::store::shared::SharedTicketKeys;
 use crate::store::ticket_keys::TicketSource;
 use crate::telemetry::{Health, Metrics, panics};
 
@@ -60,19 +62,34 @@ pub(super) fn of_directory(
     Ok(Some(certificates))
 }
 
+/// Returns where the keys of session tickets are: of an edge those of its source, else those of all
+/// gateways of a database, else those of this machine.
+pub(super) fn ticket_source(
+    config: &Config,
+    followed: Option<FollowedTickets>,
+    shared: Option<SharedTicketKeys>,
+) -> Box<dyn TicketSource> {
+    match (followed, shared) {
+        (Some(followed), _) => Box::new(followed),
+        (None, Some(shared)) => Box::new(shared),
+        (None, None) => {
+            if config.store.shared().is_some() {
+                log::info!(target: "tls", "a session of this gateway is not resumed by the others: `acme.key_file` is not configured, which encrypts the keys of session tickets in the database");
+            }
+            Box::new(settings::ticket_keys(config))
+        }
+    }
+}
+
 /// Makes the configuration of TLS, and starts the thread that keeps the keys of session tickets up
 /// to date. The store exists.
 pub(super) fn tls(
     config: &Config,
     resolver: &Arc<Resolver>,
-    followed: Option<FollowedTickets>,
+    source: Box<dyn TicketSource>,
     health: &Health,
 ) -> anyhow::Result<Arc<rustls::ServerConfig>> {
     let part = health.part("session-tickets");
-    let source: Box<dyn TicketSource> = match followed {
-        Some(followed) => Box::new(followed),
-        None => Box::new(settings::ticket_keys(config)),
-    };
     let (tickets, rotation) =
         Tickets::new(source, part, Clock::System).context("make keys of session tickets")?;
     // Never joined: it can be stopped at any point.
@@ -90,11 +107,14 @@ impl Acme {
     ///
     /// When the directory or a file of the configuration cannot be used. A record that cannot be
     /// used is logged.
-    pub(super) fn open(config: &Config) -> anyhow::Result<Option<Self>> {
+    pub(super) fn open(config: &Config, copied: Option<&Copied>) -> anyhow::Result<Option<Self>> {
         if !config.acme.is_on() {
             return Ok(None);
         }
-        let vault = settings::open_vault(config)?;
+        let vault = match copied {
+            Some(copied) => copied.vault(config)?,
+            None => settings::open_vault(config)?,
+        };
         let authorities = Authorities::new(&config.acme, &vault, Clock::System);
         let authorities = authorities.map_err(|wrong| anyhow::anyhow!("{}", wrong.join("\n")))?;
         let ordered = Arc::new(Ordered::new(vault.clone(), Clock::System));

@@ -24,6 +24,8 @@
 //! | `edge-secrets` | certificates, ticket keys, challenges → edges |
 //! | `follow` | on an edge: the node that it follows → cache; with a store of several machines: its database → cache |
 //! | `follow-secrets` | the same for certificates, ticket keys, challenges |
+//! | `documents` | with a store of several machines: certificates, keys of its database → cache |
+//! | `store-listen` | hints of the database that something has changed → `follow`, `documents` |
 //! | `sweep`, `store-sweep` | removes what the store no longer needs |
 //! | `memory` | reads how much memory is used, if it is bounded |
 //! | `freed-memory` | gives freed memory back to the system |
@@ -99,6 +101,7 @@ use inherited::Inherited;
 use reload::Reload;
 use runtimes::{Begin, ConnectionService, OperatorService};
 use shared::{EdgeSecrets, SourceSecrets};
+use shared_store::Copied;
 use stop::Stop;
 use successor::Predecessor;
 use updates::{ServedLog, Updates};
@@ -169,7 +172,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let reload = Reload::load(&config, &index, &metrics, &health, observer)?;
     let written = shared_store::written(&config, &reload.store)?;
     // They are kept in the store, which exists now.
-    let acme = Acme::open(&config)?;
+    let copied = Copied::open(&config, &written)?;
+    let acme = Acme::open(&config, copied.as_ref())?;
     let followed = EdgeSecrets::open(&config)?;
     let of_acme = acme.as_ref().map(|acme| (&acme.ordered, &acme.challenges));
     let of_source = followed.as_ref();
@@ -187,8 +191,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     });
     let tickets = of_source.and_then(|followed| followed.tickets.clone());
     let has_tls = directory.is_some() || resolver.ordered.is_some();
+    let shared_tickets = copied.as_ref().and_then(Copied::tickets);
     let tls_config = has_tls
-        .then(|| certificates::tls(&config, &resolver, tickets, &health))
+        .then(|| {
+            let source = certificates::ticket_source(&config, tickets, shared_tickets.clone());
+            certificates::tls(&config, &resolver, source, &health)
+        })
         .transpose()?;
     let stores = (&reload.store, &written);
     let following = Following::open(&config, followed, stores, &metrics, &health)?;
@@ -276,7 +284,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         (Some(rings), Some(socket)) => {
             let vault = acme.as_ref().map(Acme::vault);
-            let secrets = SourceSecrets::new(&config, &rings, vault, directory.clone());
+            let tickets = certificates::ticket_source(&config, None, shared_tickets);
+            let secrets = SourceSecrets::new(&rings, vault, directory.clone(), tickets);
             Some(Edges::open(
                 &config,
                 (rings, secrets),
@@ -288,8 +297,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         _ => None,
     };
-    if let (Some(edges), Some(acme)) = (&edges, &acme) {
-        acme.challenges.share(edges.elsewhere(&config));
+    if let Some(acme) = &acme {
+        let of_edges = edges.as_ref().map(|edges| edges.elsewhere(&config));
+        let gateways = copied.as_ref().map(|copied| copied.elsewhere(&config));
+        for elsewhere in gateways.into_iter().chain(of_edges) {
+            acme.challenges.share(elsewhere);
+        }
     }
     let operator = operator.with_follow(
         edges.as_ref().map(|edges| Arc::clone(edges.source.fleet())),
@@ -368,7 +381,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(following) = following {
         following.start()?;
     }
-    shared_store::start_sweep(&written)?;
+    shared_store::start(&written)?;
+    if let Some(copied) = copied {
+        copied.start(&health)?;
+    }
     server.run(RunArgs {
         shutdown_signal: Box::new(stop),
     });

@@ -12,7 +12,6 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use crate::acme::{Challenges, Elsewhere, Ordered, Record, Vault};
-use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::error::chain;
@@ -22,7 +21,7 @@ use crate::follow::{
 };
 use crate::gateway::tls;
 use crate::store::documents::{Change, Documents, Kind, KnownKeys, LocalDocuments, SealKey};
-use crate::store::ticket_keys::{TicketKeys, TicketSource as _, to_text};
+use crate::store::ticket_keys::{TicketSource, to_text};
 use crate::telemetry::Health;
 
 /// How often a node looks for changes of its secrets. Its own challenges are not waited for.
@@ -43,7 +42,7 @@ pub(super) struct SourceSecrets {
     pub(super) log: Arc<SecretLog>,
     vault: Option<Vault>,
     directory: Option<Arc<tls::Certificates>>,
-    tickets: TicketKeys,
+    tickets: Box<dyn TicketSource>,
     state: Mutex<State>,
 }
 
@@ -82,16 +81,16 @@ pub(super) struct EdgeSecrets {
 impl SourceSecrets {
     /// Reads the secrets of this node.
     pub(super) fn new(
-        config: &Config,
         rings: &Rings,
         vault: Option<Vault>,
         directory: Option<Arc<tls::Certificates>>,
+        tickets: Box<dyn TicketSource>,
     ) -> Arc<Self> {
         let secrets = Self {
             log: Arc::new(rings.log(0).secrets()),
             vault,
             directory,
-            tickets: settings::ticket_keys(config),
+            tickets,
             state: Mutex::default(),
         };
         secrets.read();

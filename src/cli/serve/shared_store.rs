@@ -1,14 +1,46 @@
 //! A gateway on a store of several machines: it follows the database into its cache, and sweeps.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
 use super::reload;
-use crate::cli::settings;
+use crate::acme::{Elsewhere, Vault};
+use crate::cli::{deploying, settings};
+use crate::clock::Clock;
 use crate::config::Config;
-use crate::store::Store;
-use crate::telemetry::panics;
+use crate::deploy::keys::ADMIN_KEYS;
+use crate::error::chain;
+use crate::follow::EDGE_TOKENS;
+use crate::store::documents::LocalDocuments;
+use crate::store::shared::{
+    Mirror, MirroredDocuments, SharedDocuments, SharedTicketKeys, TICKET_KEYS,
+};
+use crate::store::{Store, local};
+use crate::telemetry::{Health, panics};
+
+/// How often it is looked whether every gateway has a challenge.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// The documents of the database: certificates and their challenges, keys. They are served from a
+/// copy in the cache.
+pub(super) struct Copied {
+    documents: SharedDocuments,
+    mirror: Arc<Mirror>,
+    certificates: Arc<LocalDocuments>,
+    /// The keys of session tickets; `None` without a key file to encrypt them with.
+    tickets: Option<SharedTicketKeys>,
+}
+
+/// Waits until every gateway of the database answers challenges.
+#[derive(Debug)]
+struct ByGateways {
+    documents: SharedDocuments,
+    /// How long it waits.
+    time: Duration,
+}
 
 /// Returns the store that updates, the admin API and the verification of domains write: the one
 /// that is served from, or the database and the objects behind that cache.
@@ -19,13 +51,116 @@ pub(super) fn written(config: &Config, served: &Arc<Store>) -> anyhow::Result<Ar
     }
 }
 
-/// Starts to remove what no pointer names. The thread is never joined: it can be stopped at any
-/// point.
-pub(super) fn start_sweep(store: &Arc<Store>) -> anyhow::Result<()> {
-    let store = Arc::clone(store);
-    if matches!(*store, Store::Shared(_)) {
-        panics::essential_thread("store-sweep", move || reload::sweep(&store))
+/// Starts to listen to the database, and to remove what no pointer names. The threads are never
+/// joined: they can be stopped at any point.
+pub(super) fn start(store: &Arc<Store>) -> anyhow::Result<()> {
+    if matches!(**store, Store::Shared(_)) {
+        let (listening, swept) = (Arc::clone(store), Arc::clone(store));
+        let listen = move || {
+            if let Store::Shared(shared) = &*listening {
+                shared.listen();
+            }
+        };
+        panics::essential_thread("store-listen", listen).context("start a thread")?;
+        panics::essential_thread("store-sweep", move || reload::sweep(&swept))
             .context("start a thread")?;
     }
     Ok(())
+}
+
+// === impl Copied ===
+
+impl Copied {
+    /// Copies the documents of a store that several machines share; `None` for other stores. While
+    /// the database is away, what an earlier process has copied is used.
+    pub(super) fn open(config: &Config, written: &Arc<Store>) -> anyhow::Result<Option<Self>> {
+        let Store::Shared(shared) = &**written else {
+            return Ok(None);
+        };
+        let documents = shared.documents();
+        let copy = settings::copied_path(config);
+        let name = deploying::worker_id()?;
+        let temp = settings::store_path(config).join(local::TEMP);
+        let mut mirror = Mirror::new(documents.clone(), name.as_str(), &copy, temp)
+            .context("open the copy of the documents of the database")?;
+        for set in [ADMIN_KEYS, EDGE_TOKENS, TICKET_KEYS] {
+            mirror = mirror.with_files(set, copy.join(set), ".json");
+        }
+        let directory = settings::certificates_path(config);
+        let (mirror, certificates) = mirror
+            .with_certificates(&directory, Clock::System)
+            .context("open the directory of certificates")?;
+        if let Err(error) = mirror.sync() {
+            log::warn!(target: "store", "certificates and keys are those that this machine had before: {}", chain(&error));
+        }
+        let seal = config.acme.key_file.as_deref();
+        let seal = seal.map(|file| documents.open_seal(file)).transpose()?;
+        let tickets = seal.map(|seal| {
+            let copy = copy.join(TICKET_KEYS);
+            SharedTicketKeys::new(documents.clone(), Arc::new(seal), &copy)
+        });
+        Ok(Some(Self {
+            documents,
+            mirror: Arc::new(mirror),
+            certificates,
+            tickets,
+        }))
+    }
+
+    /// Returns the keys of session tickets; `None` if only this machine has them, because there is
+    /// no key file.
+    pub(super) fn tickets(&self) -> Option<SharedTicketKeys> {
+        self.tickets.clone()
+    }
+
+    /// Returns the documents of certificates, and the key of their secrets.
+    pub(super) fn vault(&self, config: &Config) -> anyhow::Result<Vault> {
+        let documents =
+            MirroredDocuments::new(Arc::clone(&self.mirror), Arc::clone(&self.certificates));
+        let key_file = settings::key_file(config)?;
+        Ok(Vault::of_store(
+            &self.documents,
+            Arc::new(documents),
+            key_file,
+        )?)
+    }
+
+    /// Returns what waits until all gateways answer challenges.
+    pub(super) fn elsewhere(&self, config: &Config) -> Arc<dyn Elsewhere> {
+        Arc::new(ByGateways {
+            documents: self.documents.clone(),
+            time: config.edges.challenge_wait,
+        })
+    }
+
+    /// Starts to copy changes. The thread is never joined: it can be stopped at any point.
+    pub(super) fn start(self, health: &Health) -> anyhow::Result<()> {
+        let (mirror, part) = (self.mirror, health.part("documents"));
+        panics::essential_thread("documents", move || mirror.run(&part))
+            .context("start a thread")?;
+        Ok(())
+    }
+}
+
+// === impl ByGateways ===
+
+impl Elsewhere for ByGateways {
+    fn answers(&self) -> Pin<Box<dyn Future<Output = Vec<String>> + Send + '_>> {
+        Box::pin(async move {
+            let deadline = Instant::now() + self.time;
+            let begun = self.documents.revision();
+            let revision = match begun {
+                Ok(revision) => revision,
+                Err(error) => return vec![chain(&error)],
+            };
+            loop {
+                let behind = self.documents.behind(revision);
+                let behind = behind.unwrap_or_else(|error| vec![chain(&error)]);
+                if behind.is_empty() || Instant::now() >= deadline {
+                    return behind;
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        })
+    }
 }
