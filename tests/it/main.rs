@@ -51,6 +51,7 @@
 //! | `copies` | copies of responses, for the time in which a site's own server fails |
 //! | `specifications` | OpenAPI files by URL: which hosts are allowed, and the result when none responds |
 //! | `start` | every mistake in the configuration is reported at the start |
+//! | `store_documents` | gateways of one database share certificates, challenges, ticket keys, admin keys |
 //! | `store_postgres` | several machines share releases and records, and serve alone while those are away |
 //! | `tidy` | the layers of the source tree |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
@@ -136,6 +137,7 @@ mod sites;
 mod sites_api;
 mod specifications;
 mod start;
+mod store_documents;
 mod store_postgres;
 mod tidy;
 mod tls;

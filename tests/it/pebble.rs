@@ -254,6 +254,11 @@ impl Pebble {
         self.run();
     }
 
+    /// Returns how it was started.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Returns a TLS client that trusts certificates of this authority.
     pub fn client(&self, alpn: &[&str]) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();

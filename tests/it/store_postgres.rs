@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -18,14 +18,14 @@ use crate::queue_postgres::{Worker, wait_until};
 use crate::repository::{API, Repository, follow, record, setup, trigger};
 
 /// Where the objects are.
-enum Objects<'s> {
+pub enum Objects<'s> {
     Directory,
     S3(&'s S3),
 }
 
 /// A machine whose queue and store are in a database of this server. Machines of one fleet have
 /// the objects and the site records in files of the first one.
-fn machine(cluster: &Cluster, first: Option<&Setup>, objects: &Objects<'_>) -> Setup {
+pub fn machine(cluster: &Cluster, first: Option<&Setup>, objects: &Objects<'_>) -> Setup {
     let setup = setup();
     let place = |setup: &Setup, name: &str| setup.path(name).display().to_string();
     let password = setup.path("password");
@@ -70,19 +70,19 @@ fn machine(cluster: &Cluster, first: Option<&Setup>, objects: &Objects<'_>) -> S
         .conf("verification", "{ required: false }")
 }
 
-fn private(file: &Path) {
+pub fn private(file: &Path) {
     fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 /// A cluster with an empty database.
-fn cluster() -> Cluster {
+pub fn cluster() -> Cluster {
     let cluster = Cluster::start(&[]);
     cluster.psql("postgres", "CREATE DATABASE waypost").unwrap();
     cluster
 }
 
 #[track_caller]
-fn command(setup: &Setup, arguments: &[&str]) -> String {
+pub fn command(setup: &Setup, arguments: &[&str]) -> String {
     let output = setup.run(arguments);
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -95,7 +95,7 @@ fn refused(setup: &Setup, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn init(setup: &Setup) {
+pub fn init(setup: &Setup) {
     command(setup, &["queue", "init"]);
     command(setup, &["store", "init"]);
 }
@@ -208,6 +208,37 @@ fn machines_share_a_store_and_serve_while_its_database_is_away() {
     wait_until("a removed site is served", || status(&other) == 404);
 }
 
+/// The figure of a release that one machine publishes: when another one serves it. Run with
+/// `WAYPOST_LONG_TESTS=1` and `--nocapture`.
+#[test]
+fn a_release_is_on_another_machine_in_a_moment() {
+    let rounds = match std::env::var_os("WAYPOST_LONG_TESTS") {
+        Some(_) => 200,
+        None => 3,
+    };
+    let cluster = cluster();
+    let first = machine(&cluster, None, &Objects::Directory);
+    init(&first);
+    let second = machine(&cluster, Some(&first), &Objects::Directory);
+    for setup in [&first, &second] {
+        setup.write_site("acme", "owner: acme");
+    }
+    first.publish("acme", &[("skill.md", &*skill(0))]);
+    let edge = second.start();
+    let mut times = Vec::new();
+    for round in 1..=rounds {
+        let text = skill(round);
+        let published = first.publish("acme", &[("skill.md", &*text)]);
+        let since = Instant::now();
+        edge.wait_until_served("acme", published.generation);
+        times.push(since.elapsed());
+        assert!(serves(&edge, &text));
+    }
+    times.sort();
+    let (half, most) = (times[rounds / 2], times[rounds * 99 / 100]);
+    println!("published to visible on another machine: p50 {half:?}, p99 {most:?}");
+}
+
 #[test]
 fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_equal() {
     let rounds = match std::env::var_os("WAYPOST_LONG_TESTS") {
@@ -278,7 +309,7 @@ const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 \
      Credential=waypost/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
 
 /// Moto: a server with the protocol of S3, with an empty bucket. It ends with the value.
-struct S3 {
+pub struct S3 {
     process: Child,
     address: String,
     secret: &'static str,
