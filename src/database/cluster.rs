@@ -60,7 +60,8 @@ impl Cluster {
         const RUN: &str = "\"$@\" >> log 2>&1 & server=$!; read -r keep; \
              kill -QUIT $server 2>/dev/null; wait $server; \
              [ \"$keep\" ] || { directory=$PWD; cd /; rm -rf \"$directory\"; }; exit 0";
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let mut deadline = Instant::now() + Duration::from_secs(30);
+        let last = Instant::now() + Duration::from_secs(120);
         loop {
             self.stop();
             let mut run = as_user(&self.directory);
@@ -75,10 +76,18 @@ impl Cluster {
             }
             self.process = Some(run.stdin(Stdio::piped()).spawn().unwrap());
             // After a kill, the old processes may need a moment to end.
-            let until = Instant::now() + Duration::from_secs(5);
+            let mut until = Instant::now() + Duration::from_secs(5);
             while Instant::now() < until {
-                if self.psql("postgres", "SELECT 1").is_ok() {
-                    return;
+                let starting = ["starting up", "not yet accepting connections"];
+                match self.psql("postgres", "SELECT 1") {
+                    Ok(_one) => return,
+                    // It recovers: on a busy disk this takes a while, and another start would begin
+                    // again.
+                    Err(why) if starting.iter().any(|text| why.contains(text)) => {
+                        until = last.min(Instant::now() + Duration::from_secs(5));
+                        deadline = deadline.max(until);
+                    }
+                    Err(_gone) => {}
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
