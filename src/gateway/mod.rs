@@ -37,6 +37,7 @@
 //! | which part responds to a path | [`route`] |
 //! | requests of the admin API | `admin` |
 //! | messages to MCP servers | `mcp` |
+//! | votes whether a page was helpful | `vote` |
 //! | the fields that tell an upstream about the client | [`forward`] |
 //! | limits on each client address | [`clients`] |
 //! | the open connections, and which is idle longest | [`open`] |
@@ -99,6 +100,7 @@ pub mod tls;
 pub mod token;
 pub mod top;
 mod upstream;
+mod vote;
 mod connection;
 
 pub use handler::{ConnectionHandler, Listeners, OpenListeners};

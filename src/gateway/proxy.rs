@@ -51,7 +51,7 @@ use super::route::{self, Target};
 use super::silence::SILENT;
 use super::single_request::SingleRequestStream;
 use super::upstream::{BUSY, PRIVATE_UPSTREAM, QUEUE_FULL, QUEUE_TIMEOUT};
-use super::{Gateway, admin, mcp, upstream};
+use super::{Gateway, admin, mcp, upstream, vote};
 use crate::acme::HTTP_PATH;
 use crate::index::Served;
 use crate::origin::{self, UnresolvedUpstream};
@@ -216,6 +216,10 @@ impl Proxy {
                 ctx.route = Route::Mcp;
                 let client = self.counted(session);
                 mcp::respond(session, &self.gateway, served, client, &self.tools).await?
+            }
+            Target::Vote(served) => {
+                ctx.route = Route::Origin;
+                vote::respond(session, served, &self.reads).await?
             }
             Target::Embedded(served, path) => {
                 ctx.route = Route::Origin;

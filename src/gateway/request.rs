@@ -25,6 +25,7 @@ struct Fields<'r> {
     range: Option<Cow<'r, [u8]>>,
     if_range: Option<Cow<'r, [u8]>>,
     origin: Option<Cow<'r, [u8]>>,
+    fetch_site: Option<Cow<'r, [u8]>>,
     content_type: Option<Cow<'r, [u8]>>,
     mcp_version: Option<Cow<'r, [u8]>>,
     mcp_method: Option<Cow<'r, [u8]>>,
@@ -50,6 +51,7 @@ pub(super) fn with_headers<T>(
             "range" => &mut fields.range,
             "if-range" => &mut fields.if_range,
             "origin" => &mut fields.origin,
+            "sec-fetch-site" => &mut fields.fetch_site,
             "content-type" => &mut fields.content_type,
             "mcp-protocol-version" => &mut fields.mcp_version,
             "mcp-method" => &mut fields.mcp_method,
@@ -60,6 +62,7 @@ pub(super) fn with_headers<T>(
     }
     act(&RequestHeaders {
         origin: fields.origin.as_deref(),
+        fetch_site: fields.fetch_site.as_deref(),
         content_type: fields.content_type.as_deref(),
         mcp: McpFields {
             version: fields.mcp_version.as_deref(),

@@ -23,6 +23,8 @@ pub enum Target {
     Admin,
     /// The MCP server of the site.
     Mcp(Arc<Served>),
+    /// A vote whether a page of the site was helpful.
+    Vote(Arc<Served>),
     /// The embedded origin. The response is not cached: it has to read from the store.
     Embedded(Arc<Served>, Box<str>),
     /// A customer's own server.
@@ -62,6 +64,9 @@ pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders
             Some(response) => Target::Response(Route::Discovery, Box::new(response)),
             None => Target::Mcp(served),
         };
+    }
+    if origin::is_vote(&served, &path) {
+        return Target::Vote(served);
     }
     match served.site.origin {
         Origin::Embedded => match origin::respond_from_memory(&served, &path, headers) {

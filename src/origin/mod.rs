@@ -12,4 +12,6 @@ mod service;
 pub use mcp::{find_mcp, mcp_announcement, mcp_rejection, mcp_response};
 pub use negotiation::prefers_markdown;
 pub use resolve::{Resolved, Resolver, UnresolvedUpstream};
-pub use service::{is_search, respond_from_memory, response};
+pub use service::{
+    VOTE_BYTES_MAX, is_search, is_vote, reject_vote, respond_from_memory, response, vote,
+};

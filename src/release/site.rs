@@ -34,6 +34,10 @@ pub const SEARCH_FILE: &str = "search.index";
 pub const STATIC: &str = "_waypost";
 /// The path, in URLs below the base path, at which questions are asked ([`SEARCH_FILE`]).
 pub const SEARCH: &str = "_waypost/search";
+/// The path to which pages send votes whether they were helpful.
+pub const HELPFUL: &str = "_waypost/helpful";
+/// The id of the thanks for a vote on a page.
+pub const THANKED: &str = "_thanked";
 /// The placeholder for the question in a page of results, inside an attribute.
 pub const SEARCH_QUERY_PLACEHOLDER: &str = "waypost-search-words";
 /// The mark before the texts of the layout, where the results are inserted. The texts are the
@@ -111,6 +115,9 @@ pub struct SiteDescription {
     /// The origins that scripts of pages may send requests to, each with the paths of these pages.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<Box<str>, BTreeSet<Box<str>>>,
+    /// Whether pages ask if they were helpful.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub votes: bool,
 }
 
 /// One page of a set of translations.
@@ -166,6 +173,7 @@ impl SiteDescription {
             canonical: BTreeMap::new(),
             addressed: true,
             servers: BTreeMap::new(),
+            votes: false,
         }
     }
 

@@ -36,6 +36,8 @@ pub struct RequestHeaders<'r> {
     pub if_range: Option<&'r [u8]>,
     /// `Origin`.
     pub origin: Option<&'r [u8]>,
+    /// `Sec-Fetch-Site`.
+    pub fetch_site: Option<&'r [u8]>,
     /// `Content-Type` of the request's content.
     pub content_type: Option<&'r [u8]>,
     /// The fields of a message of the Model Context Protocol.
@@ -101,6 +103,7 @@ impl<'r> RequestHeaders<'r> {
         range: None,
         if_range: None,
         origin: None,
+        fetch_site: None,
         content_type: None,
         mcp: McpFields {
             version: None,

@@ -1,6 +1,6 @@
 // Settings with other values than in the example: small sites that differ in one setting.
 
-import { assert, follow, of, path, reads, seen, PHONE } from "./reader.mjs";
+import { assert, axe, follow, of, path, reads, seen, PHONE } from "./reader.mjs";
 
 /** The group without a root that is nested in another one. */
 const nested = (page) => page.locator(".nested", { hasText: "Payments" });
@@ -270,4 +270,37 @@ reads("sidebar: labels with and without an icon begin at the same place", async 
   }, text);
   assert.ok(await page.locator(".sidebar summary > .icon").count(), "one of them has an icon");
   assert.equal(Math.round(await start("Index")), Math.round(await start("Payments")));
+});
+
+reads("a reader says whether a page was helpful, once in a tab", async (open) => {
+  const page = await open(of("menu", "/payments/refunds"));
+  const form = page.locator(".helpful");
+  assert.equal(await page.getByText("Thank you.").isVisible(), false);
+  await page.evaluate(axe());
+  // The stylesheet of this site has its own colours.
+  const rules = { "color-contrast": { enabled: false } };
+  const { violations } = await page.evaluate((rules) => axe.run(".helpful", { rules }), rules);
+  assert.deepEqual(violations.map(({ id }) => id), []);
+  await form.getByRole("button", { name: "Yes" }).click();
+  await page.getByText("Thank you.").waitFor({ state: "visible" });
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Thank you.", "screen readers read it");
+  assert.equal(await form.isVisible(), false);
+  assert.equal(path(page), "/payments/refunds", "the page stays");
+  await page.reload();
+  await page.getByText("Thank you.").waitFor({ state: "visible" });
+  assert.equal(await form.isVisible(), false);
+});
+
+reads("without scripts a vote leads back to the page", async (open) => {
+  const page = await open(of("menu", "/payments/refunds"), { scripts: false });
+  await page.locator(".helpful").getByRole("button", { name: "No" }).click();
+  await page.getByText("Thank you.").waitFor({ state: "visible" });
+  assert.equal(path(page), "/payments/refunds");
+  assert.equal(new URL(page.url()).hash, "#_thanked");
+  assert.equal(await page.locator(".helpful").isVisible(), false);
+});
+
+reads("a site that does not ask has no question", async (open) => {
+  const page = await open(of("mint", "/payments/refunds"));
+  assert.equal(await page.locator(".helpful").count(), 0);
 });

@@ -77,7 +77,7 @@ fn settings() -> Edge {
         ),
         (
             "menu",
-            r#""search": {"prompt": "Ask Acme"}, "errors": {"404": {"title": "Lost", "description": "See [refunds](/payments/refunds)."}},
+            r#""feedback": {"thumbs": true}, "search": {"prompt": "Ask Acme"}, "errors": {"404": {"title": "Lost", "description": "See [refunds](/payments/refunds)."}},
                "contextual": {"display": "toc", "options": ["copy", "claude", "vscode", "mcp", {"title": "Report", "href": {"base": "https://acme.test/new", "query": [{"key": "page", "value": "$page"}, {"key": "at", "value": "$path"}]}}]}"#,
             NONE,
         ),

@@ -72,6 +72,19 @@ fn mcp(edge: &Edge, agent: &str, message: &Value) -> Response {
     connection.receive("POST").unwrap()
 }
 
+/// Sends a vote as a browser does.
+#[track_caller]
+fn vote(edge: &Edge, fields: &str, content: &str) -> Response {
+    let head = format!(
+        "POST /_waypost/helpful HTTP/1.1\r\nHost: {SUBDOMAIN}\r\n{fields}\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n",
+        content.len()
+    );
+    let mut connection = Connection::open(edge.http);
+    connection.send(format!("{head}{content}").as_bytes());
+    connection.receive("POST").unwrap()
+}
+
 fn find<'v>(list: &'v Value, member: &str, name: &str) -> &'v Value {
     let mut items = list.as_array().unwrap().iter();
     let found = items.find(|item| item[member] == name);
@@ -323,4 +336,92 @@ fn numbers_go_with_their_site() {
     edge.remove_site("acme");
     edge.write_site("acme", "owner: acme");
     assert_eq!(numbers(&edge, &acme)["days"], json!([]));
+}
+
+const ASKING: &str = r#"{"name": "Acme", "feedback": {"thumbs": true},
+    "navigation": {"pages": ["index", "guide"]}}"#;
+const SAME: &str = "Sec-Fetch-Site: same-origin\r\n";
+
+fn asking(setup: Setup) -> (Edge, String) {
+    let (edge, acme) = edge(setup);
+    let mut files = FILES;
+    files[0].1 = ASKING;
+    edge.publish("acme", &files);
+    (edge, acme)
+}
+
+#[test]
+fn a_vote_is_counted_with_a_script_and_without() {
+    let (edge, acme) = asking(Setup::new());
+    let page = edge.request("GET", SUBDOMAIN, "/guide", &[("Accept", "text/html")]);
+    assert!(
+        page.text().contains("action=\"_waypost/helpful\""),
+        "{}",
+        page.text()
+    );
+    let policy = page.field("content-security-policy").unwrap();
+    assert!(policy.contains("form-action 'self'"), "{policy}");
+    // A form: the browser is led back to the page, where the thanks are shown.
+    let form = format!("{SAME}Accept: text/html,application/xhtml+xml\r\n");
+    let answer = vote(&edge, &form, "page=guide&vote=yes");
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    assert_eq!(answer.field("location"), Some("/guide#_thanked"));
+    // A script, and a browser that does not say from where it asks.
+    assert_eq!(vote(&edge, SAME, "page=guide&vote=no").status, 204);
+    let origin = format!("Origin: http://{SUBDOMAIN}\r\n");
+    assert_eq!(vote(&edge, &origin, "page=&vote=yes").status, 204);
+    let counted = numbers(&edge, &acme);
+    let guide = find(&counted["pages"], "path", "/guide");
+    assert_eq!((&guide["yes"], &guide["no"]), (&json!(1), &json!(1)));
+    assert_eq!(find(&counted["pages"], "path", "/")["yes"], 1);
+    let day = &counted["days"][0];
+    assert_eq!((&day["yes"], &day["no"]), (&json!(2), &json!(1)));
+}
+
+#[test]
+fn a_vote_from_another_site_or_for_no_page_is_refused() {
+    let (edge, acme) = asking(Setup::new());
+    for fields in [
+        "",
+        "Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-site\r\nOrigin: http://acme.waypost.localhost\r\n",
+        "Origin: https://evil.test\r\n",
+        "Origin: null\r\n",
+        "Origin: http://\r\n",
+    ] {
+        let answer = vote(&edge, fields, "page=guide&vote=yes");
+        assert_eq!(answer.status, 403, "{fields}");
+    }
+    let long = format!("page=guide&vote=yes&{}", "x".repeat(2048));
+    for (content, status) in [
+        ("page=missing&vote=yes", 422),
+        ("page=..%2F..%2Fsecret&vote=yes", 422),
+        ("page=guide&vote=maybe", 422),
+        ("vote=yes", 422),
+        ("", 422),
+        (&*long, 413),
+    ] {
+        let answer = vote(&edge, SAME, content);
+        assert_eq!(answer.status, status, "{content}");
+    }
+    let read = edge.get(SUBDOMAIN, "/_waypost/helpful");
+    assert_eq!((read.status, read.field("allow")), (405, Some("POST")));
+    assert_eq!(numbers(&edge, &acme)["days"], json!([]));
+}
+
+#[test]
+fn a_site_that_does_not_ask_or_count_takes_no_votes() {
+    let (edge, _) = edge(Setup::new());
+    let page = edge.get(SUBDOMAIN, "/guide");
+    assert!(!page.text().contains("_waypost/helpful"));
+    let policy = page.field("content-security-policy").unwrap();
+    assert!(policy.contains("form-action 'none'"), "{policy}");
+    assert_eq!(vote(&edge, SAME, "page=guide&vote=yes").status, 404);
+    drop(edge);
+    let (edge, _) = asking(Setup::new().conf("numbers", "{ enabled: false }"));
+    assert_eq!(vote(&edge, SAME, "page=guide&vote=yes").status, 404);
+    drop(edge);
+    let (edge, _) = asking(Setup::new());
+    edge.write_site("acme", "owner: acme\nnumbers: false");
+    assert_eq!(vote(&edge, SAME, "page=guide&vote=yes").status, 404);
 }

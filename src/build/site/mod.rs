@@ -481,6 +481,7 @@ impl<'s> Site<'s> {
             SiteDescription::new(self.layout.home(), redirects.map(redirect).collect())
                 .translated(translations);
         description.servers = self.layout.servers();
+        description.votes = self.docs.config.feedback.thumbs;
         description.canonical = canonical::find(self.docs, public, &self.plan.map);
         description
     }

@@ -23,8 +23,8 @@ pub use part::{
     Banner, Button, Column, Footer, FooterLink, Link, Links, Navbar, NavbarLink, NavbarPrimary,
 };
 pub use reading::{
-    Action, Actions, Contextual, CustomAction, Destination, Display, Errors, Indexing, NotFound,
-    Organization, Search, Seo, SeoPath, set_tag,
+    Action, Actions, Contextual, CustomAction, Destination, Display, Errors, Feedback, Indexing,
+    NotFound, Organization, Search, Seo, SeoPath, set_tag,
 };
 pub use redirect::Redirect;
 pub use variable::{Misspelled, Variables};
@@ -70,6 +70,8 @@ object! {
         "contextual" => contextual: OrDefault<Section<Contextual>>,
         /// Pages for errors.
         "errors" => errors: OrDefault<Section<Errors>>,
+        /// What readers are asked below a page.
+        "feedback" => feedback: OrDefault<Section<Feedback>>,
         /// The search.
         "search" => search: OrDefault<Section<Search>>,
         /// Texts that pages name as `{{name}}`.
@@ -94,7 +96,6 @@ object! {
         Field::accepted("thumbnails", "Preview images; no effect here"),
         Field::accepted("integrations", "Analytics and other services; no effect here"),
         Field::accepted("analytics", "Analytics and other services; no effect here"),
-        Field::accepted("feedback", "Analytics and other services; no effect here"),
         Field::accepted("scripts", "Scripts of authors; they are not run"),
         Field::accepted("markdown", "Settings of Markdown; no effect here"),
         Field::accepted("assistant", "Settings of an assistant; no effect here"),

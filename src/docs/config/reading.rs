@@ -91,6 +91,18 @@ object! {
 }
 
 object! {
+    /// What readers are asked below a page.
+    pub struct Feedback = "`feedback`" {
+        /// Whether readers are asked if the page was helpful.
+        "thumbs" => thumbs: OrDefault<Flag>,
+    }
+    also {
+        Field::accepted("edits", "The link to edit a page comes from the repository; no effect here"),
+        Field::accepted("issues", "Links to issues; no effect here"),
+    }
+}
+
+object! {
     /// The search.
     pub struct Search = "`search`" {
         /// The text of the search box before a reader types.

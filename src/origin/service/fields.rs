@@ -6,6 +6,7 @@
 
 use http::header::{self, HeaderName, HeaderValue};
 
+use super::search::with_form;
 use super::{CATALOG, Request};
 use crate::discovery::paths::MCP_CARD;
 use crate::release::site::SPECULATION;
@@ -23,8 +24,16 @@ const CONNECT: &str = "connect-src 'self'";
 
 impl Request<'_> {
     /// Returns the policy of the page. The page of an endpoint may send requests to the servers of
-    /// its specification.
+    /// its specification. A page that asks whether it was helpful has a form.
     pub(super) fn page_policy(&self) -> HeaderValue {
+        let has_votes = self.numbers.is_some() && self.files.description().votes;
+        match has_votes {
+            true => with_form(&self.policy_of_servers()),
+            false => self.policy_of_servers(),
+        }
+    }
+
+    fn policy_of_servers(&self) -> HeaderValue {
         let servers = &self.files.description().servers;
         let own = servers
             .iter()

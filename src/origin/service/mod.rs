@@ -23,6 +23,7 @@ mod announce;
 mod fields;
 mod redirect;
 mod search;
+mod vote;
 
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
@@ -43,6 +44,7 @@ use crate::response::{
 use crate::site::percent::decode;
 use fields::ASSET_POLICY;
 use redirect::to;
+pub use vote::{VOTE_BYTES_MAX, is_vote, reject_vote, vote};
 
 /// Texts of a site that are served below `/.well-known` too.
 const WELL_KNOWN: [&str; 2] = ["llms.txt", "llms-full.txt"];

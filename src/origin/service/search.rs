@@ -323,7 +323,7 @@ fn address(url: &str, section: &Section) -> String {
 }
 
 /// Returns the policy of a page with a form that is sent to the site itself.
-fn with_form(policy: &HeaderValue) -> HeaderValue {
+pub(super) fn with_form(policy: &HeaderValue) -> HeaderValue {
     let allowed = policy
         .to_str()
         .map(|policy| policy.replace("form-action 'none'", "form-action 'self'"));

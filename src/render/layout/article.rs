@@ -32,6 +32,7 @@ impl PageWriter<'_> {
         self.listings();
         self.out.markup("</article>\n");
         if mode.has_title() {
+            self.vote();
             self.related();
             self.neighbours(page);
         }

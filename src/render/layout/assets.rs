@@ -23,6 +23,7 @@ pub const SCRIPT: &str = concat!(
     include_str!("scripts/tabs.js"),
     include_str!("scripts/copy.js"),
     include_str!("scripts/connect.js"),
+    include_str!("scripts/vote.js"),
     include_str!("scripts/search.js"),
 );
 const FINDER: &str = include_str!("scripts/finder.js");

@@ -42,6 +42,7 @@ mod sidebar;
 mod shared;
 mod tags;
 mod theme;
+mod vote;
 
 pub(super) use assets::STYLES;
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE};

@@ -24,6 +24,10 @@ pub(super) const MESSAGES: Messages = Messages {
     },
     layout: Layout {
         skip_to_content: "تخطَّ إلى المحتوى",
+        helpful: "هل كانت هذه الصفحة مفيدة؟",
+        yes: "نعم",
+        no: "لا",
+        thanks: "شكرًا لك.",
         menu: "القائمة",
         close: "إغلاق",
         search: "بحث",

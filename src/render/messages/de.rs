@@ -24,6 +24,10 @@ pub(super) const MESSAGES: Messages = Messages {
     },
     layout: Layout {
         skip_to_content: "Zum Inhalt",
+        helpful: "War diese Seite hilfreich?",
+        yes: "Ja",
+        no: "Nein",
+        thanks: "Danke.",
         menu: "Menü",
         close: "Schließen",
         search: "Suchen",

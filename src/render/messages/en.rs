@@ -24,6 +24,10 @@ pub(super) const MESSAGES: Messages = Messages {
     },
     layout: Layout {
         skip_to_content: "Skip to content",
+        helpful: "Was this page helpful?",
+        yes: "Yes",
+        no: "No",
+        thanks: "Thank you.",
         menu: "Menu",
         close: "Close",
         search: "Search",

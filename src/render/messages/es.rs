@@ -24,6 +24,10 @@ pub(super) const MESSAGES: Messages = Messages {
     },
     layout: Layout {
         skip_to_content: "Ir al contenido",
+        helpful: "¿Te ha sido útil esta página?",
+        yes: "Sí",
+        no: "No",
+        thanks: "Gracias.",
         menu: "Menú",
         close: "Cerrar",
         search: "Buscar",

@@ -24,6 +24,10 @@ pub(super) const MESSAGES: Messages = Messages {
     },
     layout: Layout {
         skip_to_content: "Aller au contenu",
+        helpful: "Cette page vous a-t-elle été utile ?",
+        yes: "Oui",
+        no: "Non",
+        thanks: "Merci.",
         menu: "Menu",
         close: "Fermer",
         search: "Rechercher",

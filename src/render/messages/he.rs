@@ -24,6 +24,10 @@ pub(super) const MESSAGES: Messages = Messages {
     },
     layout: Layout {
         skip_to_content: "דילוג לתוכן",
+        helpful: "האם הדף הזה עזר לך?",
+        yes: "כן",
+        no: "לא",
+        thanks: "תודה.",
         menu: "תפריט",
         close: "סגירה",
         search: "חיפוש",

@@ -70,6 +70,11 @@ pub(super) struct Article {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) skip_to_content: &'static str,
+    /// The question below a page, its two answers, and the reply.
+    pub(super) helpful: &'static str,
+    pub(super) yes: &'static str,
+    pub(super) no: &'static str,
+    pub(super) thanks: &'static str,
     pub(super) menu: &'static str,
     pub(super) close: &'static str,
     pub(super) search: &'static str,

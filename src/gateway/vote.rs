@@ -1,0 +1,47 @@
+//! Votes whether a page was helpful, on the proxy path.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use pingora::Result;
+use pingora::prelude::Error;
+use pingora::proxy::Session;
+
+use super::reads::Reads;
+use super::request::with_headers;
+use crate::index::Served;
+use crate::origin::{self, VOTE_BYTES_MAX};
+use crate::response::{Problem, Response};
+
+/// Responds to a request for the path of votes. `reads` runs what may block.
+pub(super) async fn respond(
+    session: &mut Session,
+    served: Arc<Served>,
+    reads: &Reads,
+) -> Result<Response> {
+    let rejected = with_headers(session.req_header(), |headers| {
+        origin::reject_vote(&served, headers)
+    });
+    if let Some(rejected) = rejected {
+        return Ok(rejected);
+    }
+    let mut content = BytesMut::new();
+    if !session.is_body_done() {
+        while let Some(bytes) = session
+            .read_request_body()
+            .await
+            .map_err(Error::into_down)?
+        {
+            if content.len() + bytes.len() > VOTE_BYTES_MAX {
+                let detail = format!("a vote has more than {VOTE_BYTES_MAX} bytes");
+                return Ok(Problem::new(413, detail).response());
+            }
+            content.extend_from_slice(&bytes);
+        }
+    }
+    let request = session.req_header().clone();
+    let made = reads
+        .run(move || with_headers(&request, |headers| origin::vote(&served, headers, &content)));
+    let failed = || Problem::new(500, "this vote cannot be counted").response();
+    Ok(made.await.unwrap_or_else(failed))
+}

@@ -1,0 +1,122 @@
+//! Votes whether a page was helpful, at `/_waypost/helpful`.
+//!
+//! A vote is accepted from pages of the same site only: a browser says from which site a request
+//! comes. It is counted for the page, and nothing about the reader is kept.
+//!
+//! Sources: Fetch Metadata Request Headers (`Sec-Fetch-Site`); Fetch §3.2 (`Origin`); WHATWG URL
+//! §5.1 (`application/x-www-form-urlencoded`).
+
+use super::redirect::to;
+use crate::index::{Reading, Served, State};
+use crate::release::site::{HELPFUL, THANKED, page_file};
+use crate::response::{Problem, RequestHeaders, Response, caching};
+use crate::site::Origin;
+use crate::site::percent::{decode, encode};
+
+/// The longest content of a vote, in bytes.
+pub const VOTE_BYTES_MAX: usize = 2048;
+const FORM: &[u8] = b"application/x-www-form-urlencoded";
+
+/// Returns whether a path of a site (normalised) is the one to which its pages send votes.
+#[must_use]
+pub fn is_vote(served: &Served, path: &str) -> bool {
+    let below = served.site.base_path.strip(path).unwrap_or_default();
+    served.site.origin == Origin::Embedded && below.strip_prefix('/') == Some(HELPFUL)
+}
+
+/// Rejects a request whose content is not read: a site that counts nothing has no votes.
+#[must_use]
+pub fn reject_vote(served: &Served, headers: &RequestHeaders<'_>) -> Option<Response> {
+    let is_public = matches!(served.state, State::Public(_));
+    if !is_public || served.numbers.is_none() {
+        return Some(Problem::new(404, "this site counts no votes").response());
+    }
+    if headers.method != "POST" {
+        return Some(Response {
+            allow: Some("POST"),
+            ..Problem::new(405, "a vote is sent with POST").response()
+        });
+    }
+    if !is_of_site(headers) {
+        let detail = "votes are accepted from pages of this site only";
+        return Some(Problem::new(403, detail).response());
+    }
+    let media_type = headers.content_type.unwrap_or_default();
+    let media_type = media_type.split(|b| *b == b';').next().unwrap_or_default();
+    if !media_type.trim_ascii().eq_ignore_ascii_case(FORM) {
+        let detail = "a vote is a form: application/x-www-form-urlencoded";
+        return Some(Problem::new(415, detail).response());
+    }
+    None
+}
+
+/// Returns whether a page of the same site sends the request. Programs that say nothing are
+/// rejected.
+fn is_of_site(headers: &RequestHeaders<'_>) -> bool {
+    if let Some(site) = headers.fetch_site {
+        return site == b"same-origin";
+    }
+    let origin = headers
+        .origin
+        .and_then(|origin| str::from_utf8(origin).ok());
+    let host = origin.and_then(|origin| {
+        let https = origin.strip_prefix("https://");
+        https.or_else(|| origin.strip_prefix("http://"))
+    });
+    host.is_some_and(|host| !host.is_empty() && host.eq_ignore_ascii_case(headers.host))
+}
+
+/// Counts a vote that [`reject_vote`] has not rejected. It may read from the store, and may then
+/// block.
+///
+/// A browser without scripts is led back to the page.
+#[must_use]
+pub fn vote(served: &Served, headers: &RequestHeaders<'_>, content: &[u8]) -> Response {
+    let wrong = |status, detail| Problem::new(status, detail).response();
+    let State::Public(documents) = &served.state else {
+        return wrong(404, "this site counts no votes");
+    };
+    let (Some(numbers), Some(files)) = (&served.numbers, documents.files()) else {
+        return wrong(404, "this site counts no votes");
+    };
+    let content = String::from_utf8_lossy(content);
+    let value = |name: &str| {
+        let mut pairs = content.split('&').filter_map(|pair| pair.split_once('='));
+        let (_, value) = pairs.find(|(key, _)| *key == name)?;
+        Some(decode(&value.replace('+', " ")).into_owned())
+    };
+    let is_helpful = match value("vote").as_deref() {
+        Some("yes") => true,
+        Some("no") => false,
+        _ => return wrong(422, "`vote` is yes or no"),
+    };
+    let Some(page) = value("page") else {
+        return wrong(422, "`page` is missing: the path of the page");
+    };
+    let open = match files.open(Reading::Blocking) {
+        Ok(open) => open,
+        Err(error) => {
+            log::error!(target: "origin", project:% = served.site.project; "read a file of the release: {error}");
+            return wrong(503, "the vote cannot be counted at the moment");
+        }
+    };
+    if !open.description().votes {
+        return wrong(404, "this site counts no votes");
+    }
+    if !open.has(&page_file(&page, "html")) {
+        return wrong(422, "the site has no such page");
+    }
+    numbers.vote(&format!("/{page}"), is_helpful);
+    let accept = headers.accept.unwrap_or_default().to_ascii_lowercase();
+    match memchr::memmem::find(&accept, b"text/html") {
+        None => Response::empty(204),
+        Some(_) => {
+            let base = served.site.base_path.as_str();
+            let page = encode(&page);
+            Response {
+                caching: caching::NEVER,
+                ..to(303, &format!("{base}/{page}#{THANKED}"))
+            }
+        }
+    }
+}
