@@ -35,7 +35,7 @@ use tokio_rustls::server::TlsStream;
 use super::access::Client;
 use super::held::HeldBytes;
 use super::open::Guards;
-use super::pace::Pace;
+use super::write_rate::WriteRate;
 
 /// How many bytes a cork holds back before they are written.
 const CORKED_BYTES_MAX: usize = 64 << 10;
@@ -63,7 +63,7 @@ pub(super) struct ClientConnection {
     transport: Transport,
     info: ConnectionInfo,
     cork: Option<Corked>,
-    pace: Pace,
+    write_rate: WriteRate,
     /// Dropped with the connection: a drain waits until then, and its client may open another.
     _guards: Guards,
 }
@@ -102,13 +102,18 @@ enum Transport {
 
 impl ClientConnection {
     /// Makes it of a plain connection.
-    pub(super) fn plain(stream: TcpStream, peer: SocketAddr, guards: Guards, pace: Pace) -> Self {
+    pub(super) fn plain(
+        stream: TcpStream,
+        peer: SocketAddr,
+        guards: Guards,
+        write_rate: WriteRate,
+    ) -> Self {
         let info = ConnectionInfo::new(&stream, peer);
         Self {
             transport: Transport::Plain(stream),
             info,
             cork: None,
-            pace,
+            write_rate,
             _guards: guards,
         }
     }
@@ -118,7 +123,7 @@ impl ClientConnection {
         mut stream: TlsStream<TcpStream>,
         peer: SocketAddr,
         guards: Guards,
-        pace: Pace,
+        write_rate: WriteRate,
     ) -> Self {
         let (_socket, session) = stream.get_mut();
         session.set_buffer_limit(Some(TLS_BUFFER_BYTES));
@@ -143,7 +148,7 @@ impl ClientConnection {
             transport: Transport::Tls(Box::new(stream)),
             info,
             cork: None,
-            pace,
+            write_rate,
             _guards: guards,
         }
     }
@@ -202,7 +207,12 @@ impl ClientConnection {
                 .transport
                 .as_write()
                 .poll_write(cx, corked.held.bytes());
-            let written = ready!(watched(&mut self.pace, polled, |written| *written, cx))?;
+            let written = ready!(watched(
+                &mut self.write_rate,
+                polled,
+                |written| *written,
+                cx
+            ))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -212,7 +222,7 @@ impl ClientConnection {
     }
 
     /// Writes all slices, in as few system calls as the transport allows. The client must take
-    /// them as fast as [`Pace`] says.
+    /// them as fast as [`WriteRate`] says.
     pub(super) async fn write_all_vectored(
         &mut self,
         slices: &mut [IoSlice<'_>],
@@ -275,15 +285,17 @@ impl ClientConnection {
 
 /// Returns the result of a write. A wait for a client that is too slow becomes an error.
 fn watched<T>(
-    pace: &mut Pace,
+    write_rate: &mut WriteRate,
     polled: Poll<io::Result<T>>,
     taken: impl FnOnce(&T) -> usize,
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<T>> {
     match polled {
-        Poll::Pending => pace.poll_too_slow(cx).map(|reason| Err(reason.into())),
+        Poll::Pending => write_rate
+            .poll_too_slow(cx)
+            .map(|reason| Err(reason.into())),
         Poll::Ready(Ok(done)) => {
-            pace.took(taken(&done));
+            write_rate.took(taken(&done));
             Poll::Ready(Ok(done))
         }
         failed @ Poll::Ready(Err(_)) => failed,
@@ -404,7 +416,7 @@ impl AsyncWrite for ClientConnection {
         }
         if passes {
             let polled = this.transport.as_write().poll_write(cx, buf);
-            return watched(&mut this.pace, polled, |written| *written, cx);
+            return watched(&mut this.write_rate, polled, |written| *written, cx);
         }
         if let Some(corked) = &mut this.cork {
             corked.held.push(buf);
@@ -420,7 +432,7 @@ impl AsyncWrite for ClientConnection {
         if self.cork.is_none() {
             let this = &mut *self;
             let polled = this.transport.as_write().poll_write_vectored(cx, bufs);
-            return watched(&mut this.pace, polled, |written| *written, cx);
+            return watched(&mut this.write_rate, polled, |written| *written, cx);
         }
         let mut written = 0;
         for buf in bufs {
@@ -454,7 +466,7 @@ impl AsyncWrite for ClientConnection {
         ready!(self.poll_release(cx))?;
         let this = &mut *self;
         let polled = this.transport.as_write().poll_flush(cx);
-        watched(&mut this.pace, polled, |()| 0, cx)
+        watched(&mut this.write_rate, polled, |()| 0, cx)
     }
 
     /// Over TLS this sends `close_notify`.
@@ -462,7 +474,7 @@ impl AsyncWrite for ClientConnection {
         ready!(self.poll_release(cx))?;
         let this = &mut *self;
         let polled = this.transport.as_write().poll_shutdown(cx);
-        watched(&mut this.pace, polled, |()| 0, cx)
+        watched(&mut this.write_rate, polled, |()| 0, cx)
     }
 }
 

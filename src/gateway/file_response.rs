@@ -21,8 +21,8 @@ use super::connection::ClientConnection;
 use super::ending::{End, Waits};
 use super::fast_path;
 use super::http2_stream::Http2Stream;
-use super::pace::Pace;
 use super::reads::{Reads, Sending};
+use super::write_rate::WriteRate;
 use super::{Gateway, http2};
 use crate::response::trace::TraceContext;
 use crate::response::{Body, Connection, MaybeCached, Problem, RequestHeaders, Response, Stored};
@@ -181,7 +181,7 @@ impl FileResponse {
         if stream.write_response_header(header, false).is_ok()
             && let Some(mut writer) = stream.take_response_body_writer()
         {
-            let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
+            let mut write_rate = WriteRate::of_stream(&gateway.limits, &gateway.metrics);
             loop {
                 let Ok(piece) = content.next(reads).await else {
                     end = End::Failed;
@@ -190,7 +190,7 @@ impl FileResponse {
                 };
                 let length = piece.len();
                 let is_last = content.is_done();
-                let written = http2::send(&mut writer, piece, is_last, &mut pace).await;
+                let written = http2::send(&mut writer, piece, is_last, &mut write_rate).await;
                 if let Err(error) = written {
                     end = End::of_client(&error);
                     break;

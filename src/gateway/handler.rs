@@ -23,10 +23,10 @@ use super::http1::Http1;
 use super::http2;
 use super::memory::Stage;
 use super::open::{Activity, Guards};
-use super::pace::Pace;
 use super::proxy::Proxy;
 use super::proxy_protocol;
 use super::reads::Reads;
+use super::write_rate::WriteRate;
 use crate::acme::TLS_PROTOCOL;
 use crate::telemetry::panics;
 
@@ -308,7 +308,7 @@ impl ConnectionHandler {
         let metrics = Arc::clone(&self.gateway.metrics);
         // A response is one write; Nagle's algorithm could only delay it.
         let _not_tcp = stream.set_nodelay(true);
-        let pace = Pace::of_connection(&self.gateway.limits, &metrics);
+        let write_rate = WriteRate::of_connection(&self.gateway.limits, &metrics);
         let connection = match (is_tls, &self.tls) {
             (true, Some(acceptor)) => {
                 let handshake =
@@ -329,12 +329,14 @@ impl ConnectionHandler {
                         if stream.get_ref().1.alpn_protocol() == Some(TLS_PROTOCOL) =>
                     {
                         // RFC 8737 §3: the handshake was the answer, no data follows.
-                        ClientConnection::tls(stream, peer, guards, pace)
+                        ClientConnection::tls(stream, peer, guards, write_rate)
                             .close()
                             .await;
                         None
                     }
-                    Some(Ok(Ok(stream))) => Some(ClientConnection::tls(stream, peer, guards, pace)),
+                    Some(Ok(Ok(stream))) => {
+                        Some(ClientConnection::tls(stream, peer, guards, write_rate))
+                    }
                     Some(Ok(Err(_)) | Err(_)) => {
                         metrics.tls_failures.inc();
                         None
@@ -342,7 +344,7 @@ impl ConnectionHandler {
                     None => None,
                 }
             }
-            _ => Some(ClientConnection::plain(stream, peer, guards, pace)),
+            _ => Some(ClientConnection::plain(stream, peer, guards, write_rate)),
         };
         match connection {
             Some(connection) if connection.info().is_http2() => {

@@ -52,8 +52,8 @@ use super::http2_begun::{Begun, HeldHead, OpenStream};
 use super::http2_stream::Http2Stream;
 use super::mcp;
 use super::open::Activity;
-use super::pace::Pace;
 use super::request::{host_of, logged, with_headers};
+use super::write_rate::WriteRate;
 use super::{Gateway, Limits, access, too_many};
 use crate::response::{Content, MaybeCached, Response};
 use crate::site::{self, Hsts};
@@ -405,11 +405,11 @@ impl Http2 {
                 // The client may have reset the stream; then it does not want the body.
                 let _reset = stream.send_data(body, true);
             } else {
-                let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
+                let mut write_rate = WriteRate::of_stream(&gateway.limits, &gateway.metrics);
                 let held = (self.open.token(), self.activity.begin());
                 tokio::spawn(async move {
                     // A client that is too slow is counted; the stream is reset.
-                    let _sent = send(&mut stream, body, true, &mut pace).await;
+                    let _sent = send(&mut stream, body, true, &mut write_rate).await;
                     drop(held);
                 });
             }
@@ -519,10 +519,10 @@ pub(super) async fn send(
     stream: &mut SendStream<Bytes>,
     mut body: Bytes,
     is_end: bool,
-    pace: &mut Pace,
+    write_rate: &mut WriteRate,
 ) -> io::Result<()> {
     while !body.is_empty() {
-        let capacity = match pace.capacity(stream, body.len()).await {
+        let capacity = match write_rate.capacity(stream, body.len()).await {
             Ok(capacity) => capacity,
             Err(error) => {
                 stream.send_reset(Reason::CANCEL);
@@ -533,7 +533,7 @@ pub(super) async fn send(
         let length = piece.len();
         let sent = stream.send_data(piece, is_end && body.is_empty());
         sent.map_err(|_reset| io::Error::from(io::ErrorKind::ConnectionReset))?;
-        pace.took(length);
+        write_rate.took(length);
     }
     Ok(())
 }

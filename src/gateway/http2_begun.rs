@@ -15,9 +15,9 @@ use super::handler::ConnectionHandler;
 use super::http2::header_of;
 use super::http2_stream::Http2Stream;
 use super::open::Busy;
-use super::pace::Pace;
 use super::request::logged;
 use super::return_slot::ReturnSlot;
+use super::write_rate::WriteRate;
 use super::{GATEWAY_FAILED, Gateway};
 use crate::response::{Problem, Response};
 use crate::telemetry::{Route, panics};
@@ -113,9 +113,9 @@ pub(super) async fn respond_in_task(
     if stream.write_response_header(header, length == 0).is_ok()
         && let Some(body) = response.body.memory().filter(|_| length > 0)
     {
-        let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
+        let mut write_rate = WriteRate::of_stream(&gateway.limits, &gateway.metrics);
         // A client that is too slow is counted; the stream is reset.
-        let _sent = stream.send(body.clone(), true, &mut pace).await;
+        let _sent = stream.send(body.clone(), true, &mut write_rate).await;
     }
     length as u64
 }

@@ -37,9 +37,9 @@ use super::Gateway;
 use super::body_rate::BodyRate;
 use super::file_response::FileResponse;
 use super::http2;
-use super::pace::Pace;
 use super::return_slot::{ReturnSlot, Returned};
 use super::silence::{SILENT, Silence};
+use super::write_rate::WriteRate;
 
 /// How much of a request body is still read and dropped after its response.
 const LATE_BODY_BYTES_MAX: usize = 4 << 20;
@@ -87,7 +87,7 @@ pub(super) struct StreamSession {
     silence: Silence,
     /// How long a stream of events may be silent.
     events_silence: Duration,
-    pace: Pace,
+    write_rate: WriteRate,
 }
 
 // === impl Http2Stream ===
@@ -213,7 +213,7 @@ impl Http2Stream {
         &mut self,
         piece: Bytes,
         is_end: bool,
-        pace: &mut Pace,
+        write_rate: &mut WriteRate,
     ) -> io::Result<()> {
         if self.is_ended {
             return Ok(());
@@ -225,7 +225,7 @@ impl Http2Stream {
         let Some(writer) = &mut self.writer else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        http2::send(writer, piece, is_end, pace).await?;
+        http2::send(writer, piece, is_end, write_rate).await?;
         self.is_ended = is_end;
         Ok(())
     }
@@ -285,7 +285,7 @@ impl Http2Stream {
             rate: BodyRate::new(Arc::clone(&gateway.limits), gateway.drain.clone()),
             silence: Silence::new(gateway.upstream.read),
             events_silence: gateway.upstream.upgraded,
-            pace: Pace::of_stream(&gateway.limits, &gateway.metrics),
+            write_rate: WriteRate::of_stream(&gateway.limits, &gateway.metrics),
         }
     }
 
@@ -419,7 +419,7 @@ impl Session for StreamSession {
         Session::write_response_header(self, Box::new(header.clone()), end).await
     }
 
-    /// Writes a body as the client's window opens. The client must read as fast as [`Pace`]
+    /// Writes a body as the client's window opens. The client must read as fast as [`WriteRate`]
     /// requires.
     async fn write_body(&mut self, mut data: Bytes, end: bool) -> Result<()> {
         let stream = &mut *self.stream;
@@ -435,7 +435,7 @@ impl Session for StreamSession {
         };
         self.body_sent += data.len();
         while !data.is_empty() {
-            let capacity = self.pace.capacity(writer, data.len()).await;
+            let capacity = self.write_rate.capacity(writer, data.len()).await;
             let capacity = capacity.map_err(|error| {
                 let kind = match error.kind() {
                     std::io::ErrorKind::TimedOut => ErrorType::WriteTimedout,
@@ -447,7 +447,7 @@ impl Session for StreamSession {
             let length = piece.len();
             let is_last = end && data.is_empty();
             writer.send_data(piece, is_last).map_err(failed)?;
-            self.pace.took(length);
+            self.write_rate.took(length);
             stream.is_ended = is_last;
         }
         self.silence.note_activity();
@@ -504,7 +504,7 @@ impl Session for StreamSession {
         None
     }
 
-    /// Does nothing: [`Pace`] limits how long a write may take.
+    /// Does nothing: [`WriteRate`] limits how long a write may take.
     fn set_write_timeout(&mut self, _timeout: Option<Duration>) {}
 
     fn get_write_timeout(&self) -> Option<Duration> {

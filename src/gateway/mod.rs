@@ -32,7 +32,7 @@
 //! | requests and upstreams that are too slow | `body_rate`, `silence` |
 //! | pingora's phases | `proxy` |
 //! | files that are sent without pingora, and read while they are sent | `file_response`, `reads` |
-//! | how slowly a client may read | `pace` |
+//! | how slowly a client may read | `write_rate` |
 //! | the header of a request, from pingora's type | `request` |
 //! | which part responds to a path | [`route`] |
 //! | requests of the admin API | `admin` |
@@ -85,7 +85,6 @@ mod mcp;
 pub mod memory;
 pub mod open;
 pub mod operator;
-mod pace;
 mod proxy;
 mod proxy_protocol;
 mod reads;
@@ -101,6 +100,7 @@ pub mod token;
 pub mod top;
 mod upstream;
 mod vote;
+mod write_rate;
 mod connection;
 
 pub use handler::{ConnectionHandler, Listeners, OpenListeners};

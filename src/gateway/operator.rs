@@ -43,9 +43,9 @@ use super::drain::{Drain, Phase};
 use super::forward;
 use super::handler::ACCEPT_PAUSE;
 use super::open::Guards;
-use super::pace::Pace;
 use super::token::Token;
 use super::top::{self, By, Of, Top};
+use super::write_rate::WriteRate;
 use crate::follow::{Fleet, Status};
 use crate::telemetry::{Health, Metrics};
 
@@ -173,8 +173,8 @@ impl Operator {
                 address: None,
                 open: None,
             };
-            let pace = Pace::of_connection(&Limits::default(), &metrics);
-            let connection = ClientConnection::plain(stream, peer, guards, pace);
+            let write_rate = WriteRate::of_connection(&Limits::default(), &metrics);
+            let connection = ClientConnection::plain(stream, peer, guards, write_rate);
             tokio::spawn(async move {
                 let mut session = ServerSession::new_http1(Box::new(connection));
                 session.set_keepalive(None);

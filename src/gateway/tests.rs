@@ -12,7 +12,7 @@ use super::clients::ClientLimits;
 use super::connection::ClientConnection;
 use super::http1::Http1;
 use super::open::Guards;
-use super::pace::Pace;
+use super::write_rate::WriteRate;
 use super::*;
 use crate::site::{PrivateHosts, Service};
 
@@ -60,8 +60,8 @@ async fn serve(gateway: &Arc<Gateway>, is_http2: bool) -> SocketAddr {
                 address: None,
                 open: Some(registration),
             };
-            let pace = Pace::of_connection(&gateway.limits, &gateway.metrics);
-            let connection = ClientConnection::plain(stream, peer, guards, pace);
+            let write_rate = WriteRate::of_connection(&gateway.limits, &gateway.metrics);
+            let connection = ClientConnection::plain(stream, peer, guards, write_rate);
             let handler = Arc::clone(&handler);
             tokio::spawn(async move {
                 match is_http2 {

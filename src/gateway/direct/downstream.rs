@@ -13,9 +13,9 @@ use tokio::time::Sleep;
 use super::request;
 use crate::gateway::connection::ClientConnection;
 use crate::gateway::http2_stream::{Http2Stream, is_of_connection};
-use crate::gateway::pace::Pace;
 use crate::gateway::single_request::{INBOX_BYTES_MAX, READ_BYTES, poll_read_into};
 use crate::gateway::timers::Timers;
+use crate::gateway::write_rate::WriteRate;
 
 /// Most responses have at most this many fields.
 const FIELDS_TYPICAL: usize = 16;
@@ -76,7 +76,7 @@ pub(in crate::gateway) struct Http1Downstream<'c> {
 /// A stream of HTTP/2, whose request has no content.
 pub(super) struct Http2Downstream<'s> {
     pub(super) stream: &'s mut Http2Stream,
-    pub(super) pace: &'s mut Pace,
+    pub(super) write_rate: &'s mut WriteRate,
     /// The head of the request, in the form of HTTP/1.1.
     pub(super) head: &'s [u8],
     pub(super) is_tls: bool,
@@ -187,7 +187,9 @@ impl Downstream for Http2Downstream<'_> {
             self.stream.send_head(response_of(head)?, is_end)?;
         }
         let piece = Bytes::copy_from_slice(piece);
-        self.stream.send(piece, framing.is_done, self.pace).await
+        self.stream
+            .send(piece, framing.is_done, self.write_rate)
+            .await
     }
 }
 

@@ -21,8 +21,8 @@ use crate::gateway::ending::End;
 use crate::gateway::file_response::FileResponse;
 use crate::gateway::head::Head;
 use crate::gateway::http2_stream::Http2Stream;
-use crate::gateway::pace::Pace;
 use crate::gateway::reads::Reads;
+use crate::gateway::write_rate::WriteRate;
 use crate::gateway::{Gateway, http2_begun};
 use crate::response::Connection;
 use crate::telemetry::Route;
@@ -125,7 +125,7 @@ impl PlannedStream {
         since: Instant,
     ) -> bool {
         let Self { plan, room } = self;
-        let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
+        let mut write_rate = WriteRate::of_stream(&gateway.limits, &gateway.metrics);
         let parts = Parts {
             gateway,
             direct,
@@ -133,7 +133,7 @@ impl PlannedStream {
             request: &mut room.request,
             downstream: Http2Downstream {
                 stream,
-                pace: &mut pace,
+                write_rate: &mut write_rate,
                 head: &room.head,
                 is_tls: plan.client.tls,
                 timer: &mut room.timer,

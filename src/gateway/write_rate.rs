@@ -1,6 +1,6 @@
 //! How slowly a client may read.
 //!
-//! A [`Pace`] watches one connection, or one stream of HTTP/2, while bytes wait for the client.
+//! A [`WriteRate`] watches one connection, or one stream of HTTP/2, while bytes wait for the client.
 //! Time counts only then, so a slow upstream or a pause between two requests is never the
 //! client's fault. A wait ends in two cases:
 //!
@@ -37,7 +37,7 @@ const STEP_RATE_MIN: u64 = 100;
 
 /// Watches how fast a client reads.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct WriteRate {
     metrics: Arc<Metrics>,
     stall: Duration,
     /// In bytes a second; 0 means no minimum.
@@ -66,9 +66,9 @@ pub(super) enum TooSlow {
     Slow,
 }
 
-// === impl Pace ===
+// === impl WriteRate ===
 
-impl Pace {
+impl WriteRate {
     /// Watches a connection.
     pub(super) fn of_connection(limits: &Limits, metrics: &Arc<Metrics>) -> Self {
         let rate = u64::from(limits.write_rate_min).max(STEP_RATE_MIN);
@@ -82,7 +82,7 @@ impl Pace {
 
     /// Watches a stream of HTTP/2, whose client says exactly what it has taken.
     pub(super) fn of_stream(limits: &Limits, metrics: &Arc<Metrics>) -> Self {
-        let mut pace = Self {
+        let mut write_rate = Self {
             metrics: Arc::clone(metrics),
             stall: limits.write,
             rate_min: limits.write_rate_min.into(),
@@ -90,8 +90,8 @@ impl Pace {
             waiting: None,
             timer: None,
         };
-        pace.credit = pace.credit_max();
-        pace
+        write_rate.credit = write_rate.credit_max();
+        write_rate
     }
 
     fn credit_max(&self) -> u64 {
@@ -212,18 +212,18 @@ impl From<TooSlow> for io::Error {
 mod tests {
     use super::*;
 
-    fn pace(rate_min: u32) -> Pace {
+    fn write_rate(rate_min: u32) -> WriteRate {
         let limits = Limits {
             write: Duration::from_secs(10),
             write_rate_min: rate_min,
             ..Limits::default()
         };
-        Pace::of_stream(&limits, &Arc::new(Metrics::new()))
+        WriteRate::of_stream(&limits, &Arc::new(Metrics::new()))
     }
 
     /// Waits until the client is closed, or for `seconds`.
-    async fn wait(pace: &mut Pace, seconds: u64) -> Option<TooSlow> {
-        let slow = std::future::poll_fn(|cx| pace.poll_too_slow(cx));
+    async fn wait(write_rate: &mut WriteRate, seconds: u64) -> Option<TooSlow> {
+        let slow = std::future::poll_fn(|cx| write_rate.poll_too_slow(cx));
         tokio::time::timeout(Duration::from_secs(seconds), slow)
             .await
             .ok()
@@ -232,10 +232,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_closed_in_time_and_counted() {
         for rate_min in [0, 100] {
-            let mut pace = pace(rate_min);
-            assert_eq!(wait(&mut pace, 9).await, None);
-            assert_eq!(wait(&mut pace, 2).await, Some(TooSlow::Stalled));
-            let counted = pace.metrics.slow_clients.with_label_values(&["stalled"]);
+            let mut write_rate = write_rate(rate_min);
+            assert_eq!(wait(&mut write_rate, 9).await, None);
+            assert_eq!(wait(&mut write_rate, 2).await, Some(TooSlow::Stalled));
+            let counted = write_rate
+                .metrics
+                .slow_clients
+                .with_label_values(&["stalled"]);
             assert_eq!(counted.get(), 1);
         }
     }
@@ -244,11 +247,11 @@ mod tests {
     async fn a_client_above_the_minimum_is_never_closed_and_one_below_it_is() {
         // Bursts of nine seconds.
         for (bytes, is_closed) in [(910, false), (890, true)] {
-            let mut pace = pace(100);
+            let mut write_rate = write_rate(100);
             let mut closed = None;
             for _burst in 0..1000 {
-                closed = closed.or(wait(&mut pace, 9).await);
-                pace.took(bytes);
+                closed = closed.or(wait(&mut write_rate, 9).await);
+                write_rate.took(bytes);
             }
             assert_eq!(closed, is_closed.then_some(TooSlow::Slow), "{bytes}");
         }
@@ -261,10 +264,10 @@ mod tests {
                 write_rate_min: rate_min,
                 ..Limits::default()
             };
-            let mut pace = Pace::of_connection(&limits, &Arc::new(Metrics::new()));
-            assert_eq!(wait(&mut pace, seconds - 1).await, None, "{rate_min}");
+            let mut write_rate = WriteRate::of_connection(&limits, &Arc::new(Metrics::new()));
+            assert_eq!(wait(&mut write_rate, seconds - 1).await, None, "{rate_min}");
             assert_eq!(
-                wait(&mut pace, 3).await,
+                wait(&mut write_rate, 3).await,
                 Some(TooSlow::Stalled),
                 "{rate_min}"
             );
@@ -273,21 +276,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_between_two_waits_does_not_count() {
-        let mut pace = pace(100);
+        let mut write_rate = write_rate(100);
         for _response in 0..1000 {
-            assert_eq!(wait(&mut pace, 5).await, None);
-            pace.took(600);
+            assert_eq!(wait(&mut write_rate, 5).await, None);
+            write_rate.took(600);
             tokio::time::advance(Duration::from_secs(3600)).await;
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_cannot_save_credit_for_hours() {
-        let mut pace = pace(100);
-        pace.took(1 << 30);
+        let mut write_rate = write_rate(100);
+        write_rate.took(1 << 30);
         let mut waits = 0;
-        while wait(&mut pace, 9).await.is_none() {
-            pace.took(1);
+        while wait(&mut write_rate, 9).await.is_none() {
+            write_rate.took(1);
             waits += 1;
         }
         assert!(waits <= 3, "{waits}");
