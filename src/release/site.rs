@@ -65,10 +65,12 @@ pub const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-s
      frame-ancestors 'self'; sandbox allow-scripts";
 /// If the name of a file below [`STATIC`] begins with one of these, the name contains the digest of
 /// the file.
-const DIGEST_NAMED: [&str; 10] = [
+const DIGEST_NAMED: [&str; 12] = [
     "site.",
     "authors.",
     "image.",
+    "preview.",
+    "app.",
     "try.",
     "finder.",
     "page.",

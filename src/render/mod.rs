@@ -30,3 +30,4 @@ pub mod layout;
 pub mod link;
 pub mod markdown;
 pub mod messages;
+pub mod raster;

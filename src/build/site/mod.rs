@@ -10,9 +10,11 @@
 //!
 //! Sources: sitemaps.org 0.9; llmstxt.org; RFC 9309 (robots).
 
+mod art;
 mod articles;
 mod canonical;
 mod catalog;
+mod coded;
 mod feeds;
 mod files;
 mod llms;
@@ -42,10 +44,11 @@ use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::image::Form;
 use crate::render::layout::{
-    Assets, Layout, Mode, Sidebars, broken_related, linked_files, missing_images, path_of,
-    unknown_icons,
+    Assets, Drawings, Layout, Mode, Sidebars, broken_related, linked_files, missing_images,
+    path_of, unknown_icons,
 };
 use crate::render::link::Map;
+use crate::render::raster::{Drawn, PNG};
 use crate::response::Encoding;
 use crate::response::encoding::Effort;
 use crate::site::EditLink;
@@ -53,6 +56,7 @@ use crate::source::Tree;
 
 pub use articles::Articles;
 use articles::{CachedArticle, RenderInputs};
+use coded::coded;
 use llms::Lists;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -70,6 +74,9 @@ pub(super) struct Plan {
     assets: Assets,
     /// The stylesheets of the site's authors.
     authors: Confined,
+    /// The images that are drawn, and why some cannot be.
+    drawings: Drawings,
+    undrawn: Vec<Diagnostic>,
     inputs: RenderInputs,
     /// The service on which the files of the repository are edited.
     edit: Option<EditLink>,
@@ -118,6 +125,8 @@ pub(super) enum File {
     Asset(Box<str>),
     /// A smaller form of an image of the repository, by the path of the image.
     Form(Box<str>, Form),
+    /// An image that is drawn.
+    Drawn(Arc<Drawn>),
 }
 
 /// Finds what [`Site::found`] finds, without making a site.
@@ -137,6 +146,7 @@ pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     found.extend(unknown_icons(docs, &map));
     found.extend(canonical::invalid_addresses(docs, &map));
     found.extend(missing_images(docs, &map));
+    found.extend(art::read(tree, docs, &map).1);
     found.extend(broken_related(docs, &map));
     let authors = authors(tree, docs, &map).diagnostics.into_iter();
     found.extend(authors.map(|found| with_repository_path(tree, found)));
@@ -181,8 +191,12 @@ impl Plan {
         map.icon = files::icon(tree, docs, &map);
         let pages: Vec<PageId> = public(docs).map(|(id, _)| id).collect();
         let authors = authors(tree, docs, &map);
+        let assets = Assets::new(docs, &authors.styles);
+        let (arts, undrawn) = art::read(tree, docs, &map);
         Self {
-            assets: Assets::new(docs, &authors.styles),
+            drawings: Layout::new(docs, &map, &assets).drawings(&arts),
+            undrawn,
+            assets,
             authors,
             inputs: RenderInputs::new(before, tree, docs, &map),
             edit: options.edit.clone(),
@@ -235,7 +249,9 @@ impl<'s> Site<'s> {
             tree,
             docs,
             plan,
-            layout: Layout::new(docs, &plan.map, &plan.assets).edited_at(plan.edit.as_ref()),
+            layout: Layout::new(docs, &plan.map, &plan.assets)
+                .edited_at(plan.edit.as_ref())
+                .showing(&plan.drawings),
             articles: OnceLock::new(),
             description: OnceLock::new(),
             lists: OnceLock::new(),
@@ -254,7 +270,9 @@ impl<'s> Site<'s> {
         let mut files = self.files();
         // An image takes as long as hundreds of pages, so a thread that began one last would work
         // alone at the end.
-        files.sort_by_key(|(_, file)| !matches!(file, File::Form(..) | File::SearchIndex));
+        let is_long =
+            |file: &File| matches!(file, File::Form(..) | File::Drawn(_) | File::SearchIndex);
+        files.sort_by_key(|(_, file)| !is_long(file));
         let sidebars = Sidebars::default();
         let files: Vec<_> = files
             .par_iter()
@@ -287,6 +305,7 @@ impl<'s> Site<'s> {
         found.extend(unknown_icons(self.docs, &self.plan.map));
         found.extend(canonical::invalid_addresses(self.docs, &self.plan.map));
         found.extend(missing_images(self.docs, &self.plan.map));
+        found.extend(self.plan.undrawn.iter().cloned());
         found.extend(broken_related(self.docs, &self.plan.map));
         found
     }
@@ -327,8 +346,9 @@ impl<'s> Site<'s> {
         file: &File,
         previous: Option<&PreviousRelease<'_>>,
     ) -> Vec<(String, ReleaseFile)> {
-        // The name of a form has the digest of its image, so the previous one is the same.
-        if let (File::Form(..), Some(previous)) = (file, previous)
+        // The name of an image has the digest of what it is made of, so the previous one is the
+        // same.
+        if let (File::Form(..) | File::Drawn(_), Some(previous)) = (file, previous)
             && let Some(Some(form)) = previous.take(path)
         {
             return vec![(path.to_owned(), form)];
@@ -405,6 +425,10 @@ impl<'s> Site<'s> {
         );
         files.extend(self.plan.assets.files().map(into_file));
         files.extend(self.icon());
+        let drawn = self.plan.drawings.images().into_iter();
+        files.extend(drawn.map(|drawn| (format!("static/{}", drawn.path), File::Drawn(drawn))));
+        let icons = self.plan.drawings.icons.iter();
+        files.extend(icons.map(|icons| into_file(&icons.manifest)));
         files.push((SEARCH_FILE.to_owned(), File::SearchIndex));
         files.push((search_page_file(None), File::SearchPage(None)));
         for (language, first) in self.layout.languages() {
@@ -451,6 +475,7 @@ impl<'s> Site<'s> {
                 let (bytes, media_type) = form.make(&bytes);
                 (bytes.into(), media_type)
             }
+            File::Drawn(drawn) => (drawn.make()?.into(), PNG),
         })
     }
 
@@ -532,6 +557,7 @@ impl File {
         match self {
             Self::Html(_) | Self::Made(_) => true,
             Self::Form(..)
+            | Self::Drawn(_)
             | Self::Markdown(_)
             | Self::NotFound(_)
             | Self::Text(_)
@@ -559,32 +585,6 @@ fn with_repository_path(tree: &Tree, mut found: Diagnostic) -> Diagnostic {
         found.file = path.as_str().into();
     }
     found
-}
-
-/// Returns a file with its encoded variants, those that are smaller.
-fn coded(
-    path: &str,
-    identity: ReleaseFile,
-    previous: Option<&PreviousRelease<'_>>,
-    codings: &[Encoding],
-    encode: impl Fn(Encoding, &[u8]) -> Option<Vec<u8>>,
-) -> Vec<(String, ReleaseFile)> {
-    let previous = previous.filter(|previous| previous.has(path, &identity));
-    let mut files = Vec::with_capacity(1 + codings.len());
-    for &encoding in codings {
-        let path = format!("{path}{}", encoding.suffix());
-        let taken = previous.and_then(|previous| previous.take(&path));
-        let coded = match taken {
-            Some(taken) => taken,
-            None => {
-                let coded = encode(encoding, &identity.bytes);
-                coded.map(|coded| ReleaseFile::new(coded, &identity.media_type))
-            }
-        };
-        files.extend(coded.map(|coded| (path, coded)));
-    }
-    files.push((path.to_owned(), identity));
-    files
 }
 
 #[cfg(test)]

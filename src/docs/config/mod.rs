@@ -24,7 +24,7 @@ pub use part::{
 };
 pub use reading::{
     Action, Actions, Contextual, CustomAction, Destination, Display, Errors, Feedback, Indexing,
-    NotFound, Organization, Search, Seo, SeoPath, set_tag,
+    NotFound, Organization, Search, Seo, SeoPath, Thumbnails, set_tag,
 };
 pub use redirect::Redirect;
 pub use variable::{Misspelled, Variables};
@@ -68,6 +68,8 @@ object! {
         "seo" => seo: OrDefault<Section<Seo>>,
         /// The menu of a page.
         "contextual" => contextual: OrDefault<Section<Contextual>>,
+        /// The images that networks and chats show for links.
+        "thumbnails" => thumbnails: OrDefault<Section<Thumbnails>>,
         /// Pages for errors.
         "errors" => errors: OrDefault<Section<Errors>>,
         /// What readers are asked below a page.
@@ -93,7 +95,6 @@ object! {
             "Settings of pages",
         ),
         Field::accepted("background", "The background of pages; no effect here"),
-        Field::accepted("thumbnails", "Preview images; no effect here"),
         Field::accepted("integrations", "Analytics and other services; no effect here"),
         Field::accepted("analytics", "Analytics and other services; no effect here"),
         Field::accepted("scripts", "Scripts of authors; they are not run"),

@@ -5,6 +5,8 @@ use crate::docs::schema::kind::{Flag, Label, List, OrDefault, Required, Section,
 use crate::docs::schema::{Declared as _, Field, Kind, Object, Shape, object};
 use crate::syntax::Value;
 
+use super::Scheme;
+
 object! {
     /// Tags for search engines and for previews of links.
     pub struct Seo = "`seo`" {
@@ -68,6 +70,19 @@ object! {
         "href" => href: Destination,
     }
     also { Field::accepted("icon", "Entries have no icons"), }
+}
+
+object! {
+    /// The images that networks and chats show for links.
+    pub struct Thumbnails = "`thumbnails`" {
+        /// Whether they are `light` or `dark`.
+        "appearance" => appearance: OrDefault<Scheme>,
+        /// A picture below their text: an SVG, PNG or JPEG file of the site.
+        "background" => background: Text,
+        /// Whether each page has an image of its own.
+        "pages" => pages: OrDefault<Flag>,
+    }
+    also { Field::accepted("fonts", "The text has the built-in font"), }
 }
 
 object! {

@@ -47,6 +47,8 @@ pub struct Meta {
     pub deprecated: bool,
     /// Its tags for search engines and for previews of links.
     pub tags: Vec<Tag>,
+    /// Whether the preview of a link to it has an image of its own.
+    pub thumbnail: Option<bool>,
     /// Whether the links to the previous and the next page are left out.
     pub hide_neighbours: bool,
     /// Whether its endpoint has no form that sends requests: `playground` with another value than
@@ -118,6 +120,7 @@ impl Meta {
             noindex: reader.flag("noindex").unwrap_or(false),
             deprecated: reader.flag("deprecated").unwrap_or(false),
             tags: reader.tags(),
+            thumbnail: reader.flag("thumbnail"),
             hide_neighbours: reader.flag("hideFooterPagination").unwrap_or(false),
             hide_form: reader
                 .text("playground")

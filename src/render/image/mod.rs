@@ -93,6 +93,33 @@ pub fn size(path: &str, bytes: &[u8]) -> Option<(usize, usize)> {
     })
 }
 
+/// Returns whether [`decode`] reads a file of this format.
+pub(super) fn is_decoded(bytes: &[u8]) -> bool {
+    Format::of(bytes).is_some()
+}
+
+/// Decodes a PNG or JPEG file of at most [`IMAGE_PIXELS_MAX`] pixels, without the profile of its
+/// colours.
+pub(super) fn decode(bytes: &[u8]) -> Option<DynamicImage> {
+    match Format::of(bytes)? {
+        Format::Png => Some(decoded_png(bytes)?.0),
+        Format::Jpeg => Some(jpeg::decode(bytes)?.image),
+    }
+}
+
+/// Decodes a PNG file, and returns the profile of its colours beside it.
+fn decoded_png(bytes: &[u8]) -> Option<(DynamicImage, Option<Vec<u8>>)> {
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(DECODER_BYTES_MAX);
+    let mut decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).ok()?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > IMAGE_PIXELS_MAX {
+        return None;
+    }
+    let profile = decoder.icc_profile().ok().flatten();
+    Some((DynamicImage::from_decoder(decoder).ok()?, profile))
+}
+
 // === impl Format ===
 
 impl Format {
@@ -200,15 +227,7 @@ impl Form {
     }
 
     fn encoded(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let mut limits = Limits::default();
-        limits.max_alloc = Some(DECODER_BYTES_MAX);
-        let mut decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).ok()?;
-        let (width, height) = decoder.dimensions();
-        if u64::from(width) * u64::from(height) > IMAGE_PIXELS_MAX {
-            return None;
-        }
-        let profile = decoder.icc_profile().ok().flatten();
-        let image = DynamicImage::from_decoder(decoder).ok()?;
+        let (image, profile) = decoded_png(bytes)?;
         // Eight bits for each channel, which is all that WebP has.
         let image = match image.color().has_alpha() {
             true => DynamicImage::ImageRgba8(image.into_rgba8()),

@@ -235,7 +235,7 @@ fn palette(docs: &Docs, authors: &str) -> String {
 }
 
 /// Returns the colours of the site: `primary`, `light` for dark mode, and `dark` for buttons.
-fn brand(docs: &Docs) -> Brand {
+pub(super) fn brand(docs: &Docs) -> Brand {
     let colors = &docs.config.colors;
     let read = |colour: &Option<Box<str>>| Rgb::parse(colour.as_deref()?);
     let primary = read(&colors.primary).unwrap_or(Rgb::DEFAULT);

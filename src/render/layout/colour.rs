@@ -10,6 +10,8 @@
 
 use std::fmt::Write as _;
 
+use crate::render::raster::preview::Colours;
+
 /// WCAG 2.2 §1.4.3.
 const CONTRAST_MIN: f64 = 4.5;
 /// How much of the brand is in the background of a selected entry, in light and in dark mode.
@@ -192,6 +194,38 @@ impl Brand {
     /// Returns the background of dark mode.
     pub(super) fn dark_background(self) -> Rgb {
         self.neutral(NEUTRALS[0].dark)
+    }
+
+    /// Returns the background of a page, in light and in dark mode.
+    pub(super) fn backgrounds(self) -> (Rgb, Rgb) {
+        let [background, ..] = NEUTRALS;
+        (
+            self.neutral(background.light),
+            self.neutral(background.dark),
+        )
+    }
+
+    /// Returns the colours of images in one mode.
+    pub(super) fn colours(self, is_dark: bool) -> Colours {
+        let neutral = |name: &str| {
+            let neutral = NEUTRALS.into_iter().find(|neutral| neutral.name == name);
+            let neutral = neutral.expect("the name of a neutral colour");
+            self.neutral(if is_dark { neutral.dark } else { neutral.light })
+        };
+        let (own, share, step) = match is_dark {
+            true => (self.light, TINT.1, 0.01),
+            false => (self.primary, TINT.0, -0.01),
+        };
+        let ground = neutral("background");
+        let tint = ground.mixed(own, share);
+        Colours {
+            ground: ground.0,
+            strong: neutral("strong").to_string(),
+            quiet: neutral("quiet").to_string(),
+            accent: own.readable(&[ground, tint], step).to_string(),
+            tint: tint.to_string(),
+            brand: self.fill.to_string(),
+        }
     }
 
     /// Writes the custom properties of the stylesheet that hold colours.

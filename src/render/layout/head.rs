@@ -1,6 +1,7 @@
 //! The `<head>` of a page: title, language, stylesheets and scripts.
 
 use super::PageWriter;
+use super::assets::brand;
 use crate::digest::Digest;
 use crate::docs::CONFIG;
 use crate::docs::config::{Image, Scheme};
@@ -127,6 +128,7 @@ impl PageWriter<'_> {
             self.href(&feed);
             self.out.markup(">\n");
         }
+        self.bar_colour();
         self.icons();
     }
 
@@ -140,7 +142,7 @@ impl PageWriter<'_> {
     }
 
     /// Writes the icons of tabs and of apps. Without a `favicon`, a logo that is about square is the
-    /// icon. Apps take PNG images only.
+    /// icon. Apps take PNG images only, which are drawn if they can be.
     fn icons(&mut self) {
         let config = self.layout.config();
         let map = self.layout.map();
@@ -161,9 +163,46 @@ impl PageWriter<'_> {
             None => self.href_written(&icon.light),
         }
         self.out.markup(">\n");
-        if icon.light.to_ascii_lowercase().ends_with(".png") {
+        if let Some(icons) = self.layout.drawn().and_then(|drawn| drawn.icons.as_ref()) {
+            self.out.markup("<link rel=apple-touch-icon");
+            self.href(&icons.touch.path);
+            // A private site answers only requests with credentials.
+            self.out
+                .markup(">\n<link rel=manifest crossorigin=use-credentials");
+            self.href(&icons.manifest.path);
+            self.out.markup(">\n");
+        } else if icon.light.to_ascii_lowercase().ends_with(".png") {
             self.out.markup("<link rel=apple-touch-icon");
             self.href_written(&icon.light);
+            self.out.markup(">\n");
+        }
+    }
+
+    /// Writes the colour that browsers give their own bar: that of the page behind it.
+    fn bar_colour(&mut self) {
+        let (light, dark) = brand(self.layout.docs).backgrounds();
+        let appearance = &self.layout.config().appearance;
+        let only = match appearance.default {
+            Scheme::Light => Some(light),
+            Scheme::Dark => Some(dark),
+            Scheme::System => None,
+        };
+        for (colour, media) in match only.filter(|_| appearance.strict) {
+            Some(only) => [Some((only, None)), None],
+            None => [
+                Some((light, Some("(prefers-color-scheme:light)"))),
+                Some((dark, Some("(prefers-color-scheme:dark)"))),
+            ],
+        }
+        .into_iter()
+        .flatten()
+        {
+            self.out
+                .markup("<meta name=theme-color")
+                .attribute("content", &colour.to_string());
+            if let Some(media) = media {
+                self.out.attribute("media", media);
+            }
             self.out.markup(">\n");
         }
     }

@@ -24,6 +24,7 @@
 mod article;
 mod assets;
 mod colour;
+mod drawings;
 mod alternate;
 mod sidebar_entries;
 mod footer;
@@ -47,6 +48,7 @@ mod vote;
 pub(super) use assets::STYLES;
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE};
 pub(super) use colour::PROPERTIES;
+pub use drawings::Drawings;
 pub use icon::unknown_icons;
 pub use linked::linked_files;
 pub use part::Part;

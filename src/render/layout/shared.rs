@@ -17,6 +17,7 @@ use crate::site::EditLink;
 
 use super::alternate::Alternates;
 use super::assets::Assets;
+use super::drawings::Drawings;
 use super::theme;
 
 /// The layout of a site.
@@ -33,6 +34,8 @@ pub struct Layout<'d> {
     alternates: Alternates<'d>,
     /// The link to edit a page, if the repository is known.
     edit: Option<&'d EditLink>,
+    /// The images that are drawn.
+    drawn: Option<&'d Drawings>,
 }
 
 /// A sidebar: the pages and groups for one selection of tab, version, language and so on.
@@ -60,6 +63,7 @@ impl<'d> Layout<'d> {
             roots: HashMap::new(),
             alternates: Alternates::default(),
             edit: None,
+            drawn: None,
         };
         if let Some(content) = &docs.navigation.content {
             layout.walk(content, &mut Vec::new());
@@ -75,6 +79,17 @@ impl<'d> Layout<'d> {
     pub fn edited_at(mut self, edit: Option<&'d EditLink>) -> Self {
         self.edit = edit;
         self
+    }
+
+    /// Sets the images that are drawn.
+    #[must_use]
+    pub fn showing(mut self, drawn: &'d Drawings) -> Self {
+        self.drawn = Some(drawn);
+        self
+    }
+
+    pub(super) fn drawn(&self) -> Option<&'d Drawings> {
+        self.drawn
     }
 
     fn walk(&mut self, content: &'d Content, selected: &mut Vec<(&'d Divisions, usize)>) {

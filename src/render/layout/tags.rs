@@ -1,7 +1,8 @@
 //! The tags of a page for search engines and for previews of links.
 //!
 //! Tags of the frontmatter replace those of `seo` in `docs.json`, and both replace those that are
-//! made from title and description. What the program knows better is written elsewhere: the
+//! made from title and description. A page without an image has one that is drawn
+//! ([`Drawings`](super::Drawings)). What the program knows better is written elsewhere: the
 //! canonical address and the translations are in the `Link` field of the response.
 //!
 //! Programs that make previews need whole URLs, but a release knows no domain. So the tags with
@@ -48,17 +49,22 @@ impl<'d> Layout<'d> {
         tags
     }
 
-    /// Returns the image of a page: the one that its frontmatter names, or else `docs.json`.
-    fn image(&self, writer: &PageWriter<'_>) -> Option<String> {
+    /// Returns the image of a page, with its size if that is known: the one that its frontmatter
+    /// names, or else `docs.json`, or else the one that is drawn.
+    fn image(&self, writer: &PageWriter<'_>) -> Option<(String, Option<(usize, usize)>)> {
         let id = writer.id?;
         let page = self.navigation().page(id);
         let own = self.own_tags(id).iter();
         let own = own.filter(|tag| is_image_tag(&tag.name));
-        let own = own.filter_map(|tag| address(&page.slug, &tag.content, self.map()));
+        let own = own.filter_map(|tag| image_at(&page.slug, &tag.content, self.map()));
         let of_site = self.config().seo.tags(self.path(id)).into_iter();
         let of_site = of_site.filter(|(name, _)| is_image_tag(name));
-        let of_site = of_site.filter_map(|(_, content)| address(CONFIG, content, self.map()));
-        own.chain(of_site).next()
+        let of_site = of_site.filter_map(|(_, content)| image_at(CONFIG, content, self.map()));
+        own.chain(of_site).next().or_else(|| {
+            let drawn = self.preview(id)?;
+            let size = (drawn.width as usize, drawn.height as usize);
+            Some((format!("{BASE_URL_PLACEHOLDER}/{}", drawn.path), Some(size)))
+        })
     }
 }
 
@@ -100,8 +106,12 @@ impl PageWriter<'_> {
         let start = self.out.as_str().len();
         let url = format!("{BASE_URL_PLACEHOLDER}/{}", encode(self.path));
         self.out.markup(ADDRESSED_START).text(&url).markup("\">\n");
-        if let Some(image) = self.layout.image(self) {
+        if let Some((image, size)) = self.layout.image(self) {
             self.tag("og:image", &image);
+            if let Some((width, height)) = size {
+                self.tag("og:image:width", &width.to_string());
+                self.tag("og:image:height", &height.to_string());
+            }
             let is_named = |(name, _): &(&str, &str)| *name == "twitter:card";
             if !self.layout.authors_tags(self).iter().any(is_named) {
                 self.tag("twitter:card", "summary_large_image");
@@ -121,6 +131,15 @@ impl PageWriter<'_> {
             .attribute("content", content)
             .markup(">\n");
     }
+}
+
+/// Returns the address of an image with its size, if that is known.
+fn image_at(file: &str, written: &str, map: &Map) -> Option<(String, Option<(usize, usize)>)> {
+    let size = match map.resolve(file, written) {
+        Target::Asset(path) => map.assets.get(&path).and_then(|asset| asset.size),
+        _ => None,
+    };
+    Some((address(file, written, map)?, size))
 }
 
 /// Returns the address of an image; `None` if it is neither a file of the site nor a URL.

@@ -1,0 +1,279 @@
+//! Pictures of authors in images: the logo, the icon, a background.
+//!
+//! An SVG of an author can contain work for hours in a few bytes: copies of copies, filters, dashes.
+//! So it is bounded in bytes, elements, depth and layers before it is drawn, and what no logo needs
+//! is refused.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bytes::Bytes;
+use image::imageops::FilterType;
+use resvg::tiny_skia::{ColorU8, IntSize, Pixmap, PixmapPaint, Transform};
+use resvg::usvg::roxmltree::{Document, Node as XmlNode, ParsingOptions};
+use resvg::usvg::{Group, Node, Tree};
+use thiserror::Error;
+
+use super::{Fill, options};
+use crate::digest::Digest;
+use crate::render::image::{self as images, IMAGE_PIXELS_MAX};
+
+/// How many bytes an SVG may have.
+const SVG_BYTES_MAX: usize = 128 << 10;
+/// How many elements and texts an SVG may have, as it is written and with all copies.
+const ELEMENTS_MAX: u32 = 4000;
+/// How deep elements may be nested.
+const DEPTH_MAX: usize = 32;
+/// How often an SVG may copy a part of itself.
+const COPIES_MAX: usize = 16;
+/// How many layers it may have that are drawn by themselves: opacity, clips and masks.
+const LAYERS_MAX: usize = 32;
+/// How deep such layers may be nested.
+const LAYER_DEPTH_MAX: usize = 4;
+/// How many characters of text it may have.
+const TEXT_MAX: usize = 500;
+/// Elements that are refused.
+const REFUSED: [&str; 5] = ["filter", "pattern", "image", "foreignObject", "feImage"];
+
+/// A picture of the authors that can be drawn.
+#[derive(Clone, Debug)]
+pub struct Art {
+    bytes: Bytes,
+    is_svg: bool,
+    /// Width and height, in the units of the picture.
+    pub(super) size: (f32, f32),
+    pub(super) digest: Digest,
+}
+
+/// The pictures that the images of a site are drawn with.
+#[derive(Clone, Debug, Default)]
+pub struct Arts {
+    /// The logo.
+    pub logo: Option<Art>,
+    /// The icon.
+    pub icon: Option<Art>,
+    /// What is below the text of previews.
+    pub background: Option<Art>,
+}
+
+/// The reasons why a picture is not drawn.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is neither SVG nor an image that is read.
+    #[error("it is not an SVG, PNG or JPEG file that can be read")]
+    Unknown,
+    /// It is too large.
+    #[error("it is larger than 128 KiB or 16 million pixels")]
+    Large,
+    /// It is too complex.
+    #[error(
+        "it has more than 4,000 elements, 32 levels, 32 layers, 16 copies or 500 characters of text"
+    )]
+    Complex,
+    /// It contains something that is not drawn.
+    #[error("it has filters, patterns, images, dashed lines or entities, which are not drawn")]
+    Refused,
+}
+
+/// What an SVG contains.
+#[derive(Default)]
+struct Contents {
+    elements: u32,
+    layers: usize,
+}
+
+// === impl Art ===
+
+impl Art {
+    /// Reads a picture. An SVG is checked whole; of other images, only the size.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfit`].
+    pub fn read(path: &str, bytes: Bytes) -> Result<Self, Unfit> {
+        let is_svg = path.to_ascii_lowercase().ends_with(".svg");
+        let size = match is_svg {
+            true => {
+                let read = catch_unwind(AssertUnwindSafe(|| read_svg(&bytes)));
+                let tree = read.unwrap_or(Err(Unfit::Unknown))?;
+                (tree.size().width(), tree.size().height())
+            }
+            false => {
+                let (width, height) = images::size(path, &bytes).ok_or(Unfit::Unknown)?;
+                let is_read = images::is_decoded(&bytes);
+                if !is_read || width == 0 || height == 0 {
+                    return Err(Unfit::Unknown);
+                }
+                if width as u64 * height as u64 > IMAGE_PIXELS_MAX {
+                    return Err(Unfit::Large);
+                }
+                // Below 16 million, so the conversion is exact.
+                #[expect(clippy::cast_precision_loss, reason = "below 2^24")]
+                (width as f32, height as f32)
+            }
+        };
+        Ok(Self {
+            digest: Digest::of(&bytes),
+            bytes,
+            is_svg,
+            size,
+        })
+    }
+
+    /// Returns whether no side is more than twice as long as the other.
+    #[must_use]
+    pub fn is_square(&self) -> bool {
+        let (width, height) = self.size;
+        width <= 2.0 * height && height <= 2.0 * width
+    }
+
+    /// Returns how many pixels the smaller side has; an SVG has any number.
+    pub(super) fn pixels(&self) -> f32 {
+        match self.is_svg {
+            true => f32::INFINITY,
+            false => self.size.0.min(self.size.1),
+        }
+    }
+
+    /// Draws the picture in a box.
+    pub(super) fn draw(&self, width: u32, height: u32, fill: Fill) -> Option<Pixmap> {
+        let mut pixels = Pixmap::new(width, height)?;
+        #[expect(clippy::cast_precision_loss, reason = "boxes are small")]
+        let (w, h) = (width as f32, height as f32);
+        let scales = (w / self.size.0, h / self.size.1);
+        let scale = match fill {
+            Fill::Cover => scales.0.max(scales.1),
+            Fill::Start | Fill::Centre => scales.0.min(scales.1),
+        };
+        let (own_width, own_height) = (self.size.0 * scale, self.size.1 * scale);
+        let x = match fill {
+            Fill::Start => 0.0,
+            Fill::Centre | Fill::Cover => (w - own_width) / 2.0,
+        };
+        let y = (h - own_height) / 2.0;
+        if self.is_svg {
+            let tree = read_svg(&self.bytes).ok()?;
+            let place = Transform::from_scale(scale, scale).post_translate(x, y);
+            resvg::render(&tree, place, &mut pixels.as_mut());
+        } else {
+            let image = images::decode(&self.bytes)?;
+            let whole = |side: f32| {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "it is clamped"
+                )]
+                let whole = side.round().clamp(1.0, 8192.0) as u32;
+                whole
+            };
+            let (own_width, own_height) = (whole(own_width), whole(own_height));
+            let image = image.resize_exact(own_width, own_height, FilterType::CatmullRom);
+            let image = image.into_rgba8();
+            let data: Vec<u8> = image
+                .pixels()
+                .flat_map(|pixel| premultiplied(pixel.0))
+                .collect();
+            let picture = Pixmap::from_vec(data, IntSize::from_wh(own_width, own_height)?)?;
+            let place = Transform::from_translate(x.round(), y.round());
+            pixels.draw_pixmap(0, 0, picture.as_ref(), &PixmapPaint::default(), place, None);
+        }
+        Some(pixels)
+    }
+}
+
+fn premultiplied([red, green, blue, alpha]: [u8; 4]) -> [u8; 4] {
+    let colour = ColorU8::from_rgba(red, green, blue, alpha).premultiply();
+    [colour.red(), colour.green(), colour.blue(), colour.alpha()]
+}
+
+/// Reads an SVG within the limits.
+fn read_svg(bytes: &[u8]) -> Result<Tree, Unfit> {
+    if bytes.len() > SVG_BYTES_MAX {
+        return Err(Unfit::Large);
+    }
+    let text = str::from_utf8(bytes).map_err(|_not_text| Unfit::Unknown)?;
+    if text.contains("<!ENTITY") {
+        return Err(Unfit::Refused);
+    }
+    let parsing = ParsingOptions {
+        allow_dtd: true,
+        nodes_limit: ELEMENTS_MAX,
+        ..ParsingOptions::default()
+    };
+    let document =
+        Document::parse_with_options(text, parsing).map_err(|_invalid| Unfit::Unknown)?;
+    check_written(document.root())?;
+    let tree = Tree::from_xmltree(&document, &options()).map_err(|_invalid| Unfit::Unknown)?;
+    Contents::default().add(tree.root(), 0, 0)?;
+    Ok(tree)
+}
+
+/// Checks the elements as they are written, before copies are made.
+fn check_written(root: XmlNode<'_, '_>) -> Result<(), Unfit> {
+    let (mut copies, mut letters) = (0, 0);
+    let mut waiting = vec![(root, 0)];
+    while let Some((node, depth)) = waiting.pop() {
+        let name = node.tag_name().name();
+        copies += usize::from(name == "use");
+        letters += match node.parent_element().map(|parent| parent.tag_name().name()) {
+            Some("text" | "tspan" | "textPath") => node.text().map_or(0, str::len),
+            _ => 0,
+        };
+        if depth > DEPTH_MAX || copies > COPIES_MAX || letters > TEXT_MAX {
+            return Err(Unfit::Complex);
+        }
+        if REFUSED.contains(&name) {
+            return Err(Unfit::Refused);
+        }
+        waiting.extend(node.children().map(|child| (child, depth + 1)));
+    }
+    Ok(())
+}
+
+// === impl Contents ===
+
+impl Contents {
+    /// Adds a group with everything in it. Groups are at most [`DEPTH_MAX`] deep, and some more
+    /// that reading adds.
+    fn add(&mut self, group: &Group, depth: usize, layers: usize) -> Result<(), Unfit> {
+        let is_layer = group.should_isolate();
+        let layers = layers + usize::from(is_layer);
+        self.layers += usize::from(is_layer);
+        let is_deep = depth > 4 * DEPTH_MAX || layers > LAYER_DEPTH_MAX;
+        if is_deep || self.layers > LAYERS_MAX {
+            return Err(Unfit::Complex);
+        }
+        if !group.filters().is_empty() {
+            return Err(Unfit::Refused);
+        }
+        let mut clip = group.clip_path();
+        while let Some(path) = clip {
+            self.layers += 1;
+            self.add(path.root(), depth + 1, layers)?;
+            clip = path.clip_path();
+        }
+        let mut mask = group.mask();
+        while let Some(one) = mask {
+            self.layers += 1;
+            self.add(one.root(), depth + 1, layers)?;
+            mask = one.mask();
+        }
+        for node in group.children() {
+            self.elements += 1;
+            if self.elements > ELEMENTS_MAX {
+                return Err(Unfit::Complex);
+            }
+            match node {
+                Node::Group(inner) => self.add(inner, depth + 1, layers)?,
+                Node::Path(path) => {
+                    let dashes = path.stroke().and_then(|stroke| stroke.dasharray());
+                    if dashes.is_some() {
+                        return Err(Unfit::Refused);
+                    }
+                }
+                Node::Image(_) => return Err(Unfit::Refused),
+                Node::Text(text) => self.add(text.flattened(), depth + 1, layers)?,
+            }
+        }
+        Ok(())
+    }
+}
