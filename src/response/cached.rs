@@ -7,9 +7,8 @@
 use std::sync::{Arc, OnceLock};
 
 use http::Version;
-use pingora::http::ResponseHeader;
 
-use super::{Conditions, Connection, Outcome, Response, status_line};
+use super::{Conditions, Connection, Outcome, Response, ResponseHeader, status_line};
 
 /// A 200 and its 304, with their heads.
 #[derive(Debug)]
