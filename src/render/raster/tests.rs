@@ -1,3 +1,5 @@
+//! Drawn images: their size and text, and what of an author's image is refused.
+
 use std::io::Cursor;
 
 use super::app::Icons;
@@ -61,6 +63,12 @@ fn a_preview_is_a_png_with_the_same_bytes_each_time() {
     );
     assert!(drawn.len() < 60 << 10, "{} bytes", drawn.len());
     assert_eq!(preview.make().unwrap(), drawn);
+    // A release must have the same bytes on every machine. Where the drawing is changed on
+    // purpose, `VERSION` changes too, and this digest.
+    assert_eq!(
+        Digest::of(&drawn).to_string(),
+        "8c7d63d43d749ef2efe8f0e781cff7046e60473751a0520776d7f6af2028a574"
+    );
     // The line at the bottom has the colour of the brand, and the title is drawn.
     assert_eq!(pixel(&drawn, 600, 625), [0x0b, 0x6e, 0x4f, 0xff]);
     let image = image::load_from_memory(&drawn).unwrap().into_rgb8();
