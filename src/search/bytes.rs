@@ -93,30 +93,15 @@ impl<'b> Reader<'b> {
 
     pub(super) fn text(&mut self) -> Result<&'b str, InvalidIndex> {
         let length = self.length()?;
-        text(self.take(length)?)
-    }
-
-    /// Skips a text without looking at it.
-    pub(super) fn skip_text(&mut self) -> Result<(), InvalidIndex> {
-        let length = self.length()?;
-        self.take(length)?;
-        Ok(())
-    }
-
-    /// Returns the bytes of an optional text, which are not checked.
-    pub(super) fn optional_bytes(&mut self) -> Result<Option<&'b [u8]>, InvalidIndex> {
-        match self.length()?.checked_sub(1) {
-            None => Ok(None),
-            Some(length) => self.take(length).map(Some),
-        }
+        std::str::from_utf8(self.take(length)?).map_err(|_invalid| InvalidIndex::Text)
     }
 
     pub(super) fn optional(&mut self) -> Result<Option<&'b str>, InvalidIndex> {
-        self.optional_bytes()?.map(text).transpose()
+        let length = self.length()?;
+        let Some(length) = length.checked_sub(1) else {
+            return Ok(None);
+        };
+        let text = std::str::from_utf8(self.take(length)?);
+        text.map(Some).map_err(|_invalid| InvalidIndex::Text)
     }
-}
-
-/// Returns the text that bytes are.
-pub(super) fn text(bytes: &[u8]) -> Result<&str, InvalidIndex> {
-    std::str::from_utf8(bytes).map_err(|_invalid| InvalidIndex::Text)
 }

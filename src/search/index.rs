@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::bytes::{Reader, text};
+use super::bytes::Reader;
 use super::posting::{Kinds, Posting};
 use super::words::Stemmer;
 use super::write::{
@@ -502,7 +502,9 @@ impl OpenPart {
                 let head = reader.byte()?;
                 let shared = reader.counted(usize::from(head) & SHARED_MAX, SHARED_MAX)?;
                 let added = reader.counted(usize::from(head) >> 4 & ADDED_MAX, ADDED_MAX)?;
-                extend(&mut entry.term, shared, text(reader.take(added)?)?)?;
+                let added = std::str::from_utf8(reader.take(added)?);
+                let added = added.map_err(|_invalid| InvalidIndex::Text)?;
+                extend(&mut entry.term, shared, added)?;
                 if head & SINGLE != 0 {
                     let (only, length) = table.kinds.read_single(reader.rest(), sections)?;
                     reader.take(length)?;
@@ -565,10 +567,10 @@ impl OpenPart {
         let table = self.table(file)?;
         blocks.text(file, &table.page_blocks, page, |reader, before| {
             for _ in 0..before {
-                reader.skip_text()?;
-                reader.skip_text()?;
+                reader.text()?;
+                reader.text()?;
                 for _ in 0..reader.length()? {
-                    reader.skip_text()?;
+                    reader.text()?;
                 }
             }
             let path = reader.text()?.to_owned();
@@ -598,9 +600,9 @@ impl OpenPart {
             let first = section as usize - before;
             let mut end = 0_u64;
             for number in first.. {
-                let heading = reader.optional_bytes()?;
+                let heading = reader.optional()?;
                 let anchor = match heading {
-                    Some(_) => reader.optional_bytes()?,
+                    Some(_) => reader.optional()?,
                     None => None,
                 };
                 let is_of_next_page =
@@ -614,8 +616,6 @@ impl OpenPart {
                     .checked_add(reader.number()?)
                     .ok_or(InvalidIndex::Number)?;
                 if number == section as usize {
-                    let heading = heading.map(text).transpose()?;
-                    let anchor = anchor.map(text).transpose()?;
                     let made = || heading.map(anchor_of);
                     return Ok(SectionText {
                         anchor: anchor.map(str::to_owned).or_else(made),
@@ -675,12 +675,6 @@ impl Table {
     #[inline]
     pub(super) fn page_of(&self, section: u32) -> usize {
         self.page_of[section as usize] as usize
-    }
-
-    /// Returns the page of a section, as a number.
-    #[inline]
-    pub(super) fn page_number(&self, section: u32) -> u32 {
-        self.page_of[section as usize]
     }
 
     /// Returns the sections of a page.

@@ -5,8 +5,6 @@
 //! with few of the words of the question gets a lower score than a page with most of them. A title
 //! that has the words of the question and no others raises the score of its page.
 
-use std::cell::RefCell;
-
 use super::index::{Occurrences, OpenPart, PageRow, Storage, Table};
 use super::posting::{DESCRIPTION, HEADING, KEYWORD, PLACE, Posting, STEPS, TITLE};
 use super::query::QueryTerm;
@@ -31,8 +29,6 @@ const COVERAGE_MIN: f32 = 0.15;
 const UNKNOWN: f32 = 0.45;
 /// How many pages of a part are compared with pages of other parts.
 const CANDIDATES_MAX: usize = 100;
-/// Buffers with more sections are not kept: each thread would keep them.
-const SECTIONS_KEPT_MAX: usize = 1 << 17;
 /// How many sets of terms are known with their factor.
 const COVERAGES_KNOWN: usize = 256;
 /// From how many other words of a question on its common words are not searched.
@@ -68,34 +64,13 @@ struct Scores<'t> {
     table: &'t Table,
     /// By step of the frequency and stored length of the section: what a term adds to a section
     /// that has it only in its text.
-    plain: [[f32; 256]; STEPS.len()],
-    buffers: Buffers,
-}
-
-/// The score of a page so far.
-#[derive(Clone, Copy, Default)]
-struct PageScore {
-    text: f32,
-    /// The terms that it has.
-    mask: u32,
-    /// The terms that its title has.
-    title: u32,
-}
-
-/// The memory of scores. Between two questions all scores are zero, so only what a question has
-/// used is cleared after it.
-#[derive(Default)]
-struct Buffers {
-    /// By page.
-    pages: Vec<PageScore>,
-    /// By section.
+    plain: Vec<[f32; 256]>,
+    pages: Vec<f32>,
+    /// The terms that each page has.
+    masks: Vec<u32>,
+    /// The terms that each title has.
+    titles: Vec<u32>,
     sections: Vec<f32>,
-    /// The pages that have a term.
-    found: Vec<u32>,
-}
-
-thread_local! {
-    static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 
 /// Ranks the pages of a part.
@@ -216,19 +191,17 @@ impl<'t> Scores<'t> {
         });
         Self {
             table,
-            plain,
-            buffers: Buffers::take(table),
+            plain: plain.to_vec(),
+            pages: vec![0.0; table.pages.len()],
+            masks: vec![0; table.pages.len()],
+            titles: vec![0; table.pages.len()],
+            sections: vec![0.0; table.lengths.len()],
         }
     }
 
     /// Adds the occurrences of a term.
     fn add(&mut self, mut postings: &[Posting], weight: f32, bit: u32) {
         let table = self.table;
-        let Buffers {
-            pages,
-            sections,
-            found,
-        } = &mut self.buffers;
         while let Some(first) = postings.first() {
             let page = table.page_of(first.section);
             let end = table.sections_of(page).end;
@@ -253,19 +226,15 @@ impl<'t> Scores<'t> {
                         saturated(text + section_fields(posting.fields))
                     }
                 };
-                sections[section] += weight * share;
+                self.sections[section] += weight * share;
             }
             let text = count / table.page_norm(page, PAGE_LENGTH);
             let headings = f32::min(headings, 2.0) * 1.1;
             let frequency = text + headings + page_fields(fields);
-            let score = &mut pages[page];
-            if score.mask == 0 {
-                found.push(table.page_number(first.section));
-            }
-            score.text += weight * saturated(frequency);
-            score.mask |= bit;
+            self.pages[page] += weight * saturated(frequency);
+            self.masks[page] |= bit;
             if fields & TITLE != 0 {
-                score.title |= bit;
+                self.titles[page] |= bit;
             }
         }
     }
@@ -274,26 +243,24 @@ impl<'t> Scores<'t> {
     fn candidates(&self, clauses: &Clauses) -> Vec<Candidate> {
         let mut candidates = Vec::new();
         let mut coverages = Coverages::new(clauses);
-        let Buffers {
-            pages,
-            sections,
-            found,
-        } = &self.buffers;
-        for page in found {
-            let (at, score) = (*page as usize, pages[*page as usize]);
-            let Some(coverage) = coverages.factor(score.mask) else {
+        for (at, row) in self.table.pages.iter().enumerate() {
+            let mask = self.masks[at];
+            if mask == 0 {
+                continue;
+            }
+            let Some(coverage) = coverages.factor(mask) else {
                 continue;
             };
-            let of_page = self.table.sections_of(at);
-            let of_page = &sections[of_page.start as usize..of_page.end as usize];
+            let sections = self.table.sections_of(at);
+            let sections = &self.sections[sections.start as usize..sections.end as usize];
             let larger = |one, other| if one < other { other } else { one };
-            let best = of_page.iter().copied().fold(0.0, larger);
-            let text = score.text + SECTION * best;
-            let row = &self.table.pages[at];
-            let title = clauses.title(score.title, row);
+            let best = sections.iter().copied().fold(0.0, larger);
+            let text = self.pages[at] + SECTION * best;
+            let title = clauses.title(self.titles[at], row);
+            let score = (text * coverage + TITLE_MATCH * title) * row.boost;
             candidates.push(Candidate {
-                page: *page,
-                score: (text * coverage + TITLE_MATCH * title) * row.boost,
+                page: u32::try_from(at).unwrap_or(u32::MAX),
+                score,
                 sections: Vec::new(),
             });
         }
@@ -301,7 +268,7 @@ impl<'t> Scores<'t> {
     }
 
     fn best_sections(&self, page: u32) -> Vec<u32> {
-        let score = |section: u32| self.buffers.sections[section as usize];
+        let score = |section: u32| self.sections[section as usize];
         let mut sections: Vec<u32> = self.table.sections_of(page as usize).collect();
         sections.sort_by(|one, other| score(*other).total_cmp(&score(*one)));
         let least = sections
@@ -310,42 +277,6 @@ impl<'t> Scores<'t> {
         sections.truncate(2 * SECTIONS_MAX);
         sections.retain(|section| score(*section) >= least);
         sections
-    }
-}
-
-impl Drop for Scores<'_> {
-    fn drop(&mut self) {
-        std::mem::take(&mut self.buffers).give_back(self.table);
-    }
-}
-
-// === impl Buffers ===
-
-impl Buffers {
-    /// Takes the buffers of this thread, with room for the scores of a part.
-    fn take(table: &Table) -> Self {
-        let mut buffers = BUFFERS.take();
-        let (pages, sections) = (table.pages.len(), table.lengths.len());
-        if buffers.pages.len() < pages {
-            buffers.pages.resize(pages, PageScore::default());
-        }
-        if buffers.sections.len() < sections {
-            buffers.sections.resize(sections, 0.0);
-        }
-        buffers
-    }
-
-    /// Clears the scores and gives the buffers back to this thread, unless they are large.
-    fn give_back(mut self, table: &Table) {
-        if self.sections.len() > SECTIONS_KEPT_MAX {
-            return;
-        }
-        for page in self.found.drain(..) {
-            self.pages[page as usize] = PageScore::default();
-            let sections = table.sections_of(page as usize);
-            self.sections[sections.start as usize..sections.end as usize].fill(0.0);
-        }
-        BUFFERS.set(self);
     }
 }
 
