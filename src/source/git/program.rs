@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use super::Config;
@@ -19,6 +20,9 @@ const OUTPUT_BYTES_MAX: u64 = 8 << 20;
 const ERROR_BYTES_MAX: u64 = 64 << 10;
 /// How often the growth of a mirror is measured during a fetch.
 const MEASURE_EVERY: Duration = Duration::from_millis(50);
+
+/// How long a stopped fetch waits for the programs that git has started.
+const PROGRAMS_END_WITHIN: Duration = Duration::from_secs(2);
 /// The variables in which the helper finds the login, in the environment of git only.
 const HOST: &str = "WAYPOST_GIT_HOST";
 const USER: &str = "WAYPOST_GIT_USER";
@@ -184,9 +188,13 @@ impl Git {
             .spawn()
             .map_err(|error| self.not_run("fetch", &error))?;
         let errors = process.stderr.take();
-        let reading = std::thread::Builder::new()
+        let (sender, messages) = mpsc::channel();
+        std::thread::Builder::new()
             .name("git-errors".to_owned())
-            .spawn(move || read_errors(errors))
+            .spawn(move || {
+                // The receiver is gone if the fetch was stopped.
+                let _sent = sender.send(read_errors(errors));
+            })
             .map_err(|error| self.not_run("fetch", &error))?;
         let status = loop {
             match process.try_wait() {
@@ -195,9 +203,11 @@ impl Git {
                 Err(error) => return Err(self.not_run("fetch", &error).into()),
             }
             if let Err(stopped) = watch() {
-                // The programs that git has started end when they lose their pipes.
                 let _ended = process.kill();
                 let _reaped = process.wait();
+                // The programs that git has started end when they lose their pipes. Until they
+                // close the error output, they may write to the mirror.
+                let _closed = messages.recv_timeout(PROGRAMS_END_WITHIN);
                 return Err(stopped);
             }
             std::thread::sleep(MEASURE_EVERY);
@@ -205,7 +215,7 @@ impl Git {
         if status.success() {
             return Ok(());
         }
-        let message = message(&reading.join().unwrap_or_default());
+        let message = message(&messages.recv().unwrap_or_default());
         if message.contains("couldn't find remote ref") {
             return Err(FetchError::MissingBranch(branch.into()));
         }
