@@ -155,6 +155,15 @@ impl Settings {
     pub fn start(self) -> Pebble {
         let pair = self.authority.issue(&["localhost", "127.0.0.1"]);
         pair.write(self.directory.path(), "server");
+        let mut pebble = Pebble {
+            settings: self,
+            processes: Vec::new(),
+        };
+        pebble.run();
+        pebble
+    }
+
+    fn write(&self) {
         let mut conf = serde_json::json!({ "pebble": {
             "listenAddress": format!("127.0.0.1:{}", self.acme),
             "managementListenAddress": format!("127.0.0.1:{}", self.management),
@@ -177,18 +186,13 @@ impl Settings {
             conf["pebble"]["profiles"] = serde_json::Value::Object(profiles.collect());
         }
         fs::write(self.path("pebble.json"), conf.to_string()).unwrap();
-        let mut pebble = Pebble {
-            settings: self,
-            processes: Vec::new(),
-        };
-        pebble.run();
-        pebble
     }
 }
 
 impl Pebble {
     fn run(&mut self) {
         let settings = &self.settings;
+        settings.write();
         let dns = format!("127.0.0.1:{}", settings.dns);
         let spawn = |name: &str, arguments: &[&str]| {
             let clients = concat!(env!("CARGO_MANIFEST_DIR"), "/target/clients");
@@ -251,6 +255,12 @@ impl Pebble {
     }
 
     pub fn again(&mut self) {
+        self.run();
+    }
+
+    /// The same, with certificates that are valid for so many seconds.
+    pub fn again_with_life(&mut self, seconds: u64) {
+        self.settings.life = seconds;
         self.run();
     }
 
