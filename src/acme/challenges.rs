@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::join_all;
 use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -99,8 +100,8 @@ impl Challenges {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        for elsewhere in all {
-            let missing = elsewhere.answers().await;
+        let missing = join_all(all.iter().map(|elsewhere| elsewhere.answers())).await;
+        for missing in missing {
             if !missing.is_empty() {
                 let missing = missing.join(", ");
                 log::warn!(target: "acme", name; "these machines do not answer the challenge of {name} yet: {missing}");

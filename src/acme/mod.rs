@@ -12,7 +12,7 @@
 //! ```
 //!
 //! * A certificate is ordered when its name appears, never in a handshake.
-//! * One process of those that share the documents is the leader and orders. Every process serves
+//! * One of the processes that share the documents is the leader and orders. Every process serves
 //!   all certificates and answers every challenge: the answers are documents too. The documents are
 //!   in a directory, or in the database of a store that several machines share.
 //! * A certificate is one immutable record; its private key is encrypted. A renewal writes another
@@ -112,8 +112,7 @@ impl Vault {
     ///
     /// # Errors
     ///
-    /// [`OpenError`]; among others when the key file is missing and there are secrets that are
-    /// encrypted with it.
+    /// [`OpenError`], for example if the key file is missing and a stored secret needs it.
     pub fn open(directory: &Path, key_file: &Path, clock: Clock) -> Result<Self, OpenError> {
         let documents = LocalDocuments::open(directory, clock)?;
         let seal = match SealKey::read(key_file)? {
@@ -130,14 +129,7 @@ impl Vault {
                         return Err(OpenError::KeyMissing(key_file, what.to_owned()));
                     }
                 }
-                match SealKey::create(key_file) {
-                    // Another process may have made it at the same moment.
-                    Err(KeyFileError::File { source, .. })
-                        if source.kind() == std::io::ErrorKind::AlreadyExists => {}
-                    made => made?,
-                }
-                let made = SealKey::read(key_file)?;
-                made.ok_or_else(|| KeyFileError::Empty(key_file.to_owned()))?
+                SealKey::make(key_file)?
             }
         };
         Ok(Self {
@@ -151,7 +143,7 @@ impl Vault {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Seal`]; among others when the key file is not that of the other gateways.
+    /// [`OpenError::Seal`], for example if the other gateways have another key file.
     pub fn of_store(
         store: &SharedDocuments,
         documents: Arc<dyn Documents>,

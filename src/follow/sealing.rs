@@ -76,16 +76,7 @@ impl EdgeKey {
     pub fn read_or_create(path: &Path) -> Result<(Self, SealKey), KeyFileError> {
         let seal = match SealKey::read(path)? {
             Some(seal) => seal,
-            None => {
-                match SealKey::create(path) {
-                    // Another process may have made it at the same moment.
-                    Err(KeyFileError::File { source, .. })
-                        if source.kind() == std::io::ErrorKind::AlreadyExists => {}
-                    made => made?,
-                }
-                let made = SealKey::read(path)?;
-                made.ok_or_else(|| KeyFileError::Empty(path.to_owned()))?
-            }
+            None => SealKey::make(path)?,
         };
         let text = fs::read_to_string(path).map_err(|source| KeyFileError::File {
             act: "read",

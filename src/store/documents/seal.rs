@@ -164,6 +164,20 @@ impl SealKey {
         })
     }
 
+    /// Makes the file and reads it. If another process makes it at the same moment, reads that file.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written or read.
+    pub fn make(path: &Path) -> Result<Self, KeyFileError> {
+        match Self::create(path) {
+            Err(KeyFileError::File { source, .. })
+                if source.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
+        Self::read(path)?.ok_or_else(|| KeyFileError::Empty(path.to_owned()))
+    }
+
     /// Encrypts a secret. `context` names the document that it belongs to.
     ///
     /// # Errors

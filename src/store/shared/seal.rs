@@ -14,7 +14,7 @@ use crate::store::documents::{KeyFileError, SealKey, Sealed};
 /// The set and the key of the encrypted text.
 const SET: &str = "seal";
 const KEY: &str = "check";
-/// What it belongs to, and the text.
+/// The context of the encryption, and the text.
 const CONTEXT: &str = "the key file of the store";
 const TEXT: &[u8] = b"waypost";
 
@@ -45,7 +45,7 @@ pub enum SealError {
         why: String,
     },
     /// It is missing, and the database cannot be asked whether it has secrets.
-    #[error("the key file {} is missing, and it is not known whether a new one can be made", file.display())]
+    #[error("the key file {} is missing, and the database cannot be asked whether other gateways have one: copy it from one of them, or start again when the database can be reached", file.display())]
     Unknown {
         /// The file.
         file: PathBuf,
@@ -60,7 +60,7 @@ impl SharedDocuments {
     ///
     /// # Errors
     ///
-    /// [`SealError`]; among others when the file is not that of the other gateways.
+    /// [`SealError`], for example if the other gateways have another key file.
     pub fn open_seal(&self, file: &Path) -> Result<SealKey, SealError> {
         let read = SealKey::read(file)?;
         let check = match self.get_in(SET, KEY) {
@@ -75,29 +75,12 @@ impl SharedDocuments {
         let seal = match read {
             Some(seal) => seal,
             None if check.is_some() => return Err(SealError::Missing(file.to_owned())),
-            None => {
-                match SealKey::create(file) {
-                    // Another process may have made it at the same moment.
-                    Err(KeyFileError::File { source, .. })
-                        if source.kind() == std::io::ErrorKind::AlreadyExists => {}
-                    made => made?,
-                }
-                SealKey::read(file)?.ok_or_else(|| KeyFileError::Empty(file.to_owned()))?
-            }
+            None => SealKey::make(file)?,
         };
         let own = seal.seal(TEXT, CONTEXT)?;
         let own = serde_json::to_vec(&own).expect("texts are JSON");
-        let check = match check {
-            Some(check) => Some(check),
-            // Another gateway may write its own at the same moment: the first one stays.
-            None => {
-                let made = self.change_in(SET, KEY, |there| there.is_none().then(|| own.clone()));
-                made.unwrap_or_else(|error| {
-                    log::warn!(target: "store", "note the key file in the database: {}", chain(&error));
-                    None
-                })
-            }
-        };
+        // Another gateway may write its own at the same moment: the first one stays.
+        let check = check.or_else(|| self.note(|there| there.is_none().then(|| own.clone())));
         let Some(check) = check else { return Ok(seal) };
         let other = |why: String| SealError::Other {
             file: file.to_owned(),
@@ -109,11 +92,17 @@ impl SharedDocuments {
         text.map_err(|error| other(error.to_string()))?;
         if !seal.is_newest(&sealed) {
             // The first key of the file is new; the older one may be removed later.
-            let replaced = self.change_in(SET, KEY, |_older| Some(own.clone()));
-            if let Err(error) = replaced {
-                log::warn!(target: "store", "note the key file in the database: {}", chain(&error));
-            }
+            self.note(|_older| Some(own.clone()));
         }
         Ok(seal)
+    }
+
+    /// Changes the note of the key file in the database, and returns it. A failure is only logged:
+    /// the next start tries again.
+    fn note(&self, change: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>> + Send) -> Option<Vec<u8>> {
+        self.change_in(SET, KEY, change).unwrap_or_else(|error| {
+            log::warn!(target: "store", "note the key file in the database: {}", chain(&error));
+            None
+        })
     }
 }

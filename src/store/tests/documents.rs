@@ -1,5 +1,5 @@
-//! Guarantees of documents, over a directory and over a database; and what only those of a database
-//! have: a fenced leader, a copy on each machine, a key file that all machines have.
+//! Guarantees of documents in a directory and in a database. Documents in a database have more: a
+//! fenced leader, a copy on each machine, and one key file for all machines.
 
 use std::fs;
 use std::path::Path;
@@ -200,13 +200,23 @@ fn a_machine_that_listens_is_told_of_the_changes_of_others() {
     wait_for(|| (told() > before).then_some(()));
 }
 
-/// Returns a copy of the documents of a machine.
+/// Returns a copy of one set of the documents of a machine.
+fn copying(
+    documents: &SharedDocuments,
+    machine: &str,
+    set: &'static str,
+    copy: &Path,
+    temp: &Path,
+) -> Mirror {
+    let mirror = Mirror::new(documents.clone(), machine, copy, temp.to_owned()).unwrap();
+    mirror.with_files(set, copy.join(set), ".json")
+}
+
+/// Returns a copy of the documents of a machine, its certificates among them.
 fn mirror(documents: &SharedDocuments, root: &Path, copy: &Path) -> (Mirror, Arc<LocalDocuments>) {
     let temp = root.join("temp");
     fs::create_dir_all(&temp).unwrap();
-    let mirror = Mirror::new(documents.clone(), "machine", copy, temp).unwrap();
-    let mirror = mirror.with_files("admin-keys", copy.join("admin-keys"), ".json");
-    mirror
+    copying(documents, "machine", "admin-keys", copy, &temp)
         .with_certificates(&copy.join("certificates"), Clock::System)
         .unwrap()
 }
@@ -246,7 +256,7 @@ fn a_copy_has_what_the_database_has_and_goes_on_after_a_restart() {
     mirror.sync().unwrap();
     assert!(!file.exists() && copy.join("admin-keys/4567.json").exists());
     assert!(!root.path().join("outside.json").exists());
-    // What a process writes it has at once; the leader has everything.
+    // A process reads its own writes at once; the leader has all documents.
     let mirrored = MirroredDocuments::new(Arc::new(mirror), Arc::clone(&local));
     mirrored.put(Kind::Challenge, "tls~a", b"answer").unwrap();
     assert_eq!(
@@ -316,9 +326,7 @@ fn the_first_machine_makes_a_ticket_key_and_the_others_adopt_it() {
     let seal = Arc::new(one.open_seal(&file).unwrap());
     let source = |documents: &SharedDocuments, name: &str| {
         let copy = root.path().join(name);
-        let temp = root.path().to_owned();
-        let mirror = Mirror::new(documents.clone(), name, &copy, temp).unwrap();
-        let mirror = mirror.with_files(TICKET_KEYS, copy.join(TICKET_KEYS), ".json");
+        let mirror = copying(documents, name, TICKET_KEYS, &copy, root.path());
         let copy = copy.join(TICKET_KEYS);
         let keys = SharedTicketKeys::new(documents.clone(), Arc::clone(&seal), &copy);
         (mirror, keys)
@@ -339,7 +347,7 @@ fn the_first_machine_makes_a_ticket_key_and_the_others_adopt_it() {
     of_one.sync().unwrap();
     assert_eq!(both, one.current(BEGIN + 6 * HOUR - 599).unwrap());
 
-    // What a newer program has written is left alone, and so is what another key encrypts.
+    // A document of a newer program stays as it is, and so does one that another key encrypts.
     let newer = to_text(&both).replacen("\"version\":1", "\"version\":2", 1);
     let sealed = seal.seal(newer.as_bytes(), "the keys of session tickets of the store");
     let sealed = serde_json::to_string(&sealed.unwrap()).unwrap();
