@@ -142,6 +142,15 @@ pub(super) fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, FileE
     }
 }
 
+/// Removes a file. Returns whether it existed.
+pub(super) fn remove(path: &Path) -> Result<bool, FileError> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(FileError::on("remove", path)(error)),
+    }
+}
+
 /// Flushes a directory, so that the names in it are durable.
 pub(super) fn flush_directory(directory: &Path) -> Result<(), FileError> {
     File::open(directory)

@@ -565,7 +565,7 @@ impl Store {
         }
     }
 
-    /// Returns what was counted for the owner of a project, from a day to another, by day.
+    /// Returns the numbers of a project from `first` to `last`: one document for each day.
     ///
     /// # Errors
     ///
@@ -582,9 +582,9 @@ impl Store {
         }
     }
 
-    /// Changes what is kept of a day: `change` gets the bytes before, and returns those to keep, or
-    /// `None` to keep the ones before. No other process changes them meanwhile. It may be called
-    /// several times.
+    /// Replaces the document of a day. `change` gets the old bytes and returns the new ones; after
+    /// `None` the old ones stay. No other process changes the document at the same time. The store
+    /// may call `change` several times.
     ///
     /// # Errors
     ///
@@ -601,7 +601,7 @@ impl Store {
         }
     }
 
-    /// Removes what was counted for a project.
+    /// Removes all numbers of a project.
     ///
     /// # Errors
     ///
@@ -613,7 +613,7 @@ impl Store {
         }
     }
 
-    /// Removes what was counted before a day, for all projects. Returns how many days were removed.
+    /// Removes the numbers of all projects before a day. Returns how many documents it has removed.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@
 //!
 //! Source: RFC 8446 §4.6.1 (a ticket lives at most seven days), §C.4 and RFC 5077 §5.5 (rotation).
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -138,10 +138,21 @@ impl TicketKeys {
     ///
     /// When the file cannot be read or written.
     pub fn begin_with(&self, keys: &[TicketKey]) -> Result<(), FileError> {
+        let _lock = self.lock()?;
         match self.read()?.is_empty() {
             true => self.write(keys),
             false => Ok(()),
         }
+    }
+
+    /// Waits until no other process changes the keys. The lock ends when the file is dropped.
+    fn lock(&self) -> Result<File, FileError> {
+        let lock = self.file.with_extension("lock");
+        let mut options = OpenOptions::new();
+        let opened = options.create(true).truncate(false).write(true).open(&lock);
+        let locked = opened.map_err(FileError::on("open", &lock))?;
+        locked.lock().map_err(FileError::on("lock", &lock))?;
+        Ok(locked)
     }
 
     /// Makes the keys that are missing and removes those that are over.
@@ -152,11 +163,7 @@ impl TicketKeys {
             return Ok(keys);
         }
         // Only one process makes the next key.
-        let lock = self.file.with_extension("lock");
-        let mut options = OpenOptions::new();
-        let opened = options.create(true).truncate(false).write(true).open(&lock);
-        let locked = opened.map_err(FileError::on("open", &lock))?;
-        locked.lock().map_err(FileError::on("lock", &lock))?;
+        let _lock = self.lock()?;
         keys = self.read()?;
         let rotated = rotate(&mut keys, now);
         if rotated.map_err(FileError::on("make a key for", &self.file))? {
@@ -174,7 +181,7 @@ impl TicketKeys {
 
     fn write(&self, keys: &[TicketKey]) -> Result<(), FileError> {
         let text = to_text(keys);
-        // No other process writes it, because this one has the lock.
+        // The caller has the lock.
         durable::replace(&self.temp, &self.file, text.as_bytes())
     }
 }

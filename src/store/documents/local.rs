@@ -126,11 +126,9 @@ impl Documents for LocalDocuments {
     }
 
     fn remove(&self, kind: Kind, key: &str) -> Result<(), FileError> {
-        let path = self.path(kind, key);
-        match fs::remove_file(&path) {
-            Ok(()) => durable::flush_directory(&self.directory(kind, part_of(key))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(FileError::on("remove", &path)(error)),
+        match durable::remove(&self.path(kind, key))? {
+            true => durable::flush_directory(&self.directory(kind, part_of(key))),
+            false => Ok(()),
         }
     }
 

@@ -107,7 +107,7 @@ pub trait Documents: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the lock, or what the leader must know, cannot be read.
+    /// When the lock, or the documents of the previous leader, cannot be read.
     fn lead(&self) -> Result<Option<Box<dyn Lead>>, FileError>;
 
     /// Returns whether this many bytes can be put, as far as that can be known.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-use super::pointers::{copy_of, remove};
+use super::pointers::copy_of;
 use super::{Local, durable, modified, sweep};
 use crate::digest::Digest;
 use crate::release::ReleaseId;
@@ -32,8 +32,8 @@ impl Local {
         for (project, _) in records.iter().filter(|(_, record)| record.is_none()) {
             let path = self.layout.site_record(project);
             // Only a change by hand in this cache has made a copy.
-            remove(&copy_of(&path))?;
-            if remove(&path)?
+            durable::remove(&copy_of(&path))?;
+            if durable::remove(&path)?
                 && let Some(directory) = path.parent()
             {
                 durable::flush_directory(directory)?;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::layout::digest_of;
-use super::pointers::{copy_of, read, remove};
+use super::pointers::{copy_of, read};
 use super::site_records::read_record;
 use super::sweep::list;
 use super::{Local, modified};
@@ -18,7 +18,7 @@ use crate::digest::Digest;
 use crate::error::chain;
 use crate::release::ReleaseId;
 use crate::site::{Host, ProjectId};
-use crate::store::durable::FileError;
+use crate::store::durable::{self, FileError};
 use crate::store::{
     Checked, Damage, Fence, HostClaim, Pointer, PromoteError, ReadError, SiteError, SiteRecord,
 };
@@ -144,7 +144,7 @@ impl Check<'_> {
                             Some(format!("{host} belongs to {project} again"))
                         }
                         false => {
-                            remove(&path)?;
+                            durable::remove(&path)?;
                             Some(format!("removed: {project} does not have {host} yet"))
                         }
                     }

@@ -260,11 +260,8 @@ impl Layout {
 
     /// Returns the directory of the numbers of a project.
     pub(super) fn numbers(&self, project: &ProjectId) -> PathBuf {
-        let shard = Digest::of(project.as_str().as_bytes()).as_bytes()[0];
-        let mut path = self.root.join(NUMBERS);
-        path.push(hex::encode([shard]));
-        path.push(project.as_str());
-        path
+        let name = project.as_str();
+        self.shard_of(NUMBERS, name).join(name)
     }
 
     pub(super) fn number_shards(&self) -> impl Iterator<Item = PathBuf> {
@@ -281,11 +278,13 @@ impl Layout {
 
     /// Returns the path of a file that is named by a project.
     fn named(&self, sharded: &str, name: &str) -> PathBuf {
+        self.shard_of(sharded, name).join(format!("{name}.json"))
+    }
+
+    /// Returns the directory of a name in a directory that is divided by digests.
+    fn shard_of(&self, sharded: &str, name: &str) -> PathBuf {
         let shard = Digest::of(name.as_bytes()).as_bytes()[0];
-        let mut path = self.root.join(sharded);
-        path.push(hex::encode([shard]));
-        path.push(format!("{name}.json"));
-        path
+        self.root.join(sharded).join(hex::encode([shard]))
     }
 
     /// Returns the paths in the root that hold state which is neither releases nor pointers, in
@@ -482,4 +481,9 @@ fn make_directory(path: &Path) -> Result<bool, FileError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(FileError::on("make directory", path)(error)),
     }
+}
+
+/// Makes a directory and those above it, if they do not exist.
+pub(super) fn make(directory: &Path) -> Result<(), FileError> {
+    fs::create_dir_all(directory).map_err(FileError::on("make directory", directory))
 }

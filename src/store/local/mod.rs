@@ -15,7 +15,7 @@
 //!   audit/{number}.jsonl          the changes of these records, in files of a few megabytes
 //!   domain-checks/{ab}/{cdef…}.json  the last look at a domain of a project
 //!   domain-check-requests/{digest}   a domain that is to be looked at now
-//!   numbers/{ab}/{project}/{day}.json  what was counted for the owner of a site on a day
+//!   numbers/{ab}/{project}/{day}.json  the numbers of a site on a day
 //!   verification.lock             locked by the process that looks at domains
 //!   verification-key              the key that tokens for owners and hosts are made with
 //!   sites.lock, sites.journal     locked by a change of a site record; the change that has begun

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use super::Local;
 use super::layout::{self, Access, Lock};
-use super::pointers::remove;
 use crate::clock::Day;
 use crate::site::ProjectId;
 use crate::store::ChangeNumbers;
@@ -54,7 +53,7 @@ impl Local {
         let Some(bytes) = change(before.as_deref()) else {
             return Ok(());
         };
-        make(&directory)?;
+        layout::make(&directory)?;
         durable::replace(&self.layout.temp(), &path, &bytes)
     }
 
@@ -80,7 +79,7 @@ impl Local {
                 let days = days(&directory)?;
                 let old = days.iter().filter(|(day, _)| *day < first);
                 for (_, path) in old.clone() {
-                    remove(path)?;
+                    durable::remove(path)?;
                     removed += 1;
                 }
                 if old.count() == days.len() {
@@ -95,7 +94,7 @@ impl Local {
     fn lock_numbers(&self, project: &ProjectId) -> Result<Lock, FileError> {
         let directory = self.layout.numbers(project);
         let shard = directory.parent().unwrap_or(&directory);
-        make(shard)?;
+        layout::make(shard)?;
         layout::lock_directory(shard)
     }
 }
@@ -111,8 +110,4 @@ fn days(directory: &Path) -> Result<Vec<(Day, PathBuf)>, FileError> {
     };
     let listed = super::sweep::list(directory)?.into_iter();
     Ok(listed.filter_map(day_of).collect())
-}
-
-fn make(directory: &Path) -> Result<(), FileError> {
-    fs::create_dir_all(directory).map_err(FileError::on("make directory", directory))
 }

@@ -4,15 +4,13 @@
 //! The copy is renamed first, so the pointer itself names the served release, even after a failure
 //! between the two.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::layout::Lock;
 use super::{Local, POINTER_BYTES_MAX, read_whole};
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
-use crate::store::durable::{FileError, Temp};
+use crate::store::durable::{self, FileError, Temp};
 use crate::store::pointer::{InvalidPointer, Pointer};
 use crate::store::{PromoteError, ReadError};
 
@@ -72,8 +70,8 @@ impl Local {
         let path = self.layout.pointer(project);
         let shard = self.lock_pointer(project)?;
         // The copy of a removed pointer is never read.
-        let was_there = remove(&path)?;
-        remove(&copy_of(&path))?;
+        let was_there = durable::remove(&path)?;
+        durable::remove(&copy_of(&path))?;
         shard.flush()?;
         Ok(was_there)
     }
@@ -121,13 +119,4 @@ pub(super) fn read(path: &Path, project: &ProjectId) -> Result<Option<Pointer>, 
             },
         }
     })
-}
-
-/// Removes a file. Returns whether it existed.
-pub(super) fn remove(path: &Path) -> Result<bool, FileError> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(FileError::on("remove", path)(error)),
-    }
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::layout::{Access, Lock};
-use super::pointers::{copy_of, remove};
+use super::pointers::copy_of;
 use super::{Local, project_of, read_whole};
 use crate::site::{Host, ProjectId};
 use crate::store::audit::{Entry, Filter};
@@ -205,7 +205,7 @@ impl Local {
                     directories.insert(directory.to_owned());
                 }
                 None => {
-                    if remove(&path)? {
+                    if durable::remove(&path)? {
                         directories.insert(directory.to_owned());
                     }
                 }
@@ -216,7 +216,7 @@ impl Local {
         }
         self.append(&journal.entry)?;
         let path = self.layout.sites_journal();
-        remove(&path)?;
+        durable::remove(&path)?;
         Ok(durable::flush_directory(root)?)
     }
 
@@ -285,7 +285,7 @@ impl Local {
             bytes = bytes.saturating_add(metadata.len());
             // The newest file has about this size too.
             if bytes.saturating_add(self.audit_bytes_max / AUDIT_FILES_MIN) > keep {
-                remove(&path)?;
+                durable::remove(&path)?;
             }
         }
         Ok(())

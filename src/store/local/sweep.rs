@@ -10,7 +10,6 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -123,7 +122,7 @@ impl Local {
                 let Some((_, length)) = modified(path)?.filter(|(time, _)| *time < oldest) else {
                     continue;
                 };
-                remove(path)?;
+                durable::remove(path)?;
                 directories.extend(path.parent());
                 count += 1;
                 bytes += length;
@@ -140,7 +139,7 @@ impl Local {
         let _lock = self.layout.lock(Access::Exclusive)?;
         let leftovers = list(&self.layout.temp())?;
         for path in &leftovers {
-            remove(path)?;
+            durable::remove(path)?;
         }
         Ok(leftovers.len() as u64)
     }
@@ -150,13 +149,4 @@ pub(super) fn list(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
     fs::read_dir(directory)
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
         .map_err(FileError::on("list", directory))
-}
-
-fn remove(path: &Path) -> Result<(), FileError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(FileError::on("remove", path)(error))
-        }
-        _ => Ok(()),
-    }
 }

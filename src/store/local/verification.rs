@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::pointers::remove;
 use super::{Local, read_whole};
 use crate::site::{Host, ProjectId};
 use crate::store::ReadError;
@@ -56,11 +55,11 @@ impl Local {
     ) -> Result<(), FileError> {
         let path = self.layout.domain_check(project, host);
         let Some(bytes) = bytes else {
-            remove(&path)?;
+            durable::remove(&path)?;
             return Ok(());
         };
         if let Some(directory) = path.parent() {
-            make(directory)?;
+            super::layout::make(directory)?;
         }
         durable::replace(&self.layout.temp(), &path, bytes)
     }
@@ -73,7 +72,7 @@ impl Local {
     ) -> Result<(), FileError> {
         let path = self.layout.domain_check_request(project, host);
         if let Some(directory) = path.parent() {
-            make(directory)?;
+            super::layout::make(directory)?;
         }
         let request = RequestFile {
             project: project.to_string(),
@@ -104,7 +103,7 @@ impl Local {
             {
                 requests.push((project, host));
             }
-            remove(&path)?;
+            durable::remove(&path)?;
         }
         Ok(requests)
     }
@@ -202,8 +201,4 @@ impl VerificationLead {
             _ => false,
         }
     }
-}
-
-fn make(directory: &Path) -> Result<(), FileError> {
-    fs::create_dir_all(directory).map_err(FileError::on("make directory", directory))
 }

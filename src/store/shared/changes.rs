@@ -11,7 +11,7 @@ use crate::database::{Cells, DatabaseError, Link, READ, Repeat, Value};
 use crate::site::ProjectId;
 use crate::store::{Pointer, Promotion, ReadError, SiteRecord};
 
-/// How often followers ask for a new revision if the database tells of none.
+/// How often followers ask for a new revision without a `NOTIFY`.
 const POLL: Duration = Duration::from_millis(200);
 /// How many changes are read at once.
 const CHANGES_MAX: u64 = 1000;

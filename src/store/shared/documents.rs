@@ -27,7 +27,7 @@ const LEADER: &str = "certificates";
 const REMOVED_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many documents are read at once.
 pub(super) const ROWS: u64 = 500;
-/// How often it is looked whether every gateway has a change.
+/// The time between two looks whether every gateway has a change.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a gateway counts as running without saying so again.
 const READER_TIME: Duration = Duration::from_secs(6);
@@ -55,7 +55,7 @@ pub(super) struct Row {
     pub(super) revision: u64,
 }
 
-/// What has changed after a revision.
+/// The documents that have changed after a revision.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) rows: Vec<Row>,
@@ -218,7 +218,7 @@ impl SharedDocuments {
         read.map_err(away)
     }
 
-    /// Returns documents of a set; those that were removed meanwhile are left out.
+    /// Returns the documents of a set that have one of these keys and still exist.
     pub(super) fn some_in(&self, set: &str, keys: &[&str]) -> Result<Vec<Row>, FileError> {
         const SOME: &str = "SELECT kind, key, false, content, revision FROM documents \
              WHERE kind = ?1 AND content IS NOT NULL \
@@ -291,8 +291,8 @@ impl SharedDocuments {
         read.map_err(away)
     }
 
-    /// Waits until every gateway that runs has all changes up to now, at most for a time. Returns the
-    /// names of those that do not.
+    /// Waits until every running gateway has all changes up to now, at most for a time. Returns the
+    /// names of the gateways that do not have them.
     ///
     /// # Errors
     ///
@@ -309,8 +309,7 @@ impl SharedDocuments {
         }
     }
 
-    /// Removes what nobody needs any more: rows of documents that were removed long ago, gateways
-    /// that are gone.
+    /// Removes the rows of documents that were removed long ago, and of gateways that have ended.
     pub(super) fn prune(link: &Link, now: u64) -> Result<(), DatabaseError> {
         const FORGET: &str = "WITH gone AS (DELETE FROM documents \
              WHERE content IS NULL AND changed_at < ?1 RETURNING revision) \
@@ -402,7 +401,7 @@ impl Documents for SharedDocuments {
             });
             let (latest, is_part, mut rows) = read.map_err(away)?;
             if self.history()? != history {
-                // The connection was made again, to another life of the database.
+                // The new connection is to a database with another history.
                 continue;
             }
             if !is_part {

@@ -25,7 +25,7 @@ use crate::store::documents::{Change, Documents, Kind, KnownKeys, Lead, LocalDoc
 use crate::store::durable;
 use crate::telemetry::Part;
 
-/// How often the database is asked for changes if it tells of none.
+/// How often the database is asked for changes without a `NOTIFY`.
 const POLL: Duration = Duration::from_millis(200);
 /// How often a gateway says that it runs.
 const ALIVE: Duration = Duration::from_secs(2);
@@ -38,7 +38,7 @@ const VERSION: u64 = 1;
 #[derive(Debug)]
 pub struct Mirror {
     documents: SharedDocuments,
-    /// The name of this process, for those that wait until it has a change.
+    /// The name of this process. A process that waits for all gateways reads it.
     name: String,
     places: HashMap<&'static str, Place>,
     position_file: PathBuf,
@@ -46,7 +46,7 @@ pub struct Mirror {
     state: Mutex<State>,
 }
 
-/// The documents of certificates, with those that are served read from the copy.
+/// The documents of certificates. Documents that every gateway serves are read from the copy.
 #[derive(Debug)]
 pub struct MirroredDocuments {
     mirror: Arc<Mirror>,
@@ -64,7 +64,7 @@ enum Place {
 #[derive(Debug, Default)]
 struct State {
     position: Option<Position>,
-    /// What this process has said last about itself, and when.
+    /// The revision that this process has reported last, and when.
     said: Option<(u64, Instant)>,
 }
 
@@ -144,15 +144,15 @@ impl Mirror {
         (position.version == VERSION).then_some(position)
     }
 
-    /// Returns the names of the sets that are copied, and the life of the database: a copy of other
-    /// sets than before lacks what has not changed since.
+    /// Returns the names of the sets that are copied, and the life of the database. When the sets
+    /// change, the copy lacks documents that did not change since then, and must be made again.
     fn history(&self, life: &str) -> String {
         let mut sets: Vec<_> = self.places.keys().copied().collect();
         sets.sort_unstable();
         format!("{} of {life}", sets.join(","))
     }
 
-    /// Copies what has changed. Returns the revision up to which the copy is complete.
+    /// Copies the changed documents. Returns the revision up to which the copy is complete.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl Mirror {
                 None => (Vec::new(), self.compare()?, true),
             };
             if self.documents.history()? != life {
-                // The connection was made again, to another life of the database.
+                // The new connection is to a database with another history.
                 continue;
             }
             for row in rows {
@@ -327,19 +327,17 @@ impl Place {
         match self {
             Self::Documents(local, kind) => local.remove(*kind, key),
             Self::Files(directory, ending) => {
-                let path = directory.join(format!("{key}{ending}"));
-                match fs::remove_file(&path) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        Err(FileError::on("remove", &path)(error))
-                    }
-                    _ => Ok(()),
+                match durable::remove(&directory.join(format!("{key}{ending}")))? {
+                    // Without it, a removed document could be back after a power cut.
+                    true => durable::flush_directory(directory),
+                    false => Ok(()),
                 }
             }
         }
     }
 }
 
-/// Returns whether documents of a kind are copied: those that every gateway serves.
+/// Returns whether documents of a kind are copied: every gateway serves certificates and challenges.
 fn is_copied(kind: Kind) -> bool {
     matches!(kind, Kind::Certificate | Kind::Challenge)
 }
@@ -411,7 +409,7 @@ impl Documents for MirroredDocuments {
         let Some(lead) = self.shared().lead()? else {
             return Ok(None);
         };
-        // The leader before writes nothing any more: what it has written is here after this.
+        // The previous leader writes nothing more, so this copies its last writes.
         self.mirror.sync()?;
         Ok(Some(lead))
     }

@@ -13,9 +13,9 @@
 //! * **Order of changes.** The transaction of a promotion or of a site record takes the next
 //!   revision last and holds it until its commit. So revisions become visible in order, and a
 //!   reader that has seen one has seen all before it. Readers ask five times a second; a `NOTIFY`
-//!   after each commit lets them ask at once. It is only a hint: what it loses is found by asking.
-//! * **Reading.** A file is read from the cache, a local store in a directory of this machine; what
-//!   it lacks is fetched, its digest is checked, and it is kept. Pointers and site records are
+//!   after each commit lets them ask at once. It is only a hint: if one is lost, the next question finds the change.
+//! * **Reading.** A file is read from the cache, a local store in a directory of this machine; a
+//!   missing file is fetched, checked by its digest, and kept. Pointers and site records are
 //!   read from the database, so every write sees the newest state. A gateway does not serve from
 //!   here: it follows the changes into its cache, and serves from that.
 //! * **Locks** between processes are leases by the clock of the database (`lease`).
@@ -90,7 +90,7 @@ pub struct Shared {
     hints: Arc<Hints>,
 }
 
-/// What readers of documents wait for between two questions.
+/// Wakes the readers of documents between two questions.
 #[derive(Debug, Default)]
 struct Hints {
     count: Mutex<u64>,
@@ -212,7 +212,7 @@ impl Shared {
         })
     }
 
-    /// Returns how often this process was told of changes, by itself or by another one.
+    /// Returns how many hints about changes this process has received, its own ones included.
     #[cfg(test)]
     pub(in crate::store) fn told(&self) -> u64 {
         self.hints.count()
@@ -251,7 +251,7 @@ impl Hints {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there were others than so many, at most for a time.
+    /// Waits until the count differs from `seen`, at most for a time.
     fn wait(&self, seen: u64, time: Duration) {
         let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self

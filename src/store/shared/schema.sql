@@ -124,7 +124,7 @@ CREATE TABLE documents (
 ) WITH (fillfactor = 80);
 CREATE INDEX documents_revision_of ON documents (revision);
 
--- When admin keys were last used: beside their documents, because readers need not see it.
+-- The last use of each admin key. It is a table of its own: readers of keys need not copy a use.
 CREATE TABLE key_uses (
   key     TEXT COLLATE "C" PRIMARY KEY,
   used_at BIGINT NOT NULL

@@ -14,7 +14,7 @@ use crate::store::ticket_keys::{self, TicketKey, TicketSource, encrypting, to_te
 /// The set of the document, and its key.
 pub const TICKET_KEYS: &str = "ticket-keys";
 const KEY: &str = "keys";
-/// What the encrypted text belongs to.
+/// The context of the encryption.
 const CONTEXT: &str = "the keys of session tickets of the store";
 /// The largest document that is read.
 const BYTES_MAX: u64 = 256 << 10;
