@@ -1,7 +1,8 @@
 //! Copies certificates, admin keys, tokens of edges and keys of session tickets between the directory
 //! of a node and the database of a store that several machines share.
 //!
-//! What is there already stays, so a copy can be repeated. A revoked admin key is revoked there too.
+//! A document that the destination has stays, so a copy can be repeated. A key that is revoked here is
+//! revoked there too.
 //! Challenges and requests belong to a gateway that runs, and are not copied.
 
 use std::path::Path;
@@ -31,7 +32,7 @@ pub(super) struct CopiedDocuments {
     pub(super) keys: u64,
     /// How many tokens of edges were not there.
     pub(super) edges: u64,
-    /// What was left out, and why.
+    /// The documents that were not copied, each with the reason.
     pub(super) left_out: Vec<String>,
 }
 

@@ -137,8 +137,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits until all gateways of a database have the change, and names those that do not: the change
-/// itself is made.
+/// Waits until all gateways of a database have the change, and prints the names of gateways that do
+/// not have it in time. The change is in the database in any case.
 fn wait_for_gateways(keys: &Keys) {
     let behind = match keys.wait_until_read(GATEWAYS_WAIT) {
         Ok(behind) => behind.join(", "),

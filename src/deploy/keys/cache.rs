@@ -1,8 +1,9 @@
 //! All keys in memory, updated when their directory changes.
 //!
-//! A check is one digest and one lookup. An unknown key may just have been created, so the directory
-//! is looked at before it is rejected, some times a second for all callers together. Twice a second the modification time of the directory
-//! is read; it says whether a key was created, changed or removed, and only then are files read.
+//! A check is one digest and one lookup. An unknown key may just have been created, so the cache
+//! reads the directory before it rejects one, at most ten times a second for all callers together.
+//! Twice a second it reads the modification time of the directory, and the files only if a key was
+//! created, changed or removed since.
 //! A file that cannot be read leaves its key as it was; a removed file removes its key.
 
 use std::collections::HashMap;

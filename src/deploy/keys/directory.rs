@@ -132,7 +132,7 @@ impl Directory {
         }
     }
 
-    /// Creates a key for an owner. The secret is in the result and nowhere else.
+    /// Creates a key for an owner. Only the result has the secret.
     ///
     /// # Errors
     ///
@@ -154,19 +154,25 @@ impl Directory {
     ///
     /// [`KeyFileError`] when that could not be stored: the key is still valid.
     pub fn revoke(&self, id: &KeyId, now: Timestamp) -> Result<Option<Key>, KeyFileError> {
-        let path = self.file(id);
-        let mut key = match self.read(&path) {
-            Ok(key) => key,
-            Err(KeyFileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
+        let Some(mut key) = self.get(id)? else {
+            return Ok(None);
         };
         if key.revoked_at.is_none() {
             key.revoked_at = Some(now);
             self.write(&key)?;
         }
         Ok(Some(key))
+    }
+
+    /// Returns a key; `None` when no key has this id.
+    pub(super) fn get(&self, id: &KeyId) -> Result<Option<Key>, KeyFileError> {
+        match self.read(&self.file(id)) {
+            Ok(key) => Ok(Some(key)),
+            Err(KeyFileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Lists all keys, the newest first.
@@ -185,8 +191,7 @@ impl Directory {
                 used_at: used_at.map(Timestamp::from_millis),
             });
         }
-        listed.sort_by_key(|listed| std::cmp::Reverse(listed.key.created_at));
-        Ok(listed)
+        Ok(newest_first(listed))
     }
 
     /// Returns the paths of the files of keys.
@@ -248,6 +253,12 @@ impl Directory {
     fn used_file(&self, id: &KeyId) -> PathBuf {
         self.path.join("used").join(id.as_str())
     }
+}
+
+/// Sorts keys for a list.
+pub(super) fn newest_first(mut listed: Vec<Listed>) -> Vec<Listed> {
+    listed.sort_by_key(|listed| std::cmp::Reverse(listed.key.created_at));
+    listed
 }
 
 /// Reads the content of a key's file, which `path` names in messages.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::directory::{Listed, NewKey, parse, to_bytes};
+use super::directory::{Listed, NewKey, newest_first, parse, to_bytes};
 use super::{Directory, Key, KeyFileError, KeyId, Secret};
 use crate::deploy::Timestamp;
 use crate::store::shared::SharedDocuments;
@@ -25,7 +25,7 @@ pub enum Keys {
 // === impl Keys ===
 
 impl Keys {
-    /// Creates a key for an owner. The secret is in the result and nowhere else.
+    /// Creates a key for an owner. Only the result has the secret.
     ///
     /// # Errors
     ///
@@ -36,12 +36,18 @@ impl Keys {
         new: &NewKey<'_>,
         now: Timestamp,
     ) -> Result<(Key, Secret), KeyFileError> {
+        let (key, secret) = new.make(service_name, now)?;
+        self.write(&key)?;
+        Ok((key, secret))
+    }
+
+    /// Stores a key, in place of an older record of it.
+    fn write(&self, key: &Key) -> Result<(), KeyFileError> {
         match self {
-            Self::Directory(directory) => directory.create(service_name, new, now),
+            Self::Directory(directory) => directory.write(key),
             Self::Shared(documents) => {
-                let (key, secret) = new.make(service_name, now)?;
-                documents.change_in(ADMIN_KEYS, key.id().as_str(), |_none| Some(to_bytes(&key)))?;
-                Ok((key, secret))
+                documents.change_in(ADMIN_KEYS, key.id().as_str(), |_older| Some(to_bytes(key)))?;
+                Ok(())
             }
         }
     }
@@ -61,10 +67,10 @@ impl Keys {
             invalid = None;
             match parse(there?, &named(id.as_str())) {
                 Ok(key) if key.revoked_at.is_some() => None,
-                Ok(key) => Some(to_bytes(&Key {
-                    revoked_at: Some(now),
-                    ..key
-                })),
+                Ok(mut key) => {
+                    key.revoked_at = Some(now);
+                    Some(to_bytes(&key))
+                }
                 Err(error) => {
                     invalid = Some(error);
                     None
@@ -78,8 +84,8 @@ impl Keys {
         }
     }
 
-    /// Waits until every gateway that runs has what was changed, at most for a time. Returns the
-    /// names of those that do not. A directory is read by the gateways of this machine at once.
+    /// Waits until every running gateway has the last change, at most for a time. Returns the names of
+    /// the gateways that do not have it. The gateways of one machine read its directory at once.
     ///
     /// # Errors
     ///
@@ -109,8 +115,7 @@ impl Keys {
                 used_at: used.get(&id).copied().map(Timestamp::from_millis),
             });
         }
-        listed.sort_by_key(|listed| std::cmp::Reverse(listed.key.created_at));
-        Ok(listed)
+        Ok(newest_first(listed))
     }
 
     /// Adds keys that were made elsewhere. One that is there stays, but a revocation is never undone.
@@ -120,26 +125,40 @@ impl Keys {
     ///
     /// [`KeyFileError`] when one could not be stored; those before it are.
     pub fn add(&self, keys: &[Key]) -> Result<u64, KeyFileError> {
-        let there = self.list()?;
         let mut changed = 0;
         for key in keys {
-            let same = there.iter().find(|there| there.key.digest == key.digest);
-            let is_needed =
-                same.is_none_or(|same| same.key.revoked_at.is_none() && key.revoked_at.is_some());
-            if !is_needed {
-                continue;
-            }
-            match self {
-                Self::Directory(directory) => directory.write(key)?,
-                Self::Shared(documents) => {
-                    documents
-                        .change_in(ADMIN_KEYS, key.id().as_str(), |_older| Some(to_bytes(key)))?;
+            changed += u64::from(match self {
+                Self::Directory(directory) => {
+                    let is_new = adds(directory.get(&key.id())?.as_ref(), key);
+                    if is_new {
+                        directory.write(key)?;
+                    }
+                    is_new
                 }
-            }
-            changed += 1;
+                Self::Shared(documents) => add(documents, key)?,
+            });
         }
         Ok(changed)
     }
+}
+
+/// Adds a key to a database, or its revocation, in one transaction. Returns whether that was needed.
+fn add(documents: &SharedDocuments, key: &Key) -> Result<bool, KeyFileError> {
+    let id = key.id();
+    let mut is_new = Ok(false);
+    documents.change_in(ADMIN_KEYS, id.as_str(), |there| {
+        let there = there
+            .map(|bytes| parse(bytes, &named(id.as_str())))
+            .transpose();
+        is_new = there.map(|there| adds(there.as_ref(), key));
+        matches!(is_new, Ok(true)).then(|| to_bytes(key))
+    })?;
+    is_new
+}
+
+/// Returns whether a key is new, or revokes the one that is there.
+fn adds(there: Option<&Key>, key: &Key) -> bool {
+    there.is_none_or(|there| there.revoked_at.is_none() && key.revoked_at.is_some())
 }
 
 /// Names a document in messages.
