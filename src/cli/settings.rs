@@ -281,18 +281,27 @@ pub(super) fn frozen(config: &Config) -> PathBuf {
     store_path(config).join(FROZEN)
 }
 
-/// Returns the tokens of edges. Those of a database are read from their copy on this machine.
+/// Returns the tokens of edges for a gateway: the files of this machine. With a shared store they are
+/// the copy of the tokens in the database, so a gateway needs no database to know its edges.
+pub(super) fn edge_tokens_here(config: &Config) -> Tokens {
+    let directory = match config.store.shared() {
+        Some(_) => copied_path(config).join(EDGE_TOKENS),
+        None => store_path(config).join(EDGES),
+    };
+    Tokens::new(directory, &config.service.name)
+}
+
+/// Returns the tokens of edges for a command: in the database of a shared store, else in files.
 ///
 /// # Errors
 ///
 /// When the store that several machines share cannot be opened.
 pub(super) fn edge_tokens(config: &Config) -> anyhow::Result<Tokens> {
-    let name = &config.service.name;
-    if config.store.shared().is_some() {
-        let tokens = Tokens::new(copied_path(config).join(EDGE_TOKENS), name);
-        return Ok(tokens.in_database(open_shared(config)?.documents()));
-    }
-    Ok(Tokens::new(store_path(config).join(EDGES), name))
+    let here = edge_tokens_here(config);
+    Ok(match config.store.shared() {
+        Some(_) => here.in_database(open_shared(config)?.documents()),
+        None => here,
+    })
 }
 
 /// Reads or makes the key that signs what edges get.

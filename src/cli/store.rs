@@ -55,7 +55,7 @@ enum Action {
     /// It copies releases, the pointers of sites and their history, site records, the hosts of each
     /// site, the key that makes ownership tokens, admin keys, tokens of edges, certificates with their
     /// accounts and orders, and keys of session tickets. It does not copy the audit log. You can
-    /// repeat the command: it skips what was copied before, and never replaces a pointer by an older
+    /// repeat the command: it skips documents and releases that were copied before, and never replaces a pointer by an older
     /// one.
     Copy {
         /// The directory of a store, to copy from

@@ -1,8 +1,8 @@
-//! What a source knows of the edges that follow it.
+//! The state of the edges that follow a source, as the source knows it.
 //!
-//! Each request of an edge says which revision it has and how it is. From this follow the health
-//! of a ring, by which changes are passed on to the next one, the answer to "which edges serve
-//! this release", the metrics, and the list of edges for operators.
+//! Each request of an edge says which revision the edge has, and how well it serves. From these
+//! reports the source knows the health of a ring, on which the next ring depends, and which edges
+//! serve a release. Metrics and the list of edges for operators show them.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +20,7 @@ use super::secrets::SecretLog;
 use super::source::Request;
 use super::tokens::{EdgeName, ListedEdge, Tokens};
 use crate::clock::Clock;
+use crate::error::chain;
 use crate::site::ProjectId;
 use crate::store::Fence;
 use crate::telemetry::Metrics;
@@ -212,8 +213,15 @@ impl Fleet {
     pub fn step(&self) {
         let edges = OnceCell::new();
         self.rings.step(|ring| {
-            let edges = edges.get_or_init(|| self.tokens.list().unwrap_or_default());
-            self.health(edges, ring)
+            match edges.get_or_init(|| self.tokens.list()) {
+                Ok(edges) => self.health(edges, ring),
+                // Nothing is passed on to rings whose edges are not known.
+                Err(error) => Health {
+                    revision: 0,
+                    since: None,
+                    reason: Some(format!("the edges are not known: {}", chain(error))),
+                },
+            }
         });
     }
 
@@ -261,12 +269,15 @@ impl Fleet {
         health
     }
 
-    /// Returns whom the promotion of a project waits for: an edge that follows and does not have it;
-    /// `None` if all have it.
+    /// Returns the name of an edge that follows and does not have the promotion of a project; `None`
+    /// if all have it.
     #[must_use]
     pub fn waits_for(&self, project: &ProjectId, fence: Fence) -> Option<String> {
         let now = Instant::now();
-        let edges = self.tokens.list().unwrap_or_default();
+        let edges = match self.tokens.list() {
+            Ok(edges) => edges,
+            Err(error) => return Some(format!("edges that are not known: {}", chain(&error))),
+        };
         let seen = self.seen();
         edges.iter().find_map(|edge| {
             let seen = seen.get(&edge.name)?;
@@ -283,7 +294,7 @@ impl Fleet {
         })
     }
 
-    /// Returns what changes when an edge has asked again.
+    /// Returns a channel that changes with each request of an edge.
     #[must_use]
     pub fn progress(&self) -> watch::Receiver<u64> {
         self.progress.subscribe()
@@ -437,7 +448,7 @@ fn judge(before: Option<&Seen>, report: &Report) -> (Option<String>, f64) {
     let requests = report.requests.saturating_sub(before.report.requests);
     let errors = report.errors.saturating_sub(before.report.errors);
     if requests < JUDGED_REQUESTS {
-        // Too few tell nothing: what was is still so.
+        // So few requests tell nothing: the edge keeps its last state.
         return (
             before.ill.clone().filter(|why| why.contains(OF_ERRORS)),
             usual,

@@ -10,7 +10,7 @@
 //! * The [`Rings`] of a source have a log each: a change reaches one ring of edges after the other.
 //! * A [`Source`] answers edges: changes after a revision (a long poll), everything (a snapshot),
 //!   and files by digest. Changes and snapshots are signed.
-//! * A [`Fleet`] is what a source knows of its edges: how far and how well each is.
+//! * A [`Fleet`] holds the state of the edges of a source: the revision and the health of each.
 //! * A [`SecretLog`] does the same for certificates, ticket keys and answers to challenges, and
 //!   a [`SecretFollower`] keeps them. They are encrypted for one edge.
 //! * A [`Relay`] passes on what edges of an edge ask.

@@ -49,7 +49,7 @@ impl<K: Clone + Eq + Hash, V> Revisions<K, V> {
         changed.map(|(&revision, key)| (revision, key, &self.values[key].1))
     }
 
-    /// Sets the value of a key. `is_removed`: it says that there is none any more, and may be
+    /// Sets the value of a key. With `is_removed` the value says that the key was removed, and may be
     /// forgotten.
     pub(super) fn set(&mut self, key: K, is_removed: bool, value: V) {
         self.latest += 1;

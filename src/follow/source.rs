@@ -10,8 +10,8 @@
 //!
 //! Every request has the token of an edge. Secrets and certificates are encrypted for that edge.
 //! Changes and snapshots have their signature in a field, and a snapshot is compressed with zstd. A
-//! snapshot is made when it is asked for, at most once a second, and all edges that ask meanwhile
-//! get the same one.
+//! source makes a snapshot at most once a second; all edges that ask within this second get the same
+//! one.
 
 use std::fs::File;
 use std::io;
@@ -188,7 +188,7 @@ impl Source {
         }
     }
 
-    /// Returns what is known of the edges.
+    /// Returns the state of the edges.
     #[must_use]
     pub fn fleet(&self) -> &Arc<Fleet> {
         &self.fleet

@@ -239,13 +239,18 @@ impl Tokens {
     ///
     /// When the directory cannot be listed.
     pub fn list(&self) -> Result<Vec<ListedEdge>, TokenError> {
+        let all = self.all()?.into_iter();
+        Ok(all.map(|(name, stored)| stored.listed(name)).collect())
+    }
+
+    /// Returns what is stored of all edges, by name.
+    fn all(&self) -> Result<Vec<(EdgeName, Stored)>, TokenError> {
         if let Some(documents) = &self.shared {
             let all = documents.all_in(EDGE_TOKENS)?.into_iter();
-            let listed = all.filter_map(|(name, bytes)| {
-                let name = EdgeName::parse(&name).ok()?;
-                Some(Stored::parse(&bytes)?.listed(name))
-            });
-            return Ok(listed.collect());
+            let read = |(name, bytes): (String, Vec<u8>)| {
+                Some((EdgeName::parse(&name).ok()?, Stored::parse(&bytes)?))
+            };
+            return Ok(all.filter_map(read).collect());
         }
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -262,10 +267,10 @@ impl Tokens {
                 continue;
             };
             if let Some(stored) = self.stored(&name) {
-                edges.push(stored.listed(name));
+                edges.push((name, stored));
             }
         }
-        edges.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        edges.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(edges)
     }
 
@@ -291,16 +296,7 @@ impl Tokens {
     /// When they cannot be read or written; those before are copied.
     pub fn copy_to(&self, other: &Self) -> Result<u64, TokenError> {
         let mut copied = 0;
-        for edge in self.list()? {
-            let name = edge.name;
-            let stored = match &self.shared {
-                Some(documents) => {
-                    let bytes = documents.get_in(EDGE_TOKENS, name.as_str())?;
-                    bytes.and_then(|bytes| Stored::parse(&bytes))
-                }
-                None => self.stored(&name),
-            };
-            let Some(stored) = stored else { continue };
+        for (name, stored) in self.all()? {
             match other.put_new(&name, &stored) {
                 Ok(()) => copied += 1,
                 Err(TokenError::Exists(_)) => {}

@@ -45,7 +45,7 @@ impl Counting {
         }
     }
 
-    /// Returns what makes the store current for a reader.
+    /// Returns the function that writes the counts of a site, so that a reader of the store gets them.
     pub(super) fn write_counts(&self) -> WriteCounts {
         let (writer, index) = (Arc::clone(&self.writer), Arc::clone(&self.index));
         Arc::new(move |project| {
@@ -71,7 +71,7 @@ impl Counting {
 }
 
 impl CountingThread {
-    /// Writes what was counted last. All requests have ended.
+    /// Writes the last counts. All requests have ended.
     pub(super) fn end(self) {
         self.writer.close();
         // A panic in it ends the process.

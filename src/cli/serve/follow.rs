@@ -85,7 +85,7 @@ impl Edges {
             secrets: Arc::clone(&secrets.log),
             certificates: Box::new(Arc::clone(&secrets)),
             key: settings::edge_key(config)?,
-            tokens: settings::edge_tokens(config)?,
+            tokens: settings::edge_tokens_here(config),
         };
         Ok(Self {
             source: Arc::new(Source::new(parts, metrics, handed_over)),

@@ -1,8 +1,9 @@
 //! A gateway on a store of several machines: it follows the database into its cache, and sweeps.
 
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -14,15 +15,12 @@ use crate::config::Config;
 use crate::deploy::keys::ADMIN_KEYS;
 use crate::error::chain;
 use crate::follow::EDGE_TOKENS;
-use crate::store::documents::LocalDocuments;
+use crate::store::documents::{LocalDocuments, SealKey};
 use crate::store::shared::{
     Mirror, MirroredDocuments, SharedDocuments, SharedTicketKeys, TICKET_KEYS,
 };
 use crate::store::{Store, local};
 use crate::telemetry::{Health, panics};
-
-/// How often it is looked whether every gateway has a challenge.
-const LOOK: Duration = Duration::from_millis(25);
 
 /// The documents of the database: certificates and their challenges, keys. They are served from a
 /// copy in the cache.
@@ -30,8 +28,9 @@ pub(super) struct Copied {
     documents: SharedDocuments,
     mirror: Arc<Mirror>,
     certificates: Arc<LocalDocuments>,
-    /// The keys of session tickets; `None` without a key file to encrypt them with.
-    tickets: Option<SharedTicketKeys>,
+    /// The key of secrets; `None` without a key file.
+    seal: Option<Arc<SealKey>>,
+    copy: PathBuf,
 }
 
 /// Waits until every gateway of the database answers challenges.
@@ -93,36 +92,34 @@ impl Copied {
         if let Err(error) = mirror.sync() {
             log::warn!(target: "store", "certificates and keys are those that this machine had before: {}", chain(&error));
         }
-        let seal = config.acme.key_file.as_deref();
-        let seal = seal.map(|file| documents.open_seal(file)).transpose()?;
-        let tickets = seal.map(|seal| {
-            let copy = copy.join(TICKET_KEYS);
-            SharedTicketKeys::new(documents.clone(), Arc::new(seal), &copy)
-        });
+        let key_file = config.acme.key_file.as_deref();
+        let seal = key_file.map(|file| documents.open_seal(file)).transpose()?;
         Ok(Some(Self {
             documents,
             mirror: Arc::new(mirror),
             certificates,
-            tickets,
+            seal: seal.map(Arc::new),
+            copy,
         }))
     }
 
     /// Returns the keys of session tickets; `None` if only this machine has them, because there is
     /// no key file.
     pub(super) fn tickets(&self) -> Option<SharedTicketKeys> {
-        self.tickets.clone()
+        let seal = Arc::clone(self.seal.as_ref()?);
+        let copy = self.copy.join(TICKET_KEYS);
+        Some(SharedTicketKeys::new(self.documents.clone(), seal, &copy))
     }
 
     /// Returns the documents of certificates, and the key of their secrets.
     pub(super) fn vault(&self, config: &Config) -> anyhow::Result<Vault> {
-        let documents =
-            MirroredDocuments::new(Arc::clone(&self.mirror), Arc::clone(&self.certificates));
-        let key_file = settings::key_file(config)?;
-        Ok(Vault::of_store(
-            &self.documents,
-            Arc::new(documents),
-            key_file,
-        )?)
+        settings::key_file(config)?;
+        let seal = self.seal.as_ref().context("the key file was not read")?;
+        let (mirror, certificates) = (Arc::clone(&self.mirror), Arc::clone(&self.certificates));
+        Ok(Vault {
+            documents: Arc::new(MirroredDocuments::new(mirror, certificates)),
+            seal: Arc::clone(seal),
+        })
     }
 
     /// Returns what waits until all gateways answer challenges.
@@ -147,19 +144,15 @@ impl Copied {
 impl Elsewhere for ByGateways {
     fn answers(&self) -> Pin<Box<dyn Future<Output = Vec<String>> + Send + '_>> {
         Box::pin(async move {
-            let deadline = Instant::now() + self.time;
-            let begun = self.documents.revision();
-            let revision = match begun {
-                Ok(revision) => revision,
-                Err(error) => return vec![chain(&error)],
-            };
-            loop {
-                let behind = self.documents.behind(revision);
-                let behind = behind.unwrap_or_else(|error| vec![chain(&error)]);
-                if behind.is_empty() || Instant::now() >= deadline {
-                    return behind;
+            let (documents, time) = (self.documents.clone(), self.time);
+            let waiting = tokio::task::spawn_blocking(move || documents.wait_until_read(time));
+            match waiting.await {
+                Ok(Ok(behind)) => behind,
+                Ok(Err(error)) => {
+                    log::warn!(target: "acme", "ask the database which gateways have a challenge: {}", chain(&error));
+                    Vec::new()
                 }
-                tokio::time::sleep(LOOK).await;
+                Err(_panic) => Vec::new(),
             }
         })
     }
