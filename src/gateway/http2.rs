@@ -141,7 +141,7 @@ impl Http2 {
         self.serve(&mut exchanges, |begun| begun.exchange(Arc::clone(&handler)))
             .await;
         drop(self);
-        // They see that the connection has ended, and write their access lines.
+        // The exchanges find the connection closed, and write their access lines.
         while let Some(left) = exchanges.next().await {
             if let Some(begun) = left {
                 begun.proxy(&handler).await;
@@ -185,7 +185,7 @@ impl Http2 {
                 let taken = catch_unwind(AssertUnwindSafe(|| self.take(session)));
                 match taken.ok().flatten() {
                     Some(begun) if begun.planned.is_some() => exchanges.push(exchange(begun)),
-                    begun => left.extend(begun.map(|begun| *begun)),
+                    begun => left.extend(begun),
                 }
             }
             for begun in left.drain(..) {
@@ -198,15 +198,19 @@ impl Http2 {
         }
     }
 
-    /// Waits for a stream, and collects the streams that arrived with it. Meanwhile the exchanges
-    /// run; `left` gets those that the proxy path has to serve.
+    /// Waits for a stream, and collects the streams that arrived with it. The exchanges run while it
+    /// waits. `left` gets the exchanges that the proxy path has to serve.
     ///
     /// Returns whether the connection stays open.
+    #[expect(
+        clippy::vec_box,
+        reason = "the task of a stream gets the box, not a copy"
+    )]
     async fn arrive<E: Future<Output = Option<Box<Begun>>>>(
         &mut self,
         arrived: &mut Vec<Http2Stream>,
         exchanges: &mut FuturesUnordered<E>,
-        left: &mut Vec<Begun>,
+        left: &mut Vec<Box<Begun>>,
     ) -> bool {
         let Self {
             handler,
@@ -220,7 +224,7 @@ impl Http2 {
             let accepted = std::future::poll_fn(|cx| {
                 cork.set(true);
                 while !has_some && let Poll::Ready(Some(ended)) = exchanges.poll_next_unpin(cx) {
-                    left.extend(ended.map(|begun| *begun));
+                    left.extend(ended);
                 }
                 let first = connection.poll_accept(cx);
                 if has_some || !left.is_empty() || first.is_ready() {
@@ -289,8 +293,7 @@ impl Http2 {
 
     /// Responds to a stream on the fast path. Returns it if another path has to do so.
     fn take(&mut self, mut stream: Http2Stream) -> Option<Box<Begun>> {
-        let handler = Arc::clone(&self.handler);
-        let gateway = &*handler.gateway;
+        let gateway = &*self.handler.gateway;
         let limits = &gateway.limits;
         if self.open.len() >= limits.streams_max as usize {
             gateway.metrics.stream_faults.inc();
@@ -333,7 +336,7 @@ impl Http2 {
         };
         let host = fast_path_host(gateway, stream.req_header());
         let planned = host.and_then(|host| {
-            let direct = (gateway, &*handler.direct);
+            let direct = (gateway, &*self.handler.direct);
             PlannedStream::of(direct, &stream, host, client, &mut self.last_group)
         });
         Some(Box::new(Begun {

@@ -71,14 +71,15 @@ impl Begun {
     }
 
     /// Serves the stream on the proxy path.
-    pub(super) async fn proxy(self, handler: &Arc<ConnectionHandler>) {
+    pub(super) async fn proxy(self: Box<Self>, handler: &Arc<ConnectionHandler>) {
         let Self {
             stream,
-            planned: _,
+            planned,
             client,
             since,
             open: _open,
-        } = self;
+        } = *self;
+        drop(planned);
         let slot = ReturnSlot::new();
         let session = stream.into_session(&handler.gateway, slot.clone());
         let session = ServerSession::new_custom(Box::new(session));

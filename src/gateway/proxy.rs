@@ -199,6 +199,13 @@ impl Proxy {
                 ctx.route = route;
                 *response
             }
+            Target::OfSite(route, served, response) => {
+                ctx.route = route;
+                with_headers(session.req_header(), |headers| {
+                    served.count(headers, &response)
+                });
+                *response
+            }
             Target::Admin => {
                 ctx.route = Route::Admin;
                 match &self.gateway.admin {

@@ -162,8 +162,8 @@ impl Downstream for Http2Downstream<'_> {
         let timer = self
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        // A stream before this one may have left it with an earlier deadline: so most streams do
-        // not change the timer wheel.
+        // The timer may still have the earlier deadline of a previous stream. It is set again only
+        // when it fires, so most streams do not change the timer wheel.
         if timer.deadline() > deadline {
             timer.as_mut().reset(deadline);
         }

@@ -61,7 +61,6 @@ pub(super) use downstream::Http1Downstream;
 pub(super) use exchange::{Answer, Ended, Parts};
 use pool::Pool;
 pub(super) use stream::PlannedStream;
-use stream::Rooms;
 
 /// How long it is remembered that an upstream has chosen HTTP/2.
 const HTTP2_TIME: Duration = Duration::from_secs(600);
@@ -77,7 +76,6 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Direct {
     connector: TransportConnector,
     pool: Pool,
-    rooms: Rooms,
     /// Names of upstreams that have chosen HTTP/2, and when: their requests take the proxy path.
     http2: Mutex<HashMap<Box<str>, Instant>>,
     opened: IntCounter,
@@ -147,7 +145,6 @@ impl Direct {
         let options = ConnectorOptions::from_server_conf(conf);
         Self {
             pool: Pool::new(options.keepalive_pool_size, gateway.upstream.idle),
-            rooms: Rooms::default(),
             connector: TransportConnector::new(Some(options)),
             http2: Mutex::default(),
             opened: connections.with_label_values(&["opened"]),

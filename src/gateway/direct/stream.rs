@@ -4,8 +4,9 @@
 //! came over HTTP/1.1: one parser and one set of rules decide about both. Requests with content,
 //! and those with the fields that only the proxy path reads, go there.
 
+use std::cell::RefCell;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use h2::Reason;
@@ -30,10 +31,10 @@ use crate::telemetry::Route;
 /// How long the head of a request is, at first.
 const HEAD_BYTES: usize = 1 << 10;
 
-/// How many unused [`Room`]s are kept.
-const ROOMS_MAX: usize = 256;
-/// How many bytes of buffers an unused one keeps.
-const ROOM_BYTES_MAX: usize = 8 << 10;
+/// How many unused memories of streams a thread keeps.
+const UNUSED_MAX: usize = 64;
+/// How many bytes of buffers an unused one has at most.
+const MEMORY_BYTES_MAX: usize = 8 << 10;
 
 /// A stream that takes the direct path.
 #[derive(Debug)]
@@ -42,9 +43,12 @@ pub(in crate::gateway) struct PlannedStream {
     room: Room,
 }
 
-/// The memory of a stream, which another stream uses after it.
+/// The memory of a stream. When it is dropped, the next stream on the same thread uses the memory.
+#[derive(Debug)]
+struct Room(Memory);
+
 #[derive(Debug, Default)]
-pub(super) struct Room {
+struct Memory {
     /// The head of the request, in the form of HTTP/1.1.
     head: Vec<u8>,
     /// The bytes for the upstream.
@@ -53,34 +57,37 @@ pub(super) struct Room {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-/// Unused rooms, of all connections.
-#[derive(Debug, Default)]
-pub(super) struct Rooms(Mutex<Vec<Room>>);
+thread_local! {
+    static UNUSED: RefCell<Vec<Memory>> = const { RefCell::new(Vec::new()) };
+}
 
-// === impl Rooms ===
+// === impl Room ===
 
-impl Rooms {
-    fn take(&self) -> Room {
-        self.unused().pop().unwrap_or_default()
-    }
-
-    fn put(&self, mut room: Room) {
-        if room.head.capacity() + room.request.capacity() > ROOM_BYTES_MAX {
-            return;
-        }
-        room.head.clear();
-        room.request.clear();
-        let mut unused = self.unused();
-        if unused.len() < ROOMS_MAX {
-            unused.push(room);
-        }
-    }
-
-    /// Every change is one entry more or less, so the list is whole after a panic too.
-    fn unused(&self) -> MutexGuard<'_, Vec<Room>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Room {
+    fn take() -> Self {
+        Self(UNUSED.with_borrow_mut(Vec::pop).unwrap_or_default())
     }
 }
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let mut memory = std::mem::take(&mut self.0);
+        if memory.head.capacity() + memory.request.capacity() > MEMORY_BYTES_MAX {
+            return;
+        }
+        memory.head.clear();
+        memory.request.clear();
+        // At the end of a thread there is no list any more.
+        let _kept = UNUSED.try_with(|unused| {
+            let mut unused = unused.borrow_mut();
+            if unused.len() < UNUSED_MAX {
+                unused.push(memory);
+            }
+        });
+    }
+}
+
+// === impl PlannedStream ===
 
 impl PlannedStream {
     /// Decides whether a stream takes the direct path. `host` is its host in normal form.
@@ -99,25 +106,28 @@ impl PlannedStream {
         if !client.tls && gateway.may_redirect(host, request.uri.path()) {
             return None;
         }
-        let mut room = direct.rooms.take();
-        write_http1_head(request, &mut room.head)?;
-        let parsed = Head::parse(&room.head, &gateway.limits).ok()?;
+        let mut room = Room::take();
+        let Memory {
+            head, request: out, ..
+        } = &mut room.0;
+        write_http1_head(request, head)?;
+        let parsed = Head::parse(head, &gateway.limits).ok()?;
         let arrived = Arrived {
             head: parsed,
-            bytes: &room.head,
-            length: room.head.len(),
+            bytes: head,
+            length: head.len(),
             host,
             client,
             version: "2.0",
             after: Connection::Keep,
         };
-        let plan = Plan::of((gateway, direct), arrived, group, &mut room.request)?;
+        let plan = Plan::of((gateway, direct), arrived, group, out)?;
         Some(Self { plan, room })
     }
 
     /// Passes the request on. Returns whether the proxy path has to do so.
     ///
-    /// Everything is borrowed: what this future owned would be moved several times.
+    /// This future borrows everything: a large value that it owned would be copied several times.
     pub(in crate::gateway) async fn serve(
         &mut self,
         (gateway, direct, reads): (&Arc<Gateway>, &Direct, &Reads),
@@ -125,18 +135,23 @@ impl PlannedStream {
         since: Instant,
     ) -> bool {
         let Self { plan, room } = self;
+        let Memory {
+            head,
+            request,
+            timer,
+        } = &mut room.0;
         let mut write_rate = WriteRate::of_stream(&gateway.limits, &gateway.metrics);
         let parts = Parts {
             gateway,
             direct,
             plan,
-            request: &mut room.request,
+            request,
             downstream: Http2Downstream {
                 stream,
                 write_rate: &mut write_rate,
-                head: &room.head,
+                head,
                 is_tls: plan.client.tls,
-                timer: &mut room.timer,
+                timer,
             },
         };
         let finished = parts.exchange(since).await;
@@ -145,14 +160,13 @@ impl PlannedStream {
             // The client sees that the response is cut.
             Ended::Cut(_) => stream.shutdown_with_reason(Reason::INTERNAL_ERROR),
             Ended::Failed(end) => {
-                let answer = finished.answer(end, plan, gateway, &room.head);
-                let request = (&*plan, &*room.head);
+                let answer = finished.answer(end, plan, gateway, head);
+                let request = (&*plan, &**head);
                 let sending = send(answer, end, request, stream, (gateway, reads), since);
                 Box::pin(sending).await;
                 return false;
             }
         }
-        direct.rooms.put(std::mem::take(room));
         finished.ended == Ended::Proxy
     }
 }
