@@ -1,8 +1,8 @@
 //! Bytes that a connection holds back, to write them together.
 //!
-//! The memory belongs to a connection only while it holds something back, which is a part of one
-//! turn of its task, unless the client does not read. After that the next connection on the same
-//! thread uses it: an idle connection needs none, and a busy one allocates nothing.
+//! A connection has the memory only while it holds bytes back: during one poll of its task, or longer
+//! if the client does not read. Then the next connection on the same thread uses the memory. So an
+//! idle connection needs none, and a busy one allocates nothing.
 
 use std::cell::RefCell;
 
@@ -46,7 +46,7 @@ impl HeldBytes {
             let unused = UNUSED.with_borrow_mut(Vec::pop);
             self.buffer = unused.unwrap_or_else(|| Vec::with_capacity(NEW_BYTES));
         }
-        // A client reads so slowly that the buffer is never empty.
+        // A slow client may never empty the buffer: the written bytes are removed.
         if self.written > self.len() {
             self.buffer.drain(..self.written);
             self.written = 0;

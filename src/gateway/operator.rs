@@ -122,8 +122,8 @@ impl Operator {
         }
     }
 
-    /// Makes it say that it is ready, although it leaves, once the token is cancelled: another
-    /// process serves on its addresses, and this one may have accepted the last connections.
+    /// Once the token is cancelled, `/readyz` answers 200 although this process drains: another
+    /// process serves the same addresses, and this one may still get a connection.
     #[must_use]
     pub fn with_successor(self, handed_over: CancellationToken) -> Self {
         Self {

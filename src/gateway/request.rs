@@ -38,8 +38,8 @@ pub(super) fn with_headers<T>(
     act: impl FnOnce(&RequestHeaders<'_>) -> T,
 ) -> T {
     let mut fields = Fields::default();
-    // Requests have few of these fields: walking over those that came takes less time than looking
-    // for each that may have come.
+    // A request has few fields. One pass over them takes less time than a look-up of every field
+    // that we read.
     for name in request.headers.keys() {
         let place = match name.as_str() {
             "accept" => &mut fields.accept,

@@ -1,9 +1,9 @@
 //! Routing: who responds to a request.
 //!
 //! The one decision of the proxy path: a function from a host, a path and the index to a
-//! [`Target`]. It counts the responses that it has for the owners of the sites. Only `Host` selects the site, never `X-Forwarded-Host` and never the server name
-//! of the TLS handshake: a client may use a connection for every host that the certificate
-//! covers (RFC 9110 §7.4).
+//! [`Target`]. Only `Host` selects the site, never `X-Forwarded-Host` and never the server name of the
+//! TLS handshake: a client may use a connection for every host that the certificate covers (RFC 9110
+//! §7.4).
 
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ use crate::telemetry::Route;
 pub enum Target {
     /// The gateway itself, with this response.
     Response(Route, Box<Response>),
+    /// The gateway itself, with this response of the site, which the numbers of the site may count.
+    OfSite(Route, Arc<Served>, Box<Response>),
     /// The admin API.
     Admin,
     /// The MCP server of the site.
@@ -56,8 +58,7 @@ pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders
     };
     if let Some(document) = paths::find(&path, &served.site.base_path).or_else(below_page) {
         let response = index.response(&served, &host, document, headers);
-        served.count(headers, &response);
-        return Target::Response(Route::Discovery, Box::new(response));
+        return Target::OfSite(Route::Discovery, served, Box::new(response));
     }
     if let Some(found) = origin::find_mcp(&served.site, &path) {
         return match origin::mcp_announcement(&served, found, headers) {
@@ -70,10 +71,7 @@ pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders
     }
     match served.site.origin {
         Origin::Embedded => match origin::respond_from_memory(&served, &path, headers) {
-            Some(ready) => {
-                served.count(headers, ready.response());
-                Target::Response(Route::Origin, Box::new(ready.into_response()))
-            }
+            Some(ready) => Target::OfSite(Route::Origin, served, Box::new(ready.into_response())),
             None => Target::Embedded(served, path.into()),
         },
         Origin::Upstream(_) => Target::Upstream(served),

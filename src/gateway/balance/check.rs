@@ -3,11 +3,11 @@
 //! A server is asked with `GET` under its own name, by one task for all sites whose records name
 //! the same server and the same check. So the number of requests does not grow with the number of
 //! sites, and no site can change the result for another one. The first request comes after a random
-//! part of the interval: the checks of a process are spread, and so are those of all gateways.
+//! part of the interval, so the checks of all gateways are spread over the interval.
 //!
 //! A task runs while a site has the server: it ends when the site has had no request for a long
-//! time, and begins with the next one. The addresses are those that the resolver has checked, as
-//! for requests of readers. Each request has a connection of its own, because a server that takes no
+//! time, and begins with the next one. A check connects only to addresses that the
+//! resolver allows, like a request of a reader. Each request has a connection of its own, because a server that takes no
 //! new connections does not work.
 
 use std::collections::HashMap;
@@ -51,7 +51,7 @@ struct Key {
     check: Check,
 }
 
-/// What a request to a server needs.
+/// The settings of a request to a server.
 struct Asking {
     limits: UpstreamLimits,
     resolver: Resolver,
@@ -59,7 +59,7 @@ struct Asking {
     metrics: Arc<Metrics>,
 }
 
-/// The result of the checks of a server. They end when it is dropped.
+/// The results of the checks of one server. Dropping this value stops the checks.
 #[derive(Debug)]
 pub(super) struct Checked {
     results: Arc<Results>,
@@ -76,7 +76,7 @@ struct Results {
 /// The last requests.
 #[derive(Debug, Default)]
 struct Last {
-    /// How many in a row had the other result than the one that counts now.
+    /// How many of the last results in a row contradict the current state.
     contrary: u32,
     /// Why the last one failed.
     error: Option<Arc<str>>,
@@ -141,10 +141,7 @@ impl Checks {
         });
         let millis = u64::try_from(key.check.interval.as_millis()).unwrap_or(u64::MAX);
         let first = Duration::from_millis(self.hasher.hash_one(&key) % millis.max(1));
-        let server = Upstream {
-            others: Box::default(),
-            ..upstream.clone()
-        };
+        let server = upstream.clone();
         let (asking, told) = (Arc::clone(&self.asking), Arc::clone(&results));
         let task = tokio::spawn(asking.repeat(server, key.check.clone(), first, told));
         let checked = Arc::new(Checked {
@@ -185,7 +182,7 @@ impl Asking {
         results: Arc<Results>,
     ) {
         let mut interval = tokio::time::interval_at(Instant::now() + first, check.interval);
-        // After a slow server the whole interval passes again.
+        // After a slow response, a full interval passes before the next check.
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             interval.tick().await;
@@ -359,7 +356,7 @@ mod tests {
             add(false);
         }
         assert_eq!(metrics.upstream_checks_failing.get(), 1);
-        // A record that changes makes new checks, which know nothing of these.
+        // A changed record starts new checks, without results.
         drop(results);
         assert_eq!(metrics.upstream_checks_failing.get(), 0);
     }

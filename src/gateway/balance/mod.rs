@@ -9,7 +9,7 @@
 //!   ([`UpstreamLimits::slow_start`]). If all servers pause, they are used as if none did, and a
 //!   site with one server never loses it: a late answer is better than none.
 //! * **Checks.** A site may ask for checks of its servers ([`Check`](crate::site::Check)); without
-//!   that, nobody asks them anything. A server that fails its checks gets no requests, unless all
+//!   that, no check is sent. A server that fails its checks gets no requests, unless all
 //!   servers fail them.
 //! * **Cap.** A server has at most [`UpstreamLimits::requests_max`] requests at once, and a short
 //!   queue behind them. So one server that responds to nothing cannot hold all connections of the
@@ -84,8 +84,8 @@ impl Balancer {
         }
     }
 
-    /// Asks servers whether they work, if the record of their site says so. `conf` has the
-    /// authorities that certificates of servers are checked with.
+    /// Turns on active checks, for sites whose record asks for them. `conf` has the authorities that
+    /// sign the certificates of servers.
     #[must_use]
     pub fn with_checks(mut self, resolver: Resolver, conf: &ServerConf) -> Self {
         let metrics = Arc::clone(&self.metrics);
