@@ -14,7 +14,7 @@ const RULE: &str = "drawn-image";
 /// The extensions of files that are drawn. Others, such as `.ico`, are no mistake: pages show them.
 const EXTENSIONS: [&str; 4] = [".svg", ".png", ".jpg", ".jpeg"];
 
-/// Reads the pictures, and reports those that cannot be drawn.
+/// Reads the pictures. Reports each picture that cannot be drawn.
 pub(super) fn read(tree: &Tree, docs: &Docs, map: &Map) -> (Arts, Vec<Diagnostic>) {
     let config = &docs.config;
     let mut found = Vec::new();

@@ -4,7 +4,7 @@ use crate::build::previous::PreviousRelease;
 use crate::release::ReleaseFile;
 use crate::response::Encoding;
 
-/// Returns a file with its encoded variants, those that are smaller.
+/// Returns a file with each encoded variant that is smaller than the file.
 pub(super) fn coded(
     path: &str,
     identity: ReleaseFile,

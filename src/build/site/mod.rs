@@ -346,7 +346,7 @@ impl<'s> Site<'s> {
         file: &File,
         previous: Option<&PreviousRelease<'_>>,
     ) -> Vec<(String, ReleaseFile)> {
-        // The name of an image has the digest of what it is made of, so the previous one is the
+        // The name of an image has the digest of its inputs, so the previous file of this name is the
         // same.
         if let (File::Form(..) | File::Drawn(_), Some(previous)) = (file, previous)
             && let Some(Some(form)) = previous.take(path)

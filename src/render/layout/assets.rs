@@ -207,7 +207,7 @@ fn palette(docs: &Docs, authors: &str) -> String {
     let colors = &docs.config.colors;
     let read = |colour: &Option<Box<str>>| Rgb::parse(colour.as_deref()?);
     let primary = read(&colors.primary).unwrap_or(Rgb::DEFAULT);
-    let dark_background = brand(docs).dark_background();
+    let (_, dark_background) = brand(docs).backgrounds();
     let mut styles = String::from("@layer waypost{");
     // Without scripts no element gets the class, so the page must not be dark.
     if authors.contains(".dark") {

@@ -191,11 +191,6 @@ pub(super) struct Brand {
 // === impl Brand ===
 
 impl Brand {
-    /// Returns the background of dark mode.
-    pub(super) fn dark_background(self) -> Rgb {
-        self.neutral(NEUTRALS[0].dark)
-    }
-
     /// Returns the background of a page, in light and in dark mode.
     pub(super) fn backgrounds(self) -> (Rgb, Rgb) {
         let [background, ..] = NEUTRALS;

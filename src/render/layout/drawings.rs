@@ -1,7 +1,7 @@
-//! Which images a build draws for a site: a preview for each part of the site, those of pages that
-//! ask for one, and the icons of apps.
+//! Chooses the images that a build draws for a site: a preview for each part of the site, a preview
+//! for each page that asks for one, and the icons of apps.
 //!
-//! A part is what a reader selects: a tab, a product, an item of a menu, in one version and
+//! A reader selects a part: a tab, a product, an item of a menu, in one version and
 //! language. The pages of a part share an image, so that a site of a thousand pages has a few.
 
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ use crate::render::raster::{Arts, Drawn};
 
 /// How many previews a site has. Parts come first; a page beyond it has the preview of its part.
 const PREVIEWS_MAX: usize = 300;
-/// What is between the names of parts in parts.
+/// The text between the names of nested parts.
 const SEPARATOR: &str = "  ·  ";
 
 /// The images that a build draws for a site.

@@ -2,9 +2,11 @@
 
 use super::PageWriter;
 use super::assets::brand;
+use super::colour::Rgb;
 use crate::digest::Digest;
-use crate::docs::CONFIG;
 use crate::docs::config::{Image, Scheme};
+use crate::docs::{CONFIG, Docs};
+use crate::markup::Html;
 use crate::release::site::{SEARCH, feed_path};
 use crate::render::link::Target;
 
@@ -128,7 +130,7 @@ impl PageWriter<'_> {
             self.href(&feed);
             self.out.markup(">\n");
         }
-        self.bar_colour();
+        self.out.escaped(&self.layout.bar_colours);
         self.icons();
     }
 
@@ -177,33 +179,28 @@ impl PageWriter<'_> {
             self.out.markup(">\n");
         }
     }
+}
 
-    /// Writes the colour that browsers give their own bar: that of the page behind it.
-    fn bar_colour(&mut self) {
-        let (light, dark) = brand(self.layout.docs).backgrounds();
-        let appearance = &self.layout.config().appearance;
-        let only = match appearance.default {
-            Scheme::Light => Some(light),
-            Scheme::Dark => Some(dark),
-            Scheme::System => None,
-        };
-        for (colour, media) in match only.filter(|_| appearance.strict) {
-            Some(only) => [Some((only, None)), None],
-            None => [
-                Some((light, Some("(prefers-color-scheme:light)"))),
-                Some((dark, Some("(prefers-color-scheme:dark)"))),
-            ],
+/// Returns the tags that give the bar of the browser the background colour of the pages of a site.
+pub(super) fn bar_colours(docs: &Docs) -> String {
+    let (light, dark) = brand(docs).backgrounds();
+    let appearance = &docs.config.appearance;
+    let tag = |colour: Rgb, media: Option<&str>| {
+        let mut out = Html::default();
+        out.markup("<meta name=theme-color")
+            .attribute("content", &colour.to_string());
+        if let Some(media) = media {
+            out.attribute("media", media);
         }
-        .into_iter()
-        .flatten()
-        {
-            self.out
-                .markup("<meta name=theme-color")
-                .attribute("content", &colour.to_string());
-            if let Some(media) = media {
-                self.out.attribute("media", media);
-            }
-            self.out.markup(">\n");
+        out.markup(">\n");
+        out.into_string()
+    };
+    match appearance.default {
+        Scheme::Light if appearance.strict => tag(light, None),
+        Scheme::Dark if appearance.strict => tag(dark, None),
+        _ => {
+            tag(light, Some("(prefers-color-scheme:light)"))
+                + &tag(dark, Some("(prefers-color-scheme:dark)"))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::head::bar_colours;
 use super::path_of;
 use crate::docs::Docs;
 use crate::docs::config::{Banner, Config, Eyebrows, Footer, Navbar, Playing};
@@ -36,6 +37,8 @@ pub struct Layout<'d> {
     edit: Option<&'d EditLink>,
     /// The images that are drawn.
     drawn: Option<&'d Drawings>,
+    /// The tags with the colours of the bar of the browser.
+    pub(super) bar_colours: String,
 }
 
 /// A sidebar: the pages and groups for one selection of tab, version, language and so on.
@@ -64,6 +67,7 @@ impl<'d> Layout<'d> {
             alternates: Alternates::default(),
             edit: None,
             drawn: None,
+            bar_colours: bar_colours(docs),
         };
         if let Some(content) = &docs.navigation.content {
             layout.walk(content, &mut Vec::new());

@@ -17,7 +17,7 @@ const SIZES: [u32; 2] = [192, 512];
 const TOUCH: u32 = 180;
 const TOUCH_SPACE: u32 = 18;
 /// The media type of a manifest (W3C Web Application Manifest §4.1).
-pub const MANIFEST_TYPE: &str = "application/manifest+json";
+const MANIFEST_TYPE: &str = "application/manifest+json";
 
 /// The icons of a site as an app.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Pictures of authors in images: the logo, the icon, a background.
 //!
-//! An SVG of an author can contain work for hours in a few bytes: copies of copies, filters, dashes.
-//! So it is bounded in bytes, elements, depth and layers before it is drawn, and what no logo needs
-//! is refused.
+//! A few bytes of SVG can take hours to draw: copies of copies, filters, dashes. So an SVG of an
+//! author is bounded in bytes, elements, depth and layers before it is drawn. Elements that no logo
+//! needs are refused.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -51,7 +51,7 @@ pub struct Arts {
     pub logo: Option<Art>,
     /// The icon.
     pub icon: Option<Art>,
-    /// What is below the text of previews.
+    /// The background picture of previews.
     pub background: Option<Art>,
 }
 

@@ -5,8 +5,8 @@
 //! the logo and the icon of the site ([`art`]).
 //!
 //! The same inputs give the same bytes on every machine: fonts of the system and other files are
-//! never read. The name of an image contains the digest of what it is drawn from, so an unchanged
-//! image is taken from the previous release and not drawn again.
+//! never read. The name of an image contains the digest of its inputs, so a build takes an
+//! unchanged image from the previous release and does not draw it again.
 //!
 //! Everything is bounded before it is drawn: images in pixels, drawings of authors in bytes,
 //! elements and layers.
@@ -67,7 +67,7 @@ enum Fill {
     Start,
     /// All of it is in the middle of the box.
     Centre,
-    /// It covers the box; what is outside is cut off.
+    /// It covers the box; the parts outside the box are cut off.
     Cover,
 }
 
@@ -171,7 +171,7 @@ impl Placed {
 fn options() -> usvg::Options<'static> {
     let mut options = usvg::Options {
         font_family: text::FAMILY.to_owned(),
-        fontdb: Arc::new(text::fonts()),
+        fontdb: Arc::clone(&text::FONTS),
         ..usvg::Options::default()
     };
     options.image_href_resolver = usvg::ImageHrefResolver {

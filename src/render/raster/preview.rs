@@ -65,11 +65,11 @@ pub struct Style {
 /// The texts of a preview. Texts that the font cannot show are left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Texts<'t> {
-    /// What is above the title.
+    /// The section, drawn above the title.
     pub section: Option<&'t str>,
     /// The title; without one, a preview has the logo only.
     pub title: &'t str,
-    /// What is below the title.
+    /// The description, drawn below the title.
     pub description: Option<&'t str>,
 }
 
@@ -172,7 +172,7 @@ impl Style {
         if let Some(name) = name {
             let setting = Setting::new(Weight::SemiBold, NAME_SIZE, -0.015);
             let x = MARGIN + if self.icon.is_some() { 76.0 } else { 0.0 };
-            for name in setting.broken(name, 600.0, 1) {
+            for name in setting.broken(name, 600.0, 1).0 {
                 line(setting, strong, (x, 117.0), &name);
             }
         }
@@ -183,23 +183,30 @@ impl Style {
         let description = texts.description.and_then(text::drawable);
         if let Some(description) = description {
             let setting = Setting::new(Weight::Regular, DESCRIPTION_SIZE, 0.0);
-            for text in setting.broken(&description, WIDTH, 2).iter().rev() {
+            for text in setting.broken(&description, WIDTH, 2).0.iter().rev() {
                 line(setting, quiet, (MARGIN, base), text);
                 base -= DESCRIPTION_SIZE * DESCRIPTION_LINE;
             }
             base -= 16.0;
         }
         let setting = |size| Setting::new(Weight::SemiBold, size, -0.026);
-        let fits = |(size, lines): &(f32, usize)| setting(*size).is_whole(title, WIDTH, *lines);
-        let (size, lines) = TITLES.into_iter().find(fits).unwrap_or(TITLES[2]);
-        for text in setting(size).broken(title, WIDTH, lines).iter().rev() {
+        let mut sizes = TITLES.into_iter().map(|(size, lines_max)| {
+            let (lines, is_cut) = setting(size).broken(title, WIDTH, lines_max);
+            (size, lines, is_cut)
+        });
+        // The largest size in which all words fit, else the smallest one.
+        let (mut size, mut lines, mut is_cut) = sizes.next().expect("there are sizes");
+        while is_cut && let Some(smaller) = sizes.next() {
+            (size, lines, is_cut) = smaller;
+        }
+        for text in lines.iter().rev() {
             line(setting(size), strong, (MARGIN, base), text);
             base -= size * TITLE_LINE;
         }
         if let Some(section) = texts.section.and_then(text::drawable) {
             let base = base + size * (TITLE_LINE - 0.86) - 18.0;
             let setting = Setting::new(Weight::SemiBold, SECTION_SIZE, 0.0);
-            for section in setting.broken(&section, WIDTH, 1) {
+            for section in setting.broken(&section, WIDTH, 1).0 {
                 line(setting, accent, (MARGIN, base), &section);
             }
         }

@@ -1,4 +1,4 @@
-//! Drawn images: their size and text, and what of an author's image is refused.
+//! Drawn images: their size and text, and which images of authors are refused.
 
 use std::io::Cursor;
 
@@ -119,8 +119,9 @@ fn text_in_other_scripts_is_not_drawn_and_signs_are_left_out() {
 fn a_text_that_does_not_fit_is_cut_between_words() {
     let setting = Setting::new(Weight::SemiBold, 60.0, 0.0);
     let text = "One two three four five six seven eight nine ten eleven twelve, thirteen";
-    assert!(setting.is_whole(text, 1040.0, 3));
-    let lines = setting.broken(text, 600.0, 2);
+    let (_, is_cut) = setting.broken(text, 1040.0, 3);
+    assert!(!is_cut);
+    let (lines, _) = setting.broken(text, 600.0, 2);
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(
         lines[1].ends_with('…') && !lines[1].contains(",…"),
@@ -128,7 +129,7 @@ fn a_text_that_does_not_fit_is_cut_between_words() {
     );
     let kept = lines.join(" ");
     assert!(text.starts_with(kept.trim_end_matches('…')), "{kept}");
-    let long = setting.broken(&"a".repeat(500), 600.0, 2);
+    let (long, _) = setting.broken(&"a".repeat(500), 600.0, 2);
     assert_eq!(long.len(), 1);
     assert!(long[0].ends_with('…') && long[0].len() < 100, "{long:?}");
 }

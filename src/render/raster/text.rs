@@ -3,7 +3,7 @@
 //! The font has the Latin and Cyrillic scripts. Text in another script is not drawn, because boxes
 //! in place of letters are worse than no text.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use resvg::usvg::fontdb::{Database, Source};
 use skrifa::instance::{LocationRef, Size};
@@ -42,10 +42,10 @@ struct Ruler<'f> {
 }
 
 /// A text in lines, and whether words at its end are left out.
-type Lines = (Vec<String>, bool);
+pub(super) type Lines = (Vec<String>, bool);
 
-/// Returns the fonts for drawing. Every family that a drawing names is the bundled one.
-pub(super) fn fonts() -> Database {
+/// The fonts for drawing. Every family that a drawing names is the bundled one.
+pub(super) static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     let mut fonts = Database::new();
     for font in [REGULAR, SEMIBOLD] {
         fonts.load_font_source(Source::Binary(Arc::new(font)));
@@ -55,8 +55,8 @@ pub(super) fn fonts() -> Database {
     fonts.set_monospace_family(FAMILY);
     fonts.set_cursive_family(FAMILY);
     fonts.set_fantasy_family(FAMILY);
-    fonts
-}
+    Arc::new(fonts)
+});
 
 /// Returns a text as it can be drawn: white space as single spaces, without signs that the font
 /// lacks. A letter or digit that it lacks makes the whole text unfit.
@@ -103,16 +103,10 @@ impl Setting {
 
     /// Breaks a text between words into lines of at most a width in pixels. A text that needs more
     /// lines is cut after a word, or inside a word that is wider than a line.
-    pub(super) fn broken(self, text: &str, width: f32, lines_max: usize) -> Vec<String> {
+    pub(super) fn broken(self, text: &str, width: f32, lines_max: usize) -> Lines {
         self.ruler()
-            .map(|ruler| ruler.broken(text, width, lines_max).0)
+            .map(|ruler| ruler.broken(text, width, lines_max))
             .unwrap_or_default()
-    }
-
-    /// Returns whether a text fits in some lines.
-    pub(super) fn is_whole(self, text: &str, width: f32, lines_max: usize) -> bool {
-        self.ruler()
-            .is_some_and(|ruler| !ruler.broken(text, width, lines_max).1)
     }
 
     fn ruler(self) -> Option<Ruler<'static>> {
