@@ -30,7 +30,7 @@
 //! | `navigation` | the navigation and the diagnostics of `docs.json`, case by case |
 //! | `mcp` | agents list, read and call the MCP server of a site |
 //! | `models` | models that write skills are asked over TLS, through proxies and in streams |
-//! | `numbers` | owners see what was read, searched and called, and nothing about a person is kept |
+//! | `numbers` | owners see counts of requests, searches and votes; no personal data is kept |
 //! | `operator` | health, metrics, a log line for every request |
 //! | `ownership` | the gateway serves a domain only after its owner has proven it; no owner can take the domain of another |
 //! | `packages` | what packages contain beside the program |

@@ -1,11 +1,11 @@
-//! Numbers for owners: what is counted, who reads it, its bounds, and that it can be turned off.
+//! Numbers for owners: which requests count, who may read the numbers, their bounds, and the switches.
 
 use serde_json::{Value, json};
 
 use crate::edge::{Edge, Setup};
 use crate::http::{Connection, Response};
 use crate::presets::{SKILL, SUBDOMAIN};
-use crate::repository::API;
+use crate::repository::{API, call};
 
 const FILES: [(&str, &str); 4] = [
     (
@@ -39,14 +39,8 @@ fn key(setup: &Setup, owner: &str, more: &[&str]) -> String {
 }
 
 #[track_caller]
-fn call(edge: &Edge, key: &str, path: &str) -> Response {
-    let authorization = format!("Bearer {key}");
-    edge.request("GET", API, path, &[("Authorization", &authorization)])
-}
-
-#[track_caller]
 fn numbers(edge: &Edge, key: &str) -> Value {
-    let answer = call(edge, key, "/v1/sites/acme/numbers");
+    let answer = call(edge, key, "GET", "/v1/sites/acme/numbers");
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()
 }
@@ -230,7 +224,7 @@ fn a_hostile_client_makes_no_list_longer_than_its_bound() {
         connection.send(page.as_bytes());
         assert_eq!(connection.receive("GET").unwrap().status, 404);
     }
-    let counted = call(&edge, &acme, "/v1/sites/acme/numbers?limit=1000").json();
+    let counted = call(&edge, &acme, "GET", "/v1/sites/acme/numbers?limit=1000").json();
     let texts = counted["searches"]["texts"].as_array().unwrap();
     assert_eq!(texts.len(), 200);
     assert_eq!(counted["searches"]["empty"], 3000);
@@ -254,10 +248,10 @@ fn only_the_owner_and_operators_read_numbers() {
     let (edge, acme) = edge(setup);
     ask_as(&edge, BROWSER, "/guide");
     let path = "/v1/sites/acme/numbers";
-    assert_eq!(call(&edge, &acme, path).status, 200);
-    assert_eq!(call(&edge, &operator, path).status, 200);
-    let unknown = call(&edge, &acme, "/v1/sites/nobody/numbers");
-    let foreign = call(&edge, &other, path);
+    assert_eq!(call(&edge, &acme, "GET", path).status, 200);
+    assert_eq!(call(&edge, &operator, "GET", path).status, 200);
+    let unknown = call(&edge, &acme, "GET", "/v1/sites/nobody/numbers");
+    let foreign = call(&edge, &other, "GET", path);
     assert_eq!((foreign.status, foreign.text()), (404, unknown.text()));
     assert_eq!(edge.get(API, path).status, 401);
     for (query, status, says) in [
@@ -266,16 +260,16 @@ fn only_the_owner_and_operators_read_numbers() {
         ("from=2026-02-01&to=2026-01-01", 422, "is after"),
         ("from=2026-01-01&to=2026-12-31", 422, "92 days"),
     ] {
-        let answer = call(&edge, &acme, &format!("{path}?{query}"));
+        let answer = call(&edge, &acme, "GET", &format!("{path}?{query}"));
         assert_eq!(answer.status, status, "{query}");
         assert!(answer.text().contains(says), "{}", answer.text());
     }
     ask_as(&edge, BROWSER, "/");
     ask_as(&edge, BROWSER, "/");
-    let first = call(&edge, &acme, &format!("{path}?limit=1")).json();
+    let first = call(&edge, &acme, "GET", &format!("{path}?limit=1")).json();
     assert_eq!(first["pages"][0]["path"], "/");
     let next = first["next"].as_str().unwrap();
-    let second = call(&edge, &acme, next).json();
+    let second = call(&edge, &acme, "GET", next).json();
     assert_eq!(second["pages"][0]["path"], "/guide");
     assert_eq!(second["next"], Value::Null);
 }
@@ -289,7 +283,7 @@ fn numbers_survive_restarts_and_several_processes_add_up() {
             ask_as(edge, BROWSER, "/guide");
         }
     }
-    // What was written survives a kill; a process that stops writes the rest.
+    // A kill loses no written counts; a process that stops writes the rest.
     assert_eq!(numbers(&first, &acme)["days"][0]["html"], 2);
     first.signal("KILL");
     let setup = first.ended();

@@ -1,5 +1,6 @@
 //! The walkthroughs of the bundled documentation, word for word: from a push to an installed skill,
-//! a first site, and a control node with two edges. The messages of the page about troubleshooting are those of the program.
+//! a first site, and a control node with two edges. The program has each message of
+//! the page about troubleshooting.
 //!
 //! One shell runs every line of the last console block that begins with `$ `. The test prepares
 //! what the page requires: the addresses of a running gateway, a clone of the repository that it
@@ -16,10 +17,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::clients::{client, resolver};
-use crate::cluster::Cluster;
 use crate::presets::SKILL;
 use crate::queue_postgres::wait_until;
 use crate::repository::{Repository, setup};
+use crate::store_postgres::{cluster, private};
 
 const PAGE: &str = include_str!("../../conf/demo/docs/operate/deploy.mdx");
 const SHARED_STORE: &str = include_str!("../../conf/demo/docs/operate/shared-store.mdx");
@@ -162,7 +163,7 @@ impl Shell {
         }
     }
 
-    /// Runs a block, and returns whether it succeeded and what was printed meanwhile.
+    /// Runs a block. Returns whether it succeeded, and its output.
     fn run(&mut self, block: &str) -> (bool, String) {
         self.blocks += 1;
         let end = format!("block {} ended with ", self.blocks);
@@ -198,8 +199,7 @@ fn the_commands_of_a_shared_store_work() {
         .split_once("## Walkthrough")
         .expect("the page has it");
     let mut section = section.to_owned();
-    let mut cluster = Cluster::start(&[]);
-    cluster.psql("postgres", "CREATE DATABASE waypost").unwrap();
+    let mut cluster = cluster();
     section = section.replace(
         "postgres://waypost@127.0.0.1:5432/waypost",
         &cluster.url("waypost"),
@@ -228,7 +228,7 @@ fn the_commands_of_a_shared_store_work() {
     let setup = setup();
     let password = setup.path("password");
     fs::copy(cluster.password_file(), &password).unwrap();
-    fs::set_permissions(&password, fs::Permissions::from_mode(0o600)).unwrap();
+    private(&password);
     let mut shell = Shell::start(&setup.path("."));
     let mut blocks = section.split("```sh\n").skip(1);
     let mut next = || {

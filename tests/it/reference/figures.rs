@@ -13,7 +13,7 @@ use super::assert_file;
 /// The file of the figures.
 const FIGURES: &str = include_str!("../../../conf/demo/docs/snippets/figures.json");
 const README: &str = "README.md";
-/// The lines around what is written from the file.
+/// The lines before and after the tables that are written from the file.
 const START: &str =
     "<!-- Written by `make reference` from conf/demo/docs/snippets/figures.json. -->";
 const END: &str = "<!-- Written by hand from here on. -->";
