@@ -67,7 +67,7 @@ pub fn unix_seconds(time: SystemTime) -> u64 {
 // === impl Day ===
 
 impl Day {
-    /// Returns the day of a time. Times that no date can show are the first day.
+    /// Returns the day of a time. A time outside the range of dates gives 1970-01-01.
     #[must_use]
     pub fn of(time: SystemTime) -> Self {
         let time = jiff::Timestamp::try_from(time).unwrap_or_default();

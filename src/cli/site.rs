@@ -60,7 +60,7 @@ pub enum Action {
         #[arg(value_parser = project)]
         project: ProjectId,
     },
-    /// Print what was counted for a site: pages, readers, searches, votes
+    /// Print the numbers of a site: requests for pages, readers, searches, votes
     Numbers {
         /// The project of the site
         #[arg(value_parser = project)]

@@ -84,7 +84,7 @@ pub struct Config {
     pub log: logging::Config,
     /// The admin API.
     pub admin: api::Config,
-    /// What is counted for the owners of sites.
+    /// Counts of requests, searches and votes for the owners of sites.
     pub numbers: numbers::Config,
     /// How backups are made.
     pub backup: Backup,

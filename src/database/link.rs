@@ -34,7 +34,7 @@ pub(crate) struct Link {
     client: Client,
     statements: RefCell<HashMap<String, Statement>>,
     limit: Duration,
-    /// It is told when a `NOTIFY` arrives.
+    /// Wakes the waiting thread when a `NOTIFY` arrives.
     notified: Arc<Notify>,
     /// An answer did not come in time. It may still come, so nothing else can be asked.
     is_late: Flag<bool>,
@@ -191,7 +191,7 @@ impl Link {
     }
 }
 
-/// Runs the other end of a client until it ends, and tells of each `NOTIFY`.
+/// Runs the connection of a client until it ends. Each `NOTIFY` wakes the waiting thread.
 async fn drive<S, T>(mut connection: Connection<S, T>, notified: Arc<Notify>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -202,7 +202,7 @@ where
             notified.notify_one();
         }
     }
-    // Whoever waits finds that the connection has ended.
+    // The waiting thread wakes, and finds that the connection has ended.
     notified.notify_one();
 }
 

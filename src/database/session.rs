@@ -101,7 +101,8 @@ impl Session {
         self.link.as_ref().ok_or_else(ended)
     }
 
-    /// Runs statements on the connection, if there is one. They are a hint: an error is nobody's.
+    /// Runs statements on the connection, if there is one. They are only a hint, so an error is
+    /// logged and not returned.
     pub(crate) fn hint(&mut self, sql: &str) {
         let Some(link) = self.link.as_ref().filter(|link| !link.is_broken()) else {
             return;

@@ -75,7 +75,7 @@ pub struct Served {
     pub site: Arc<Site>,
     /// Its discovery documents.
     pub state: State,
-    /// What is counted for its owner; `None` if nothing is.
+    /// The counts for its owner; `None` if this site is not counted.
     pub numbers: Option<Arc<SiteNumbers>>,
 }
 
@@ -121,7 +121,7 @@ impl Index {
         }
     }
 
-    /// Counts for the owners of sites what is asked of them, except for sites whose record says no.
+    /// Makes the index count requests, searches and votes of every site whose record allows it.
     #[must_use]
     pub fn counting(self) -> Self {
         Self {
@@ -394,7 +394,7 @@ impl Served {
                 numbers.page(&percent::decode(page), true, reader);
             }
             Counted::List => {
-                // They are also below `/.well-known`, and there is one for each part of a site.
+                // A list may be below `/.well-known` or a part of the site: only its name counts.
                 numbers.file(&below[below.rfind('/').unwrap_or_default()..], reader);
             }
             Counted::Document => {

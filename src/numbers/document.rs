@@ -1,7 +1,7 @@
 //! The numbers of one site on one day, as the store keeps them: JSON of a bounded size.
 //!
 //! Every process adds to the same document. After each addition the lists are cut to their bounds:
-//! what was counted most stays, and [`LeftOut`] says how much was dropped.
+//! the entries with the highest counts stay, and [`LeftOut`] has the sum of the others.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub struct Document {
     /// Searches.
     #[serde(default)]
     pub searches: Searches,
-    /// What is not in the lists.
+    /// Counts that have no entry in the lists.
     #[serde(default)]
     pub left_out: LeftOut,
 }
@@ -78,7 +78,7 @@ pub struct Searches {
     pub texts: BTreeMap<Box<str>, u64>,
 }
 
-/// What was counted and is in no list.
+/// Counts that have no entry in the lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Requests and votes for pages, files and skills that had no place.
@@ -170,9 +170,7 @@ impl Document {
         self.searches.asked += other.searches.asked;
         self.searches.empty += other.searches.empty;
         add(&mut self.searches.texts, other.searches.texts);
-        self.left_out.requests += other.left_out.requests;
-        self.left_out.searches += other.left_out.searches;
-        self.left_out.clients += other.left_out.clients;
+        self.left_out.add(other.left_out);
         self.bound();
     }
 
@@ -206,6 +204,16 @@ impl Document {
             });
             *readers.entry(reader::OTHER.into()).or_default() += others;
         }
+    }
+}
+
+// === impl LeftOut ===
+
+impl LeftOut {
+    pub(super) fn add(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.searches += other.searches;
+        self.clients += other.clients;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Numbers for the owners of sites: what was read, searched and found helpful, without tracking.
+//! Numbers for the owners of sites: counts of requests, searches and votes, without tracking.
 //!
 //! For each site and day (UTC) the following is counted:
 //!
@@ -19,14 +19,14 @@
 //! text is written only if it was asked again on the same day, and never if it looks like an address
 //! or a secret (`text`).
 //!
-//! **Bounds.** Names of pages, files and skills are those that a release has. The lists of names and
-//! texts that clients choose are bounded in memory and in the store; what has no place is counted as
-//! left out. One site and day takes at most about 2 MB in the store and 4 MB in memory.
+//! **Bounds.** Only pages, files and skills of the release have an entry. The lists of names and texts
+//! that clients choose are bounded in memory and in the store; a count without an entry is added to
+//! the counts that are left out. One site and day takes at most about 2 MB in the store and 4 MB in memory.
 //!
 //! **Speed.** A page or file is counted with one atomic addition and no lock ([`SiteNumbers`]).
 //!
 //! **Loss.** A [`Writer`] adds the counts to the store every [`WRITE_INTERVAL`] and when the process
-//! ends. A killed process loses what came after the last write. All processes of a store add to the
+//! ends. A killed process loses the counts since the last write. All processes of a store add to the
 //! same document.
 //!
 //! Source: `internals/decisions#numbers`.

@@ -1,14 +1,14 @@
 //! Kinds of readers, by the name of a product in `User-Agent`.
 //!
 //! The list is closed, so that no client can make it grow: an agent that is not in it is one of
-//! [`OTHER`]. A name is what a client says of itself; nothing proves it.
+//! [`OTHER`]. A client chooses its name, and nothing proves it.
 //!
 //! Sources: RFC 9110 §10.1.5 (`product/version`, comments); the pages on which the operators of
 //! these agents name them.
 
-/// What the numbers call all agents that have no name of their own.
+/// The name of all agents that are not in the list.
 pub const OTHER: &str = "other agents";
-/// What they call programs in which people read.
+/// The name of all browsers.
 pub const BROWSERS: &str = "browsers";
 
 /// How many kinds there are.

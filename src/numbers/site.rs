@@ -32,7 +32,7 @@ pub struct SiteNumbers {
     budget: Arc<Budget>,
 }
 
-/// What is counted under a lock.
+/// The counts that a lock protects.
 #[derive(Debug, Default)]
 struct Rest {
     calls: HashMap<(&'static str, Box<str>), u64, RandomState>,
@@ -128,8 +128,8 @@ impl SiteNumbers {
         rest.texts.insert(text.into(), first);
     }
 
-    /// Counts a call of an MCP client: `tool` is what it called, `client` the name that it gave. A
-    /// client without a name is one of the kind `reader`.
+    /// Counts a call of an MCP client: the tool, and the name of the client. A client without a name
+    /// counts as the kind `reader`.
     pub fn call(&self, tool: &'static str, client: Option<&str>, reader: Reader) {
         let name = match client {
             Some(name) if text::is_name(name) => name,
@@ -219,8 +219,8 @@ fn take_table(table: &Table, document: &mut Document) {
 // === impl Rest ===
 
 impl Rest {
-    /// Makes room for other texts: forgets those that were asked once, or else those that are
-    /// written.
+    /// Makes room for other texts: removes the texts that were asked once, or else the texts that are
+    /// in the store already.
     fn forget(&mut self) {
         let before = self.texts.len();
         self.texts.retain(|_, text| text.asked >= ASKED_MIN);
@@ -251,14 +251,7 @@ impl Rest {
                 count.taken = count.asked;
             }
         }
-        let LeftOut {
-            requests,
-            searches,
-            clients,
-        } = std::mem::take(&mut self.left_out);
-        document.left_out.requests += requests;
-        document.left_out.searches += searches;
-        document.left_out.clients += clients;
+        document.left_out.add(std::mem::take(&mut self.left_out));
     }
 }
 

@@ -271,10 +271,16 @@ impl Sums {
 impl DaySum {
     fn of(day: Day, document: &Document) -> Self {
         let (yes, no) = votes(document);
-        let browsers = |page: &Page| both(page).get(reader::BROWSERS).copied();
+        let browsers = |page: &Page| -> u64 {
+            let of = |readers: &Readers| readers.get(reader::BROWSERS).copied();
+            [&page.html, &page.markdown]
+                .into_iter()
+                .filter_map(of)
+                .sum()
+        };
         Self {
             day,
-            browsers: document.pages.values().filter_map(browsers).sum(),
+            browsers: document.pages.values().map(browsers).sum(),
             sums: Sums::of(document),
             asked: document.searches.asked,
             empty: document.searches.empty,

@@ -22,7 +22,7 @@ const NAME_BYTES_MAX: usize = 256;
 /// How many names all sites of a process have at most; one takes about 300 bytes.
 const NAMES_MAX: usize = 200_000;
 
-/// What a name is of.
+/// The kind of thing that a name belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// The HTML of a page.
@@ -121,7 +121,8 @@ impl Table {
         None
     }
 
-    /// Takes all counts: `each` gets those that are not 0. Returns how many requests were left out.
+    /// Takes all counts, and calls `each` with every count that is not 0. Returns how many requests
+    /// had no entry.
     pub(super) fn take(&self, mut each: impl FnMut(Kind, &str, &'static str, u64)) -> u64 {
         for entry in self.entries() {
             for (count, reader) in entry.counts.iter().zip(Reader::all()) {

@@ -1,4 +1,4 @@
-//! Texts of clients that may be kept: what was searched, and the names of MCP clients.
+//! Decides which texts of clients may be kept: searched texts, and names of MCP clients.
 //!
 //! A text that could name a person or contain a secret is not kept. The rules are coarse on purpose:
 //! a lost search is better than a kept address.

@@ -12,9 +12,9 @@ use crate::error::chain;
 use crate::site::ProjectId;
 use crate::store::{FileError, Store};
 
-/// How often counts are written. What was counted since is lost if the process is killed.
+/// How often counts are written. A killed process loses the counts since the last write.
 pub const WRITE_INTERVAL: Duration = Duration::from_secs(30);
-/// For how many sites and days counts are held in memory that could not be written.
+/// How many documents that could not be written are kept in memory.
 const UNWRITTEN_MAX: usize = 1000;
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
@@ -166,7 +166,7 @@ impl Writer {
                 place += 1;
                 place <= UNWRITTEN_MAX
             });
-            log::warn!(target: "numbers", lost; "the numbers of {lost} sites could not be written and are lost");
+            log::warn!(target: "numbers", lost; "{lost} documents with the numbers of a site and day are lost: the store could not be written");
         }
     }
 
@@ -206,7 +206,7 @@ impl Writer {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // What a panic left out is counted again or lost; nothing is half done.
+        // After a panic, counts may be missing or counted twice, but the value is usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

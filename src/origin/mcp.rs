@@ -147,7 +147,7 @@ pub fn mcp_response(
 #[derive(Debug)]
 struct SiteLibrary<'s> {
     site: &'s Site,
-    /// What is counted for the owner of the site, if anything is.
+    /// The counts of the site; `None` if the site is not counted.
     numbers: Option<&'s SiteNumbers>,
     open: Option<&'s Open<'s>>,
     reading: Reading,

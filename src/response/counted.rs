@@ -1,7 +1,7 @@
-//! What a response contains, for the numbers of a site.
+//! The kind of content of a response, which the numbers of a site count.
 
-/// What a response contains that the numbers of a site count. It is not sent. The path of the request
-/// says which page or file it is.
+/// The kind of content of a response, for the numbers of a site. It is not sent. The path of the
+/// request says which page or file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// The HTML of a page.

@@ -82,7 +82,7 @@ pub struct Response {
     pub more: Vec<(HeaderName, HeaderValue)>,
     /// The content. For `HEAD` and 304 it is not sent.
     pub body: Body,
-    /// What the numbers of the site count it as; `None` if they do not count it.
+    /// How the numbers of the site count it; `None` if they do not count it.
     pub counted: Option<Counted>,
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// How the servers of a site are asked whether they work.
 ///
-/// The values that a record leaves out are those of the common programs: `HAProxy`'s numbers of
-/// checks (`rise 2`, `fall 3`), and the interval of Kubernetes' probes.
+/// The defaults are those of common programs: the numbers of checks of `HAProxy` (`rise 2`,
+/// `fall 3`), and the interval of the probes of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Check {
     /// The path of the `GET` request, with its query if it has one.
@@ -18,7 +18,7 @@ pub struct Check {
     pub status: Option<u16>,
     /// After how many successes in a row a server that has failed gets requests of readers again.
     pub healthy_threshold: u32,
-    /// After how many failures in a row it gets none.
+    /// After how many failures in a row a server gets no more requests of readers.
     pub unhealthy_threshold: u32,
 }
 

@@ -132,7 +132,7 @@ pub struct Upstream {
     pub requests_max: Option<u32>,
     /// Whether copies of responses may be kept, if the operator keeps any.
     pub copies: bool,
-    /// How the servers are asked whether they work; `None`: nobody asks them.
+    /// The active check of the servers; `None`: no check is sent.
     pub check: Option<Box<Check>>,
 }
 

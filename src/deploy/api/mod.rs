@@ -9,7 +9,7 @@
 //! | `GET /v1/sites/{projectId}/domains` | 200 with a page of its domains |
 //! | `GET`, `PUT`, `DELETE /v1/sites/{projectId}/domains/{host}` | one of them |
 //! | `POST /v1/sites/{projectId}/domains/{host}/check` | 202: its DNS is looked at now |
-//! | `GET /v1/sites/{projectId}/numbers` | 200: what was counted for its owner |
+//! | `GET /v1/sites/{projectId}/numbers` | 200: the numbers of the site |
 //! | `GET /openapi.json` | the description of the API; it needs no key |
 //!
 //! Rules, each named by a test:

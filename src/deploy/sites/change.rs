@@ -240,7 +240,7 @@ impl SiteAdmin {
         self.store.change_site(&lock, &change)?;
         drop(lock);
         for host in &gone {
-            // What is left is ignored, and written again if the domain comes back.
+            // If this fails, the old state is ignored; the domain gets a new one if it comes back.
             let _left = self.store.put_domain_check(project, host, None);
         }
         log::info!(

@@ -11,7 +11,7 @@ use crate::store::sites::read_record;
 use crate::store::{Ownership, OwnershipState, Quarantine, SiteRecord};
 
 impl SiteAdmin {
-    /// Returns the hosts that a changed site claims at once, and checks them and those that wait
+    /// Checks the hosts of a changed site. Returns the hosts that it claims at once; the others wait
     /// for a proof.
     pub(super) fn hosts_to_claim(
         &self,
@@ -92,8 +92,7 @@ impl SiteAdmin {
         }
     }
 
-    /// Returns what is known about the ownership of the domains of a changed site: a new domain
-    /// waits for a proof.
+    /// Returns the ownership of each domain of a changed site. A new domain waits for a proof.
     pub(super) fn ownership_after(
         &self,
         site: &Site,
@@ -122,7 +121,8 @@ impl SiteAdmin {
         }
     }
 
-    /// Returns the quarantine of the domains that a site has lost: of those that were proven.
+    /// Returns the proven domains that a site has lost, with their quarantine; `None` if no proof is
+    /// required.
     pub(super) fn quarantine_of(
         &self,
         before: Option<&SiteRecord>,

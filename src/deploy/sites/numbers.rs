@@ -1,4 +1,4 @@
-//! Reading what was counted for the owner of a site.
+//! Reads the numbers of a site for its owner.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub type WriteCounts = Arc<dyn Fn(&ProjectId) + Send + Sync>;
 pub type Days = (Option<Day>, Option<Day>);
 
 impl SiteAdmin {
-    /// Sets what is called before numbers are read.
+    /// Sets the function that writes the latest counts before numbers are read.
     #[must_use]
     pub fn with_numbers(self, write_counts: WriteCounts) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl SiteAdmin {
         }
     }
 
-    /// Returns what was counted for a site: by default on this day and the 27 before it.
+    /// Returns the numbers of a site, by default of this day and the 27 days before it.
     ///
     /// # Errors
     ///

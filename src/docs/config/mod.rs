@@ -72,7 +72,7 @@ object! {
         "thumbnails" => thumbnails: OrDefault<Section<Thumbnails>>,
         /// Pages for errors.
         "errors" => errors: OrDefault<Section<Errors>>,
-        /// What readers are asked below a page.
+        /// Questions to readers below a page.
         "feedback" => feedback: OrDefault<Section<Feedback>>,
         /// The search.
         "search" => search: OrDefault<Section<Search>>,

@@ -106,7 +106,7 @@ object! {
 }
 
 object! {
-    /// What readers are asked below a page.
+    /// Questions to readers below a page.
     pub struct Feedback = "`feedback`" {
         /// Whether readers are asked if the page was helpful.
         "thumbs" => thumbs: OrDefault<Flag>,

@@ -120,7 +120,7 @@ impl Page {
         let title = meta.title.clone().unwrap_or_else(|| title_of(slug));
         let source = mdx::Source {
             file: below,
-            // A first heading that repeats the title is removed, but not if it is the only one.
+            // A first heading that repeats the title is removed, if the layout shows the title.
             title: if meta.has_title() { &title } else { "" },
             text,
             body,

@@ -205,7 +205,7 @@ struct Request<'r> {
     files: Open<'r>,
     /// Whether the site has an MCP server.
     has_mcp: bool,
-    /// What is counted for the owner of the site, if anything is.
+    /// The counts of the site; `None` if the site is not counted.
     numbers: Option<&'r SiteNumbers>,
     /// The content security policy of a page.
     policy: &'r HeaderValue,

@@ -24,7 +24,7 @@ pub fn is_vote(served: &Served, path: &str) -> bool {
     served.site.origin == Origin::Embedded && below.strip_prefix('/') == Some(HELPFUL)
 }
 
-/// Rejects a request whose content is not read: a site that counts nothing has no votes.
+/// Checks a vote before its content is read. Returns the error if the site or the request is wrong.
 #[must_use]
 pub fn reject_vote(served: &Served, headers: &RequestHeaders<'_>) -> Option<Response> {
     let is_public = matches!(served.state, State::Public(_));

@@ -4,6 +4,8 @@
 //! `docs.json`, or on the first page: "E2B is …". Sentences about the documentation itself ("Here
 //! you find all guides") do not describe the product and are skipped.
 
+use std::collections::HashSet;
+
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::mdx::Node;
@@ -413,8 +415,8 @@ pub(super) fn description(docs: &Docs, title: &str, about: &str, outline: &Outli
     text
 }
 
-/// Writes a title such as `Connect Your Client` as in a sentence. A word stays large if `text`, which
-/// has the title, does not have it in small letters: it is a name.
+/// Writes a title such as `Connect Your Client` as in a sentence. `text` returns the text of the page.
+/// A word that the page never has in small letters is a name, and keeps its capital.
 fn without_title_case(title: &str, text: &dyn Fn() -> String) -> String {
     let is_large = |word: &str| {
         let mut letters = word.chars();
@@ -425,19 +427,17 @@ fn without_title_case(title: &str, text: &dyn Fn() -> String) -> String {
     if after_first.peek().is_none() || !after_first.all(is_large) {
         return title.to_owned();
     }
-    let known = normal_case(&text());
-    let write = |(nth, word): (usize, &str)| match nth > 0 && is_large(word) {
-        true if known.contains(&format!(" {} ", word.to_lowercase())) => word.to_lowercase(),
-        _ => word.to_owned(),
+    let text = text();
+    let known: HashSet<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
+    let write = |(nth, word): (usize, &str)| {
+        let small = word.to_lowercase();
+        match nth > 0 && is_large(word) && known.contains(&*small) {
+            true => small,
+            false => word.to_owned(),
+        }
     };
     let words: Vec<String> = title.split(' ').enumerate().map(write).collect();
     words.join(" ")
-}
-
-/// Returns the words of a text with their letters, with a space before and after each.
-fn normal_case(text: &str) -> String {
-    let letter = |c: char| if c.is_alphanumeric() { c } else { ' ' };
-    format!(" {} ", text.chars().map(letter).collect::<String>())
 }
 
 /// Returns whether a title is a task. Verbs that are also nouns need an object: `Request units` is

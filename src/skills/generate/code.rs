@@ -312,8 +312,8 @@ impl<'d> Block<'d> {
         Kind::Other
     }
 
-    /// Returns whether shell code is only what a program has written: it begins as no command does,
-    /// or has the message of an error.
+    /// Returns whether shell code is only the output of a program: its first line cannot be a
+    /// command, or one of its lines is an error message.
     fn shows_output(&self) -> bool {
         let begins = |line: &str| line.starts_with(['[', '=', '|', '+', '*']);
         let first = self

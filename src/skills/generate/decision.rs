@@ -458,7 +458,7 @@ impl Route {
         let refers = |text: &str| has(&normal(text), &["below", "above", "following"]);
         let is_said = |text: &str| text.chars().any(char::is_alphanumeric);
         let is_open = !is_said(when)
-            // A bare number does not say what it is a value of.
+            // A bare number does not name the setting that it belongs to.
             || !use_what.chars().any(char::is_alphabetic)
             || when.split(' ').count() < 2
             || use_what.chars().count() > USE_MAX

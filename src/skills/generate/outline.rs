@@ -258,8 +258,8 @@ pub(super) fn words(docs: &Docs, page: &Page) -> String {
     shorten(&kept)
 }
 
-/// Returns what a page is about: its description, unless that is about the page itself and the page
-/// begins with a better sentence.
+/// Returns the subject of a page: its description. If the description is about the page itself
+/// ("This document …"), returns the first paragraph that is not.
 pub(super) fn purpose(docs: &Docs, page: &Page) -> String {
     let described = words(docs, page);
     if !is_meta(&described) {
