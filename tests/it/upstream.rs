@@ -483,7 +483,7 @@ fn echo() -> (Origin, Receiver<()>) {
     let (ended, end) = channel();
     let origin = Origin::responding(move |request, stream| {
         assert_eq!(request.field("upgrade"), Some("websocket"));
-        // See "Limits" in `gateway/proxy.rs`: an origin on the same machine is too fast.
+        // See "Limits" in `gateway/proxy`: an origin on the same machine is too fast.
         silence(Duration::from_millis(50));
         assert_eq!(
             request.field("sec-websocket-key"),
