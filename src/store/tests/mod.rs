@@ -4,7 +4,7 @@ mod documents;
 mod histories;
 mod shared;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::clock::Clock;

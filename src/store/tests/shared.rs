@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::*;
 use crate::database::testing::{empty, psql, with_tables};
 use crate::error::chain;
+use crate::site::Host;
 use crate::store::copy::{Copied, copy};
 use crate::store::shared::{Config, ObjectsConfig, Shared};
 
