@@ -34,6 +34,7 @@ use crate::digest::Digest;
 use crate::discovery::{JSON, MARKDOWN};
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
+use crate::docs::page::Mode;
 use crate::release::site::{
     Redirect, SEARCH_FILE, SITE_FILE, SiteDescription, not_found_file, page_file, search_page_file,
 };
@@ -44,7 +45,7 @@ use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::image::Form;
 use crate::render::layout::{
-    Assets, Drawings, Layout, Mode, Sidebars, broken_related, linked_files, missing_images,
+    Assets, Drawings, Layout, Sidebars, broken_related, linked_files, missing_images,
     path_of, unknown_icons,
 };
 use crate::render::link::Map;
@@ -540,7 +541,7 @@ impl<'s> Site<'s> {
     /// Returns which parts of the layout a page has.
     fn mode(&self, at: usize) -> Mode {
         let written = self.docs.pages.get(&self.page(at).slug);
-        Mode::parse(written.and_then(|page| page.meta.mode.as_deref()))
+        written.map_or(Mode::Default, |page| page.meta.mode)
     }
 
     fn page(&self, at: usize) -> &'s Page {

@@ -2,6 +2,7 @@
 //!
 //! Keys that are not listed here belong to other tools and are ignored.
 
+use super::Mode;
 use crate::diagnostic::{Diagnostic, Location};
 use crate::docs::schema;
 use crate::frontmatter::Frontmatter;
@@ -21,8 +22,8 @@ pub struct Meta {
     pub icon: Option<Box<str>>,
     /// Its badge in the sidebar.
     pub tag: Option<Box<str>>,
-    /// Its layout: `wide`, `center`, `custom`, `frame`.
-    pub mode: Option<Box<str>>,
+    /// Which parts of the layout it has.
+    pub mode: Mode,
     /// The address to which its sidebar entry leads instead of the page.
     pub url: Option<Box<str>>,
     /// Its canonical URL for search engines.
@@ -107,7 +108,7 @@ impl Meta {
             description: reader.text("description"),
             icon: reader.text("icon"),
             tag: reader.text("tag"),
-            mode: reader.text("mode"),
+            mode: Mode::parse(reader.text("mode").as_deref()),
             url: reader.text("url"),
             canonical: reader.text("canonical"),
             openapi: reader.located_text("openapi"),
@@ -128,13 +129,6 @@ impl Meta {
             updated: reader.day("lastUpdatedDate"),
             related: reader.related(),
         }
-    }
-
-    /// Returns whether its title is shown above its article. If not, the article has a heading of
-    /// the first level itself.
-    #[must_use]
-    pub fn has_title(&self) -> bool {
-        !matches!(self.mode.as_deref(), Some("custom" | "frame"))
     }
 
     /// Returns whether everyone may read the page.

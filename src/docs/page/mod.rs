@@ -15,6 +15,7 @@
 
 pub mod ignored;
 mod meta;
+mod mode;
 pub mod snippet;
 
 use std::borrow::Cow;
@@ -32,6 +33,7 @@ use rayon::prelude::*;
 
 use ignored::Ignored;
 pub use meta::{Meta, Related, Tag};
+pub use mode::Mode;
 use snippet::{Loaded, Snippets};
 
 /// How many bytes the file of a page may have; the longest real one has 1.1 MB.
@@ -121,7 +123,7 @@ impl Page {
         let source = mdx::Source {
             file: below,
             // A first heading that repeats the title is removed, if the layout shows the title.
-            title: if meta.has_title() { &title } else { "" },
+            title: if meta.mode.has_title() { &title } else { "" },
             text,
             body,
         };

@@ -47,7 +47,7 @@ impl<'p> Source<'p> {
             // A generated page has the name that an author would give it.
             file: format!("{}.{}", page.slug, extension.unwrap_or("mdx")),
             title: &page.title,
-            has_title: written.is_none_or(|written| written.meta.has_title()),
+            has_title: written.is_none_or(|written| written.meta.mode.has_title()),
             description: page.description.as_deref(),
             language: language(page),
             text: written.map_or("", |written| &written.text),

@@ -65,46 +65,15 @@ use super::link::{Start, Target};
 use super::messages::{self, Messages};
 use crate::docs::CONFIG;
 use crate::docs::navigation::tree::{Page, PageId};
+use crate::docs::page::Mode;
 use crate::markup::Html;
 use crate::response::segments::Segment;
-
-/// Which parts of the layout a page has, by the `mode` of its frontmatter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Sidebar, title, article, list of headings.
-    #[default]
-    Default,
-    /// Without the list of headings.
-    Wide,
-    /// Without sidebar and list.
-    Center,
-    /// The article alone, below the header.
-    Custom,
-    /// The article alone, beside the sidebar.
-    Frame,
-}
 
 // === impl Mode ===
 
 impl Mode {
-    /// Reads the `mode` of a page's frontmatter; an unknown one is the default.
-    #[must_use]
-    pub fn parse(mode: Option<&str>) -> Self {
-        match mode {
-            Some("wide") => Self::Wide,
-            Some("center") => Self::Center,
-            Some("custom") => Self::Custom,
-            Some("frame") => Self::Frame,
-            _ => Self::Default,
-        }
-    }
-
     fn has_sidebar(self) -> bool {
         matches!(self, Self::Default | Self::Wide | Self::Frame)
-    }
-
-    fn has_title(self) -> bool {
-        matches!(self, Self::Default | Self::Wide | Self::Center)
     }
 
     fn has_contents(self) -> bool {
