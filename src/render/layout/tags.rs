@@ -133,20 +133,15 @@ impl PageWriter<'_> {
     }
 }
 
-/// Returns the address of an image with its size, if that is known.
+/// Returns the address of an image with its size, if that is known; `None` if it is neither a file
+/// of the site nor a URL.
 fn image_at(file: &str, written: &str, map: &Map) -> Option<(String, Option<(usize, usize)>)> {
-    let size = match map.resolve(file, written) {
-        Target::Asset(path) => map.assets.get(&path).and_then(|asset| asset.size),
-        _ => None,
-    };
-    Some((address(file, written, map)?, size))
-}
-
-/// Returns the address of an image; `None` if it is neither a file of the site nor a URL.
-fn address(file: &str, written: &str, map: &Map) -> Option<String> {
     match map.resolve(file, written) {
-        Target::Asset(path) => Some(format!("{BASE_URL_PLACEHOLDER}/{}", encode(&path))),
-        Target::Elsewhere(url) => url.starts_with("https:").then(|| url.into()),
+        Target::Asset(path) => {
+            let size = map.assets.get(&path).and_then(|asset| asset.size);
+            Some((format!("{BASE_URL_PLACEHOLDER}/{}", encode(&path)), size))
+        }
+        Target::Elsewhere(url) => url.starts_with("https:").then(|| (url.into(), None)),
         _ => None,
     }
 }
@@ -177,7 +172,7 @@ pub fn missing_images(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for page in docs.pages.iter() {
         let images = page.meta.tags.iter().filter(|tag| is_image_tag(&tag.name));
-        for tag in images.filter(|tag| address(&page.slug, &tag.content, map).is_none()) {
+        for tag in images.filter(|tag| image_at(&page.slug, &tag.content, map).is_none()) {
             let message = format!(
                 "`{}` is `{}`, neither a file of this site nor a URL with `https://`",
                 tag.name, tag.content
