@@ -66,6 +66,8 @@ pub struct Docs {
     pub published: Vec<Published>,
     /// The icons that `docs.json` names.
     pub icons: Vec<Icon>,
+    /// The pictures that `docs.json` names for the images that a build draws.
+    pub pictures: Vec<Picture>,
     /// The files that are ignored.
     pub ignored: Ignored,
     /// The links of `docs.json`.
@@ -78,6 +80,18 @@ pub struct Icon {
     /// Its name, or its address.
     pub name: Box<str>,
     /// The file that names it.
+    pub file: Box<str>,
+    /// The place in that file.
+    pub location: Location,
+}
+
+/// A setting of `docs.json` that names a picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// The key of the setting: `logo`, `favicon` or `thumbnails.background`, or `logo.light` and
+    /// so on if it has one for each mode.
+    pub key: &'static str,
+    /// The file that has the setting.
     pub file: Box<str>,
     /// The place in that file.
     pub location: Location,

@@ -12,7 +12,7 @@ use super::navigation::{self, Input};
 use super::openapi::{self, is_url};
 use super::page::Pages;
 use super::page::ignored::Ignored;
-use super::{Docs, Extent, Icon, Options, published, redirect};
+use super::{Docs, Extent, Icon, Options, Picture, published, redirect};
 use crate::diagnostic::Diagnostic;
 use crate::source::Tree;
 use crate::syntax::{Data, Diagnostics, Span, Value};
@@ -126,10 +126,17 @@ impl Parsed {
             options.extent,
             &mut diagnostics,
         );
+        let file = |span: Span| Box::from(diagnostics.files.path(span.file));
         let icons = root.as_ref().map(config::icons).unwrap_or_default();
         let icons = icons.into_iter().map(|(name, span)| Icon {
             name,
-            file: diagnostics.files.path(span.file).into(),
+            file: file(span),
+            location: diagnostics.files.locate(span),
+        });
+        let pictures = root.as_ref().map(config::pictures).unwrap_or_default();
+        let pictures = pictures.into_iter().map(|(key, span)| Picture {
+            key,
+            file: file(span),
             location: diagnostics.files.locate(span),
         });
         let links = root.as_ref().map(config_link::find).unwrap_or_default();
@@ -137,13 +144,14 @@ impl Parsed {
             .into_iter()
             .map(|(href, span, in_navigation)| ConfigLink {
                 href,
-                file: diagnostics.files.path(span.file).into(),
+                file: file(span),
                 location: diagnostics.files.locate(span),
                 in_navigation,
             });
         let mut docs = Docs {
             links: links.collect(),
             icons: icons.collect(),
+            pictures: pictures.collect(),
             redirects: redirect::resolve(&config.redirects, &navigation),
             config,
             pages: pages.unwrap_or_default(),

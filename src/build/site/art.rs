@@ -11,67 +11,102 @@ use super::files;
 
 /// The rule for pictures that cannot be drawn.
 const RULE: &str = "drawn-image";
-/// The extensions of files that are drawn. Others, such as `.ico`, are no mistake: pages show them.
+/// The extensions of files that are drawn.
 const EXTENSIONS: [&str; 4] = [".svg", ".png", ".jpg", ".jpeg"];
+
+/// Reads pictures, and collects findings.
+struct Reader<'r> {
+    tree: &'r Tree,
+    docs: &'r Docs,
+    map: &'r Map,
+    found: Vec<Diagnostic>,
+}
 
 /// Reads the pictures. Reports each picture that cannot be drawn.
 pub(super) fn read(tree: &Tree, docs: &Docs, map: &Map) -> (Arts, Vec<Diagnostic>) {
     let config = &docs.config;
-    let mut found = Vec::new();
-    let mut picture = |key: &str, written: &str| {
-        let Target::Asset(path) = map.resolve(CONFIG, written) else {
-            return None;
-        };
-        let lower = path.to_ascii_lowercase();
-        if !EXTENSIONS
-            .iter()
-            .any(|extension| lower.ends_with(extension))
-        {
-            return None;
-        }
-        let read = match files::read(tree, &path) {
-            Some((bytes, _)) => Art::read(&path, bytes),
-            None => Err(Unfit::Unknown),
-        };
-        match read {
-            Ok(art) => Some(art),
-            Err(unfit) => {
-                let message = format!(
-                    "`{key}` is `{path}`, which is not drawn in previews and icons: {unfit}"
-                );
-                found.push(Diagnostic::warning(RULE, CONFIG, message));
-                None
-            }
-        }
+    let mut reader = Reader {
+        tree,
+        docs,
+        map,
+        found: Vec::new(),
     };
     let is_dark = config.thumbnails.appearance == Scheme::Dark;
-    let logo = config.logo.as_ref().and_then(|logo| {
-        let written = if is_dark { &logo.dark } else { &logo.light };
-        picture("logo", written)
+    let logo = config.logo.as_ref().and_then(|logo| match is_dark {
+        true => reader.shown(&["logo.dark", "logo"], &logo.dark),
+        false => reader.shown(&["logo.light", "logo"], &logo.light),
     });
-    let icon = config.favicon.as_ref();
-    let icon = icon.and_then(|icon| picture("favicon", &icon.light));
-    let background = config.thumbnails.background.as_deref();
-    let drawn = background.and_then(|written| picture("thumbnails.background", written));
-    if let Some(written) = background
-        && drawn.is_none()
-        && !matches!(map.resolve(CONFIG, written), Target::Asset(_))
-    {
-        let message =
-            format!("`thumbnails.background` is `{written}`, which is not a file of this site");
-        found.push(Diagnostic::warning(RULE, CONFIG, message));
-    }
-    // Pages show a logo that is about square as the icon, too.
-    let icon = match config.favicon {
-        Some(_) => icon,
+    let icon = match &config.favicon {
+        Some(icon) => reader.shown(&["favicon.light", "favicon"], &icon.light),
         None => logo.clone().filter(Art::is_square),
     };
+    let background = config.thumbnails.background.as_deref();
     let arts = Arts {
         logo,
         icon,
-        background: drawn,
+        background: background.and_then(|written| reader.background(written)),
     };
-    (arts, found)
+    (arts, reader.found)
+}
+
+// === impl Reader ===
+
+impl Reader<'_> {
+    /// Reads a picture that pages show. A file of another type, such as `.ico`, is no mistake.
+    fn shown(&mut self, keys: &[&str], written: &str) -> Option<Art> {
+        let path = self.file(written)?;
+        let lower = path.to_ascii_lowercase();
+        let is_drawn = EXTENSIONS.iter().any(|end| lower.ends_with(end));
+        is_drawn.then(|| self.art(keys, &path)).flatten()
+    }
+
+    /// Reads the background of previews, which has no other use.
+    fn background(&mut self, written: &str) -> Option<Art> {
+        let keys = ["thumbnails.background"];
+        match self.file(written) {
+            Some(path) => self.art(&keys, &path),
+            None => {
+                let why = format!("`{written}`, which is not a file of this site");
+                self.report(&keys, &why);
+                None
+            }
+        }
+    }
+
+    /// Returns the file of the repository that a setting names.
+    fn file(&self, written: &str) -> Option<Box<str>> {
+        match self.map.resolve(CONFIG, written) {
+            Target::Asset(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    fn art(&mut self, keys: &[&str], path: &str) -> Option<Art> {
+        let read = match files::read(self.tree, path) {
+            Some((bytes, _)) => Art::read(path, bytes),
+            None => Err(Unfit::Unknown),
+        };
+        read.inspect_err(|unfit| {
+            let why = format!("`{path}`, which is not drawn in previews and icons: {unfit}");
+            self.report(keys, &why);
+        })
+        .ok()
+    }
+
+    /// Reports the value of the first of some keys that is set.
+    fn report(&mut self, keys: &[&str], why: &str) {
+        let pictures = &self.docs.pictures;
+        let place = |key: &&str| pictures.iter().find(|picture| picture.key == *key);
+        let warning =
+            |file: &str, key: &str| Diagnostic::warning(RULE, file, format!("`{key}` is {why}"));
+        self.found.push(match keys.iter().find_map(place) {
+            Some(picture) => {
+                let at = picture.location;
+                warning(&picture.file, picture.key).at(at.line, at.column, at.length)
+            }
+            None => warning(CONFIG, keys[keys.len() - 1]),
+        });
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +133,7 @@ mod tests {
             (path("docs.json"), config.into()),
             (path("icon.svg"), icon.to_owned().into()),
             (path("own.png"), "no image".to_owned().into()),
+            (path("back.webp"), "RIFF".to_owned().into()),
         ];
         let tree = Tree::from_files(own.into_iter().chain(pages), []);
         Input::read(tree, &Options::default())
@@ -220,6 +256,21 @@ mod tests {
                 assert!(taken.contains(&image), "{image}");
             }
         }
+    }
+
+    #[test]
+    fn a_background_of_a_type_that_is_not_drawn_is_reported_with_its_line() {
+        let settings = "\n\"thumbnails\": {\"background\": \"/back.webp\"},";
+        let built = built(settings);
+        let mut found = built.report.diagnostics.iter();
+        let found = found.find(|found| found.rule == super::RULE).unwrap();
+        assert_eq!(
+            (&*found.file, found.location.unwrap().line),
+            ("docs.json", 2)
+        );
+        let message = "`thumbnails.background` is `back.webp`, which is not drawn in previews and \
+                       icons: it is not an SVG, PNG or JPEG file that can be read";
+        assert_eq!(found.message, message);
     }
 
     #[test]

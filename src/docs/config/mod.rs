@@ -177,6 +177,26 @@ pub(super) fn icons(root: &Value) -> Vec<(Box<str>, Span)> {
     found
 }
 
+/// The settings that name pictures for the images that a build draws. A setting for one mode comes
+/// before the one for both.
+const PICTURES: [&str; 6] = [
+    "logo.light",
+    "logo.dark",
+    "logo",
+    "favicon.light",
+    "favicon",
+    "thumbnails.background",
+];
+
+/// Finds the settings that name pictures, with their places.
+pub(super) fn pictures(root: &Value) -> Vec<(&'static str, Span)> {
+    let place = |key: &'static str| {
+        let value = key.split('.').try_fold(root, |value, name| value.get(name));
+        value.map(|value| (key, value.span))
+    };
+    PICTURES.into_iter().filter_map(place).collect()
+}
+
 /// Collects icons recursively; values are nested at most `DEPTH_MAX` deep.
 fn gather_icons(value: &Value, found: &mut Vec<(Box<str>, Span)>) {
     if let (Some(name), Some(member)) = (icon(value), value.member("icon")) {
