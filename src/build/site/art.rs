@@ -3,6 +3,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::docs::config::Scheme;
 use crate::docs::{CONFIG, Docs};
+use crate::render::layout::site_icon;
 use crate::render::link::{Map, Target};
 use crate::render::raster::{Art, Arts, Unfit};
 use crate::source::Tree;
@@ -38,7 +39,7 @@ pub(super) fn read(tree: &Tree, docs: &Docs, map: &Map) -> (Arts, Vec<Diagnostic
     });
     let icon = match &config.favicon {
         Some(icon) => reader.shown(&["favicon.light", "favicon"], &icon.light),
-        None => logo.clone().filter(Art::is_square),
+        None => logo.clone().filter(|_| site_icon(docs, map).is_some()),
     };
     let background = config.thumbnails.background.as_deref();
     let arts = Arts {

@@ -8,7 +8,7 @@ use crate::docs::config::{Image, Scheme};
 use crate::docs::{CONFIG, Docs};
 use crate::markup::Html;
 use crate::release::site::{SEARCH, feed_path};
-use crate::render::link::Target;
+use crate::render::link::{Map, Target};
 
 /// Languages that are written from right to left.
 const RIGHT_TO_LEFT: [&str; 2] = ["ar", "he"];
@@ -143,24 +143,15 @@ impl PageWriter<'_> {
             .then(|| feed_path(self.path))
     }
 
-    /// Writes the icons of tabs and of apps. Without a `favicon`, a logo that is about square is the
-    /// icon. Apps take PNG images only, which are drawn if they can be.
+    /// Writes the icons of tabs and of apps. Apps take PNG images only, which are drawn if they can
+    /// be.
     fn icons(&mut self) {
-        let config = self.layout.config();
         let map = self.layout.map();
-        let is_square = |icon: &&Image| match map.resolve(CONFIG, &icon.light) {
-            Target::Asset(path) => {
-                let size = map.assets.get(&path).and_then(|asset| asset.size);
-                size.is_some_and(|(width, height)| width <= 2 * height && height <= 2 * width)
-            }
-            _ => false,
-        };
-        let logo = || config.logo.as_ref().filter(is_square);
-        let Some(icon) = config.favicon.as_ref().or_else(logo) else {
+        let Some(icon) = site_icon(self.layout.docs, map) else {
             return;
         };
         self.out.markup("<link rel=icon");
-        match map.icon.as_ref().filter(|_| config.favicon.is_some()) {
+        match &map.icon {
             Some(form) => self.href(&form.path),
             None => self.href_written(&icon.light),
         }
@@ -179,6 +170,22 @@ impl PageWriter<'_> {
             self.out.markup(">\n");
         }
     }
+}
+
+/// Returns the icon of a site: its `favicon`, or else its logo, if no side of it is more than twice
+/// as long as the other.
+#[must_use]
+pub fn site_icon<'d>(docs: &'d Docs, map: &Map) -> Option<&'d Image> {
+    let is_square = |logo: &&Image| match map.resolve(CONFIG, &logo.light) {
+        Target::Asset(path) => {
+            let size = map.assets.get(&path).and_then(|asset| asset.size);
+            size.is_some_and(|(width, height)| width <= 2 * height && height <= 2 * width)
+        }
+        _ => false,
+    };
+    let config = &docs.config;
+    let logo = || config.logo.as_ref().filter(is_square);
+    config.favicon.as_ref().or_else(logo)
 }
 
 /// Returns the tags that give the bar of the browser the background colour of the pages of a site.

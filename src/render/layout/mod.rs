@@ -49,6 +49,7 @@ pub(super) use assets::STYLES;
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE};
 pub(super) use colour::PROPERTIES;
 pub use drawings::Drawings;
+pub use head::site_icon;
 pub use icon::unknown_icons;
 pub use linked::linked_files;
 pub use part::Part;

@@ -119,13 +119,6 @@ impl Art {
         })
     }
 
-    /// Returns whether no side is more than twice as long as the other.
-    #[must_use]
-    pub fn is_square(&self) -> bool {
-        let (width, height) = self.size;
-        width <= 2.0 * height && height <= 2.0 * width
-    }
-
     /// Returns how many pixels the smaller side has; an SVG has any number.
     pub(super) fn pixels(&self) -> f32 {
         match self.is_svg {
