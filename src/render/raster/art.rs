@@ -5,6 +5,7 @@
 //! needs are refused.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use image::imageops::FilterType;
@@ -37,11 +38,18 @@ const REFUSED: [&str; 5] = ["filter", "pattern", "image", "foreignObject", "feIm
 /// A picture of the authors that can be drawn.
 #[derive(Clone, Debug)]
 pub struct Art {
-    bytes: Bytes,
-    is_svg: bool,
+    source: Source,
     /// Width and height, in the units of the picture.
     pub(super) size: (f32, f32),
     pub(super) digest: Digest,
+}
+
+/// What a picture is drawn from.
+#[derive(Clone, Debug)]
+enum Source {
+    Svg(Arc<Tree>),
+    /// A file with pixels. It is decoded when it is drawn: pixels take more memory than the file.
+    Pixels(Bytes),
 }
 
 /// The pictures that the images of a site are drawn with.
@@ -90,12 +98,14 @@ impl Art {
     ///
     /// [`Unfit`].
     pub fn read(path: &str, bytes: Bytes) -> Result<Self, Unfit> {
+        let digest = Digest::of(&bytes);
         let is_svg = path.to_ascii_lowercase().ends_with(".svg");
-        let size = match is_svg {
+        let (source, size) = match is_svg {
             true => {
                 let read = catch_unwind(AssertUnwindSafe(|| read_svg(&bytes)));
                 let tree = read.unwrap_or(Err(Unfit::Unknown))?;
-                (tree.size().width(), tree.size().height())
+                let size = (tree.size().width(), tree.size().height());
+                (Source::Svg(Arc::new(tree)), size)
             }
             false => {
                 let (width, height) = images::size(path, &bytes).ok_or(Unfit::Unknown)?;
@@ -108,22 +118,22 @@ impl Art {
                 }
                 // Below 16 million, so the conversion is exact.
                 #[expect(clippy::cast_precision_loss, reason = "below 2^24")]
-                (width as f32, height as f32)
+                let size = (width as f32, height as f32);
+                (Source::Pixels(bytes), size)
             }
         };
         Ok(Self {
-            digest: Digest::of(&bytes),
-            bytes,
-            is_svg,
+            source,
             size,
+            digest,
         })
     }
 
     /// Returns how many pixels the smaller side has; an SVG has any number.
     pub(super) fn pixels(&self) -> f32 {
-        match self.is_svg {
-            true => f32::INFINITY,
-            false => self.size.0.min(self.size.1),
+        match &self.source {
+            Source::Svg(_) => f32::INFINITY,
+            Source::Pixels(_) => self.size.0.min(self.size.1),
         }
     }
 
@@ -143,31 +153,33 @@ impl Art {
             Fill::Centre | Fill::Cover => (w - own_width) / 2.0,
         };
         let y = (h - own_height) / 2.0;
-        if self.is_svg {
-            let tree = read_svg(&self.bytes).ok()?;
-            let place = Transform::from_scale(scale, scale).post_translate(x, y);
-            resvg::render(&tree, place, &mut pixels.as_mut());
-        } else {
-            let image = images::decode(&self.bytes)?;
-            let whole = |side: f32| {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "it is clamped"
-                )]
-                let whole = side.round().clamp(1.0, 8192.0) as u32;
-                whole
-            };
-            let (own_width, own_height) = (whole(own_width), whole(own_height));
-            let image = image.resize_exact(own_width, own_height, FilterType::CatmullRom);
-            let image = image.into_rgba8();
-            let data: Vec<u8> = image
-                .pixels()
-                .flat_map(|pixel| premultiplied(pixel.0))
-                .collect();
-            let picture = Pixmap::from_vec(data, IntSize::from_wh(own_width, own_height)?)?;
-            let place = Transform::from_translate(x.round(), y.round());
-            pixels.draw_pixmap(0, 0, picture.as_ref(), &PixmapPaint::default(), place, None);
+        match &self.source {
+            Source::Svg(tree) => {
+                let place = Transform::from_scale(scale, scale).post_translate(x, y);
+                resvg::render(tree, place, &mut pixels.as_mut());
+            }
+            Source::Pixels(bytes) => {
+                let image = images::decode(bytes)?;
+                let whole = |side: f32| {
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        clippy::cast_sign_loss,
+                        reason = "it is clamped"
+                    )]
+                    let whole = side.round().clamp(1.0, 8192.0) as u32;
+                    whole
+                };
+                let (own_width, own_height) = (whole(own_width), whole(own_height));
+                let image = image.resize_exact(own_width, own_height, FilterType::CatmullRom);
+                let image = image.into_rgba8();
+                let data: Vec<u8> = image
+                    .pixels()
+                    .flat_map(|pixel| premultiplied(pixel.0))
+                    .collect();
+                let picture = Pixmap::from_vec(data, IntSize::from_wh(own_width, own_height)?)?;
+                let place = Transform::from_translate(x.round(), y.round());
+                pixels.draw_pixmap(0, 0, picture.as_ref(), &PixmapPaint::default(), place, None);
+            }
         }
         Some(pixels)
     }
