@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use image::imageops::FilterType;
 use resvg::tiny_skia::{ColorU8, IntSize, Pixmap, PixmapPaint, Transform};
-use resvg::usvg::roxmltree::{Document, Node as XmlNode, ParsingOptions};
+use resvg::usvg::roxmltree::{Document, Error as XmlError, Node as XmlNode, ParsingOptions};
 use resvg::usvg::{Group, Node, Tree};
 use thiserror::Error;
 
@@ -204,8 +204,11 @@ fn read_svg(bytes: &[u8]) -> Result<Tree, Unfit> {
         nodes_limit: ELEMENTS_MAX,
         ..ParsingOptions::default()
     };
-    let document =
-        Document::parse_with_options(text, parsing).map_err(|_invalid| Unfit::Unknown)?;
+    let document = Document::parse_with_options(text, parsing);
+    let document = document.map_err(|error| match error {
+        XmlError::NodesLimitReached => Unfit::Complex,
+        _ => Unfit::Unknown,
+    })?;
     check_written(document.root())?;
     let tree = Tree::from_xmltree(&document, &options()).map_err(|_invalid| Unfit::Unknown)?;
     Contents::default().add(tree.root(), 0, 0)?;

@@ -179,7 +179,7 @@ fn a_drawing_that_would_take_long_is_refused_before_it_is_drawn() {
             Unfit::Refused,
         ),
         (svg(&" ".repeat(130 << 10)), Unfit::Large),
-        (svg(&"<g/>".repeat(5000)), Unfit::Unknown),
+        (svg(&"<g/>".repeat(5000)), Unfit::Complex),
         ("<svg".to_owned(), Unfit::Unknown),
         (String::new(), Unfit::Unknown),
     ] {
