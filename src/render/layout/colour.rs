@@ -67,6 +67,9 @@ const NEUTRALS: [Neutral; 7] = [
     },
 ];
 
+/// The neutral colours that text is on.
+const BACKGROUNDS: [&str; 3] = ["background", "raised", "pressed"];
+
 /// The names of all properties that [`Brand::properties`] writes.
 pub(in crate::render) const PROPERTIES: [&str; 11] = [
     "background",
@@ -193,31 +196,18 @@ pub(super) struct Brand {
 impl Brand {
     /// Returns the background of a page, in light and in dark mode.
     pub(super) fn backgrounds(self) -> (Rgb, Rgb) {
-        let [background, ..] = NEUTRALS;
-        (
-            self.neutral(background.light),
-            self.neutral(background.dark),
-        )
+        let background = |is_dark| self.named("background", is_dark);
+        (background(false), background(true))
     }
 
     /// Returns the colours of images in one mode.
     pub(super) fn colours(self, is_dark: bool) -> Colours {
-        let neutral = |name: &str| {
-            let neutral = NEUTRALS.into_iter().find(|neutral| neutral.name == name);
-            let neutral = neutral.expect("the name of a neutral colour");
-            self.neutral(if is_dark { neutral.dark } else { neutral.light })
-        };
-        let (own, share, step) = match is_dark {
-            true => (self.light, TINT.1, 0.01),
-            false => (self.primary, TINT.0, -0.01),
-        };
-        let ground = neutral("background");
-        let tint = ground.mixed(own, share);
+        let (tint, accent) = self.tint_and_accent(is_dark);
         Colours {
-            ground: ground.0,
-            strong: neutral("strong").to_string(),
-            quiet: neutral("quiet").to_string(),
-            accent: own.readable(&[ground, tint], step).to_string(),
+            ground: self.named("background", is_dark).0,
+            strong: self.named("strong", is_dark).to_string(),
+            quiet: self.named("quiet", is_dark).to_string(),
+            accent: accent.to_string(),
             tint: tint.to_string(),
             brand: self.fill.to_string(),
         }
@@ -230,35 +220,41 @@ impl Brand {
             write!(styles, " --{name}: light-dark({light}, {dark});")
                 .expect("a String takes every character");
         };
-        let (mut on_light, mut on_dark) = (Vec::new(), Vec::new());
-        for Neutral { name, light, dark } in NEUTRALS {
-            let (light, dark) = (self.neutral(light), self.neutral(dark));
-            write(name, light, dark);
-            if matches!(name, "background" | "raised" | "pressed") {
-                on_light.push(light);
-                on_dark.push(dark);
-            }
+        for neutral in NEUTRALS {
+            let colour = |is_dark| self.neutral(neutral, is_dark);
+            write(neutral.name, colour(false), colour(true));
         }
-        let tints = (
-            on_light[0].mixed(self.primary, TINT.0),
-            on_dark[0].mixed(self.light, TINT.1),
-        );
-        write("tint", tints.0, tints.1);
-        on_light.push(tints.0);
-        on_dark.push(tints.1);
-        let (light, dark) = (
-            self.primary.readable(&on_light, -0.01),
-            self.light.readable(&on_dark, 0.01),
-        );
-        write("accent", light, dark);
+        let (light, dark) = (self.tint_and_accent(false), self.tint_and_accent(true));
+        write("tint", light.0, dark.0);
+        write("accent", light.1, dark.1);
         write("brand", self.fill, self.fill);
         let ink = self.fill.text_colour();
         write("on-brand", ink, ink);
         styles + " }\n"
     }
 
+    /// Returns the background of a selected entry in one mode, and the colour of text in the colour
+    /// of the brand, which is readable on all backgrounds.
+    fn tint_and_accent(self, is_dark: bool) -> (Rgb, Rgb) {
+        let (own, share, step) = match is_dark {
+            true => (self.light, TINT.1, 0.01),
+            false => (self.primary, TINT.0, -0.01),
+        };
+        let [ground, raised, pressed] = BACKGROUNDS.map(|name| self.named(name, is_dark));
+        let tint = ground.mixed(own, share);
+        let accent = own.readable(&[ground, raised, pressed, tint], step);
+        (tint, accent)
+    }
+
+    /// Returns the neutral colour with a name.
+    fn named(self, name: &str, is_dark: bool) -> Rgb {
+        let neutral = NEUTRALS.into_iter().find(|neutral| neutral.name == name);
+        self.neutral(neutral.expect("the name of a neutral colour"), is_dark)
+    }
+
     /// Returns a neutral colour in the brand's hue.
-    fn neutral(self, (lightness, share): (f64, f64)) -> Rgb {
+    fn neutral(self, neutral: Neutral, is_dark: bool) -> Rgb {
+        let (lightness, share) = if is_dark { neutral.dark } else { neutral.light };
         let own = Oklab::of(self.primary);
         let chroma = own.chroma();
         let wanted = chroma.min(NEUTRAL_CHROMA_MAX) * share;
@@ -420,6 +416,19 @@ mod tests {
                             "{text} dark {dark}: {name} has {contrast}"
                         );
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn images_have_the_colours_of_pages() {
+        for text in BRANDS {
+            let styles = brand(text).properties();
+            for dark in [false, true] {
+                let colours = brand(text).colours(dark);
+                for (name, colour) in [("accent", colours.accent), ("tint", colours.tint)] {
+                    assert_eq!(property(&styles, name, dark).to_string(), colour, "{text}");
                 }
             }
         }
