@@ -58,9 +58,13 @@ struct State {
     returned: Option<Instant>,
 }
 
+/// Some of the servers of a site, each as one bit. A record has at most 16 servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Servers(u32);
+
 /// The servers that a request has tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::gateway) struct Tried(u32);
+pub(in crate::gateway) struct Tried(Servers);
 
 /// A place for one request at a server, until it is dropped.
 #[derive(Debug)]
@@ -235,56 +239,51 @@ impl Group {
     fn choose(&self, tried: Tried, is_idempotent: bool) -> Option<(usize, bool)> {
         let now = Instant::now();
         let mut states = self.states();
-        let is_open = |at: &usize| !tried.has(*at);
-        let passes = |at: &usize| !self.servers[*at].fails_checks();
-        let passing: Vec<usize> = (0..self.servers.len())
-            .filter(is_open)
-            .filter(passes)
-            .collect();
-        let chosen = self.choose_of(&passing, &mut states, is_idempotent, now);
+        let open = Servers::all(self.servers.len()).that(|at| !tried.0.has(at));
+        let passing = open.that(|at| !self.servers[at].fails_checks());
+        let chosen = self.choose_of(passing, &mut states, is_idempotent, now);
         if chosen.is_some() {
             return chosen;
         }
         // Whatever the checks say: a wrong path in a record must not stop a site.
-        let open: Vec<usize> = (0..self.servers.len()).filter(is_open).collect();
-        if let Some(chosen) = self.choose_of(&open, &mut states, is_idempotent, now) {
+        if let Some(chosen) = self.choose_of(open, &mut states, is_idempotent, now) {
             return Some(chosen);
         }
         // All pause: the one whose pause ends first.
         let first = open
             .iter()
-            .min_by_key(|at| (self.servers[**at].is_backup, states[**at].ejected_until));
-        first.map(|at| (*at, false))
+            .min_by_key(|at| (self.servers[*at].is_backup, states[*at].ejected_until));
+        first.map(|at| (at, false))
     }
 
     /// Chooses one of some servers; `None` if all of them pause.
     fn choose_of(
         &self,
-        servers: &[usize],
+        servers: Servers,
         states: &mut [State],
         is_idempotent: bool,
         now: Instant,
     ) -> Option<(usize, bool)> {
         for is_backup in [false, true] {
-            let of_tier = |at: &usize| self.servers[*at].is_backup == is_backup;
-            let tier = || servers.iter().copied().filter(of_tier);
+            let tier = servers.that(|at| self.servers[at].is_backup == is_backup);
             let is_due = |at: &usize| {
                 let state = &states[*at];
                 is_idempotent
                     && !state.is_tried
                     && state.ejected_until.is_some_and(|until| until <= now)
             };
-            if let Some(at) = tier().find(is_due) {
+            if let Some(at) = tier.iter().find(is_due) {
                 states[at].is_tried = true;
                 return Some((at, true));
             }
-            let is_well = |at: &usize| states[*at].ejected_until.is_none();
-            let has_room = |at: &usize| self.servers[*at].places.has_room();
-            let mut able: Vec<usize> = tier().filter(is_well).filter(has_room).collect();
-            if able.is_empty() {
-                able = tier().filter(is_well).collect();
-            }
-            if let Some(at) = self.turn(states, &able, now) {
+            let well = tier.that(|at| states[at].ejected_until.is_none());
+            let with_room = well.that(|at| self.servers[at].places.has_room());
+            let able = if with_room.is_empty() {
+                well
+            } else {
+                with_room
+            };
+            if let Some(at) = self.turn(states, able, now) {
                 return Some((at, false));
             }
         }
@@ -292,14 +291,14 @@ impl Group {
     }
 
     /// Chooses one of the servers by weight.
-    fn turn(&self, states: &mut [State], able: &[usize], now: Instant) -> Option<usize> {
+    fn turn(&self, states: &mut [State], able: Servers, now: Instant) -> Option<usize> {
         let mut total = 0;
-        for &at in able {
+        for at in able.iter() {
             let weight = self.weight(at, &states[at], now);
             states[at].current += weight;
             total += weight;
         }
-        let at = *able.iter().max_by_key(|at| states[**at].current)?;
+        let at = able.iter().max_by_key(|at| states[*at].current)?;
         states[at].current -= total;
         Some(at)
     }
@@ -442,22 +441,59 @@ impl Server {
     }
 }
 
-// === impl Tried ===
+// === impl Servers ===
 
-impl Tried {
+impl Servers {
+    /// Returns the first `count` servers.
+    fn all(count: usize) -> Self {
+        (0..count).fold(Self::default(), Self::and)
+    }
+
+    fn and(self, server: usize) -> Self {
+        Self(self.0 | 1 << server)
+    }
+
     fn has(self, server: usize) -> bool {
         self.0 & (1 << server) != 0
     }
 
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    fn iter(self) -> impl Iterator<Item = usize> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let server = left.trailing_zeros();
+            // Removes the lowest bit.
+            left &= left.checked_sub(1)?;
+            Some(server as usize)
+        })
+    }
+
+    /// Returns those for which something is so.
+    fn that(self, is_so: impl Fn(usize) -> bool) -> Self {
+        let those = self.iter().filter(|server| is_so(*server));
+        those.fold(Self::default(), Self::and)
+    }
+}
+
+// === impl Tried ===
+
+impl Tried {
     /// Counts the failure of a server. Returns whether the request is sent again, if that is
     /// allowed otherwise: to another server, or to another address of the only one.
     pub(in crate::gateway) fn leave(&mut self, mut held: Held, is_allowed: bool) -> bool {
         held.failed();
-        self.0 |= 1 << held.server;
+        self.0 = self.0.and(held.server);
         let group = &held.group;
         let has_more = match group.len() {
             1 => true,
-            servers => (self.0.count_ones() as usize) < servers,
+            servers => self.0.len() < servers,
         };
         is_allowed && has_more && group.may_retry()
     }
