@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -69,6 +69,11 @@ pub(super) struct Checked {
 #[derive(Debug)]
 struct Results {
     is_failing: AtomicBool,
+    /// When the checks began.
+    began: Instant,
+    /// How many milliseconds after that the server began to work again; 0 if it has not failed.
+    /// Each request reads it.
+    returned: AtomicU64,
     last: Mutex<Last>,
     metrics: Arc<Metrics>,
 }
@@ -80,8 +85,6 @@ struct Last {
     contrary: u32,
     /// Why the last one failed.
     error: Option<Arc<str>>,
-    /// When the server began to work again.
-    returned: Option<Instant>,
 }
 
 /// Why a request was not a success.
@@ -134,11 +137,7 @@ impl Checks {
         if let Some(checked) = running.get(&key).and_then(Weak::upgrade) {
             return Some(checked);
         }
-        let results = Arc::new(Results {
-            is_failing: AtomicBool::new(false),
-            last: Mutex::default(),
-            metrics: Arc::clone(&self.asking.metrics),
-        });
+        let results = Arc::new(Results::new(Arc::clone(&self.asking.metrics)));
         let millis = u64::try_from(key.check.interval.as_millis()).unwrap_or(u64::MAX);
         let first = Duration::from_millis(self.hasher.hash_one(&key) % millis.max(1));
         let server = upstream.clone();
@@ -230,12 +229,12 @@ impl Asking {
 impl Checked {
     /// Returns whether the server gets no requests, because it fails its checks.
     pub(super) fn is_failing(&self) -> bool {
-        self.results.is_failing.load(Ordering::Relaxed)
+        self.results.is_failing.load(Ordering::Acquire)
     }
 
     /// Returns when it began to work again, if it has failed.
     pub(super) fn returned(&self) -> Option<Instant> {
-        self.results.last().returned
+        self.results.returned()
     }
 
     /// Returns why the last check failed; `None` if it did not.
@@ -253,6 +252,23 @@ impl Drop for Checked {
 // === impl Results ===
 
 impl Results {
+    fn new(metrics: Arc<Metrics>) -> Self {
+        Self {
+            is_failing: AtomicBool::new(false),
+            began: Instant::now(),
+            returned: AtomicU64::new(0),
+            last: Mutex::default(),
+            metrics,
+        }
+    }
+
+    fn returned(&self) -> Option<Instant> {
+        match self.returned.load(Ordering::Relaxed) {
+            0 => None,
+            after => Some(self.began + Duration::from_millis(after)),
+        }
+    }
+
     /// Adds the result of a request.
     fn add(&self, asked: Result<(), Failure>, check: &Check, server: &Upstream) {
         let outcome = if asked.is_ok() { "passed" } else { "failed" };
@@ -278,7 +294,9 @@ impl Results {
         let path = &check.path;
         match asked {
             Ok(()) => {
-                last.returned = Some(Instant::now());
+                let after = u64::try_from(self.began.elapsed().as_millis());
+                let after = after.unwrap_or(u64::MAX).max(1);
+                self.returned.store(after, Ordering::Relaxed);
                 self.metrics.upstream_checks_failing.dec();
                 log::info!(target: "origin", "{scheme}://{authority} passes its check {path} again");
             }
@@ -287,7 +305,8 @@ impl Results {
                 log::warn!(target: "origin", "{scheme}://{authority} fails its check {path}: {error}");
             }
         }
-        self.is_failing.store(!is_failing, Ordering::Relaxed);
+        // A request that sees that the server works also sees since when.
+        self.is_failing.store(!is_failing, Ordering::Release);
     }
 
     /// Each change leaves a valid state, so a panic under the lock does no harm.
@@ -327,11 +346,7 @@ mod tests {
     #[test]
     fn only_results_in_a_row_change_the_state() {
         let metrics = Arc::new(Metrics::new());
-        let results = Results {
-            is_failing: AtomicBool::new(false),
-            last: Mutex::default(),
-            metrics: Arc::clone(&metrics),
-        };
+        let results = Results::new(Arc::clone(&metrics));
         let check = Check::new("/".into());
         let server = server(&check);
         let add = |succeeds: bool| {
@@ -351,7 +366,7 @@ mod tests {
             false, false, false, false, false, true, true, true, true, false,
         ];
         assert_eq!(states, expected);
-        assert!(results.last().returned.is_some());
+        assert!(results.returned().is_some());
         for _ in 0..3 {
             add(false);
         }
