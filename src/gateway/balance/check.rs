@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
@@ -55,7 +55,9 @@ struct Key {
 struct Asking {
     limits: UpstreamLimits,
     resolver: Resolver,
-    connector: Connector,
+    options: ConnectorOptions,
+    /// Made by the first check: it reads the authorities of the system.
+    connector: OnceLock<Connector>,
     metrics: Arc<Metrics>,
 }
 
@@ -115,7 +117,8 @@ impl Checks {
             asking: Arc::new(Asking {
                 limits,
                 resolver,
-                connector: Connector::new(Some(ConnectorOptions::from_server_conf(conf))),
+                options: ConnectorOptions::from_server_conf(conf),
+                connector: OnceLock::new(),
                 metrics,
             }),
             hasher: RandomState::default(),
@@ -200,7 +203,9 @@ impl Asking {
     async fn ask(&self, server: &Upstream, check: &Check) -> Result<(), Failure> {
         let resolved = self.resolver.resolve(&server.host, server.port).await?;
         let peer = upstream::peer(&self.limits, &self.resolver, server, &resolved);
-        let (mut session, _is_reused) = self.connector.get_http_session(&peer).await?;
+        let make = || Connector::new(Some(self.options.clone()));
+        let connector = self.connector.get_or_init(make);
+        let (mut session, _is_reused) = connector.get_http_session(&peer).await?;
         let mut request = RequestHeader::build("GET", check.path.as_bytes(), None)?;
         request.insert_header("Host", server.authority().to_string())?;
         request.insert_header("User-Agent", USER_AGENT)?;
