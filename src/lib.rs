@@ -77,6 +77,7 @@
 // Base: values that every layer uses.
 pub mod error;
 pub mod clock;
+pub mod jitter;
 pub mod digest;
 pub mod version;
 pub mod diagnostic;

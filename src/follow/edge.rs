@@ -21,6 +21,7 @@ use super::report::Reporter;
 use super::status::Status;
 use super::upstream::{OfStore, Upstream};
 use crate::error::chain;
+use crate::jitter;
 use crate::site::ProjectId;
 use crate::store::{SiteRecord, Store};
 use crate::telemetry::Metrics;
@@ -149,7 +150,7 @@ impl Follower {
             false => STORE_PAUSE_MAX,
         };
         if self.position.is_some() && is_node {
-            std::thread::sleep(START.mul_f64(random()));
+            std::thread::sleep(jitter::part_of(START));
         }
         let mut pause = PAUSE;
         let mut counted = Instant::now();
@@ -164,7 +165,7 @@ impl Follower {
                     let cause = self.parts.status.count(&error);
                     self.is_cut_off = true;
                     self.report(Some(cause));
-                    std::thread::sleep(pause.mul_f64(0.5 + random() / 2.0));
+                    std::thread::sleep(jitter::pause(pause));
                     pause = (pause * 2).min(pause_max);
                 }
             }
@@ -392,7 +393,7 @@ impl Follower {
         self.fetch(wanted.collect());
         if !self.waiting.is_empty() {
             let pause = (pause * 2).min(PAUSE_MAX);
-            self.again = Some((Instant::now() + pause.mul_f64(0.5 + random() / 2.0), pause));
+            self.again = Some((Instant::now() + jitter::pause(pause), pause));
         }
         if let Some(position) = self.position.clone()
             && let Err(error) = self.keep(position.identity, position.revision)
@@ -452,14 +453,4 @@ fn fetch_one(fetcher: &Fetcher<'_>, project: &ProjectId, entry: &Entry) -> Resul
     fetcher.release(promotion.release, &|| {
         Ok(fetcher.store.follow(project, promotion)?)
     })
-}
-
-/// Returns a number from 0 to 1.
-pub(super) fn random() -> f64 {
-    let mut bytes = [0; 4];
-    // Without random bytes nothing is spread.
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX),
-        Err(_) => 0.5,
-    }
 }

@@ -11,10 +11,11 @@ use super::{Certificate, OPEN, SEALED, VERSION};
 use crate::error::chain;
 use crate::follow::Config;
 use crate::follow::client::{Client, FollowError};
-use crate::follow::edge::{PAUSE, PAUSE_MAX, REMOVALS_FREE, REMOVALS_SHARE, WAIT, random};
+use crate::follow::edge::{PAUSE, PAUSE_MAX, REMOVALS_FREE, REMOVALS_SHARE, WAIT};
 use crate::follow::position::Position;
 use crate::follow::sealing::EdgeKey;
 use crate::follow::status::Status;
+use crate::jitter;
 use crate::store::documents::{Documents, Kind, KnownKeys};
 use crate::telemetry::Part;
 
@@ -108,7 +109,7 @@ impl SecretFollower {
                 Err(error) => {
                     self.parts.part.fail(self.parts.status.count(&error));
                     wait = Duration::ZERO;
-                    std::thread::sleep(pause.mul_f64(0.5 + random() / 2.0));
+                    std::thread::sleep(jitter::pause(pause));
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
             }

@@ -12,12 +12,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use foldhash::fast::RandomState;
 use pingora::connectors::ConnectorOptions;
 use pingora::connectors::http::Connector;
 use pingora::http::RequestHeader;
@@ -27,6 +25,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::gateway::{UpstreamLimits, upstream};
+use crate::jitter;
 use crate::origin::{Resolver, UnresolvedUpstream};
 use crate::site::{Check, Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::{Metrics, panics};
@@ -37,7 +36,6 @@ const USER_AGENT: &str = concat!("waypost-check/", env!("CARGO_PKG_VERSION"));
 /// The checks that run in this process.
 pub(super) struct Checks {
     asking: Arc<Asking>,
-    hasher: RandomState,
     running: Mutex<HashMap<Key, Weak<Checked>>>,
 }
 
@@ -121,7 +119,6 @@ impl Checks {
                 connector: OnceLock::new(),
                 metrics,
             }),
-            hasher: RandomState::default(),
             running: Mutex::default(),
         }
     }
@@ -141,8 +138,7 @@ impl Checks {
             return Some(checked);
         }
         let results = Arc::new(Results::new(Arc::clone(&self.asking.metrics)));
-        let millis = u64::try_from(key.check.interval.as_millis()).unwrap_or(u64::MAX);
-        let first = Duration::from_millis(self.hasher.hash_one(&key) % millis.max(1));
+        let first = jitter::part_of(key.check.interval);
         let server = upstream.clone();
         let (asking, told) = (Arc::clone(&self.asking), Arc::clone(&results));
         let task = tokio::spawn(asking.repeat(server, key.check.clone(), first, told));
