@@ -5,13 +5,14 @@
 
 use std::net::IpAddr;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{self, AsHeaderName};
 use pingora::Result;
 use pingora::http::RequestHeader;
 use pingora::proxy::Session;
 
 use super::forward::TrustedPeers;
+use super::request::read_content;
 use crate::deploy::api::{Api, BODY_BYTES_MAX, Request};
 use crate::response::Response;
 
@@ -29,7 +30,7 @@ pub(super) async fn response(
         if let Some(response) = api.reject(&request(session, trusted, content.clone())) {
             return Ok(response);
         }
-        content = read_body(session).await?;
+        content = read_content(session, BODY_BYTES_MAX).await?;
     }
     Ok(api.handle(&request(session, trusted, content)).await)
 }
@@ -60,23 +61,6 @@ fn request<'s>(
         is_confidential: is_tls || is_private(header, peer, trusted),
         client: peer,
     }
-}
-
-/// Reads the content; `None` if it is longer than the limit.
-async fn read_body(session: &mut Session) -> Result<Option<Bytes>> {
-    let announced = session.req_header().headers.get(header::CONTENT_LENGTH);
-    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > BODY_BYTES_MAX) {
-        return Ok(None);
-    }
-    let mut content = BytesMut::new();
-    while let Some(bytes) = session.read_request_body().await? {
-        content.extend_from_slice(&bytes);
-        if content.len() as u64 > BODY_BYTES_MAX {
-            return Ok(None);
-        }
-    }
-    Ok(Some(content.freeze()))
 }
 
 fn fields(request: &RequestHeader, name: impl AsHeaderName) -> Vec<&[u8]> {

@@ -52,7 +52,7 @@ use super::http2_begun::{Begun, HeldHead, OpenStream};
 use super::http2_stream::Http2Stream;
 use super::mcp;
 use super::open::Activity;
-use super::request::{host_of, logged, with_headers};
+use super::request::{announced, host_of, logged, with_headers};
 use super::write_rate::WriteRate;
 use super::{Gateway, Limits, access, too_many};
 use crate::response::{Content, MaybeCached, Response};
@@ -469,8 +469,7 @@ fn find(gateway: &Gateway, session: &Http2Stream) -> Option<Found> {
 /// message has arrived.
 fn find_answer(gateway: &Gateway, stream: &mut Http2Stream, client: IpAddr) -> Option<Found> {
     let request = stream.req_header();
-    let length = request.headers.get(header::CONTENT_LENGTH)?;
-    let length: u64 = length.to_str().ok()?.trim().parse().ok()?;
+    let length = announced(request)?;
     let host = fast_path_host(gateway, request)?;
     let is_message = (1..=mcp::FAST_BODY_BYTES_MAX).contains(&length)
         && with_headers(request, |headers| mcp::is_message(gateway, headers, host));

@@ -8,15 +8,12 @@ use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use bytes::BytesMut;
-use http::header;
 use pingora::Result;
-use pingora::prelude::Error;
 use pingora::proxy::Session;
 
 use super::fast_path::Found;
 use super::reads::Reads;
-use super::request::with_headers;
+use super::request::{announced, read_content, with_headers};
 use super::{Gateway, too_many};
 use crate::discovery::paths::McpPath;
 use crate::index::{Reading, Served};
@@ -78,8 +75,7 @@ pub(super) async fn respond(
     client: IpAddr,
     reads: &Reads,
 ) -> Result<Response> {
-    let announced = session.req_header().headers.get(header::CONTENT_LENGTH);
-    let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
+    let announced = announced(session.req_header());
     let rejected = with_headers(session.req_header(), |headers| {
         origin::mcp_rejection(&served, headers, announced)
     });
@@ -94,19 +90,9 @@ pub(super) async fn respond(
         });
     }
     gateway.clients.ask(client, project);
-    let mut body = BytesMut::new();
-    if !session.is_body_done() {
-        while let Some(bytes) = session
-            .read_request_body()
-            .await
-            .map_err(Error::into_down)?
-        {
-            if body.len() + bytes.len() > BODY_BYTES_MAX {
-                return Ok(transport::too_long());
-            }
-            body.extend_from_slice(&bytes);
-        }
-    }
+    let Some(body) = read_content(session, BODY_BYTES_MAX).await? else {
+        return Ok(transport::too_long());
+    };
     let request = session.req_header().clone();
     let made = reads.run(move || {
         with_headers(&request, |headers| {

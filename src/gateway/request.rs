@@ -1,13 +1,17 @@
-//! The header of a request as pingora gives it, which the proxy path and HTTP/2 read.
+//! A request as pingora gives it: its header, which the proxy path and HTTP/2 read, and its content.
 //!
-//! Sources: RFC 9110 §5.3 (fields on several lines), §13 (conditions);
+//! Sources: RFC 9110 §5.3 (fields on several lines), §8.6 (`Content-Length`), §13 (conditions);
 //! RFC 9113 §8.3.1 (`:authority`).
 
 use std::borrow::Cow;
 
+use bytes::{Bytes, BytesMut};
 use http::Version;
-use http::header::{self, HeaderName, HeaderValue};
+use http::header;
+use pingora::Result;
 use pingora::http::RequestHeader;
+use pingora::prelude::Error;
+use pingora::proxy::Session;
 
 use super::head::log_text;
 use crate::response::trace::TraceContext;
@@ -117,6 +121,36 @@ fn trace_of(request: &RequestHeader) -> Option<TraceContext> {
         return None;
     };
     TraceContext::parse(field.as_bytes())
+}
+
+/// Returns how many bytes of content a request announces.
+pub(super) fn announced(request: &RequestHeader) -> Option<u64> {
+    let length = request.headers.get(header::CONTENT_LENGTH);
+    length.and_then(|length| length.to_str().ok()?.parse().ok())
+}
+
+/// Reads the content of a request; `None` if it has more than `bytes_max` bytes. Then the rest is
+/// not read.
+pub(super) async fn read_content(session: &mut Session, bytes_max: usize) -> Result<Option<Bytes>> {
+    let is_too_long = |length: u64| length > bytes_max as u64;
+    if announced(session.req_header()).is_some_and(is_too_long) {
+        return Ok(None);
+    }
+    if session.is_body_done() {
+        return Ok(Some(Bytes::new()));
+    }
+    let mut content = BytesMut::new();
+    while let Some(bytes) = session
+        .read_request_body()
+        .await
+        .map_err(Error::into_down)?
+    {
+        if content.len() + bytes.len() > bytes_max {
+            return Ok(None);
+        }
+        content.extend_from_slice(&bytes);
+    }
+    Ok(Some(content.freeze()))
 }
 
 /// Returns whether it came over HTTP/2.

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use bytes::BytesMut;
 use pingora::Result;
-use pingora::prelude::Error;
 use pingora::proxy::Session;
 
 use super::reads::Reads;
-use super::request::with_headers;
+use super::request::{read_content, with_headers};
 use crate::index::Served;
 use crate::origin::{self, VOTE_BYTES_MAX};
 use crate::response::{Problem, Response};
@@ -25,20 +23,10 @@ pub(super) async fn respond(
     if let Some(rejected) = rejected {
         return Ok(rejected);
     }
-    let mut content = BytesMut::new();
-    if !session.is_body_done() {
-        while let Some(bytes) = session
-            .read_request_body()
-            .await
-            .map_err(Error::into_down)?
-        {
-            if content.len() + bytes.len() > VOTE_BYTES_MAX {
-                let detail = format!("a vote has more than {VOTE_BYTES_MAX} bytes");
-                return Ok(Problem::new(413, detail).response());
-            }
-            content.extend_from_slice(&bytes);
-        }
-    }
+    let Some(content) = read_content(session, VOTE_BYTES_MAX).await? else {
+        let detail = format!("a vote has more than {VOTE_BYTES_MAX} bytes");
+        return Ok(Problem::new(413, detail).response());
+    };
     let request = session.req_header().clone();
     let made = reads
         .run(move || with_headers(&request, |headers| origin::vote(&served, headers, &content)));

@@ -65,7 +65,7 @@ pub use request::Request;
 
 /// The largest content of a request. Only changes of site records have content; that of other calls
 /// is read and ignored.
-pub const BODY_BYTES_MAX: u64 = 64 << 10;
+pub const BODY_BYTES_MAX: usize = 64 << 10;
 /// How long a caller waits for the queue: longer than another process may lock it.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many calls may wait for the queue at once.

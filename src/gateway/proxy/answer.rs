@@ -15,7 +15,7 @@ use pingora::proxy::Session;
 use super::{Proxy, RequestCtx, client_of, is_tls, single_request_of};
 use crate::acme::HTTP_PATH;
 use crate::gateway::file_response::{CopyReason, FileResponse, Logged};
-use crate::gateway::request::{host_of, is_http2, logged, with_headers};
+use crate::gateway::request::{announced, host_of, is_http2, logged, with_headers};
 use crate::gateway::route::{self, Target};
 use crate::gateway::{Gateway, admin, forward, mcp, respond, vote};
 use crate::index::Served;
@@ -230,11 +230,9 @@ impl Proxy {
 /// send its body gets the response at once.
 pub(super) async fn read_small_body(session: &mut Session) {
     let header = session.req_header();
-    let announced = header.headers.get(header::CONTENT_LENGTH);
-    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if !is_http2(header)
         || header.headers.contains_key(header::EXPECT)
-        || announced.is_some_and(|length| length > EARLY_BODY_BYTES_MAX)
+        || announced(header).is_some_and(|length| length > EARLY_BODY_BYTES_MAX as u64)
     {
         return;
     }
