@@ -19,8 +19,7 @@ impl Api {
         project: ProjectId,
     ) -> Result<Response, ErrorResponse> {
         let limit = query.limit()?;
-        let skip = query.number("after", AFTER_MAX)?.unwrap_or_default();
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        let skip = query.skip(AFTER_MAX)?;
         let days = (day(query, "from")?, day(query, "to")?);
         let path = format!("/v1/sites/{project}/numbers");
         let asked = self.ask(move |sites| {

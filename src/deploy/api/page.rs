@@ -91,6 +91,12 @@ impl Query {
         }
     }
 
+    /// Returns how many items come before the page: the parameter `after`, up to a limit.
+    pub(super) fn skip(&self, max: u64) -> Result<usize, ErrorResponse> {
+        let skip = self.number("after", max)?.map_or(Ok(0), usize::try_from);
+        Ok(skip.unwrap_or(usize::MAX))
+    }
+
     /// Returns the address of the page after an item: the same query with another `cursor`.
     pub(super) fn next(&self, path: &str, cursor: &str, after: &str) -> String {
         let others = self.values.iter().filter(|(name, _)| name != cursor);

@@ -137,10 +137,7 @@ impl Api {
         project: ProjectId,
     ) -> Result<Response, ErrorResponse> {
         let limit = query.limit()?;
-        let first = query
-            .number("after", DOMAINS_MAX)?
-            .map_or(Ok(0), usize::try_from);
-        let first = first.unwrap_or(usize::MAX);
+        let first = query.skip(DOMAINS_MAX)?;
         let path = format!("/v1/sites/{project}/domains");
         let domains = self
             .ask(move |sites| sites.domains(&caller, &project))
