@@ -66,10 +66,8 @@ pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders
             None => Target::Mcp(served),
         };
     }
-    if origin::is_vote(&served, &path) {
-        return Target::Vote(served);
-    }
     match served.site.origin {
+        Origin::Embedded if origin::is_vote(&served, &path) => Target::Vote(served),
         Origin::Embedded => match origin::respond_from_memory(&served, &path, headers) {
             Some(ready) => Target::OfSite(Route::Origin, served, Box::new(ready.into_response())),
             None => Target::Embedded(served, path.into()),
