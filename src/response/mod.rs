@@ -30,7 +30,7 @@ pub use conditional::{Conditions, ETag, Outcome, has_tag, read_date};
 pub use counted::Counted;
 pub use encoding::Encoding;
 pub use problem::Problem;
-pub use request::{McpFields, Method, RequestHeaders, request_id};
+pub use request::{McpFields, Method, RequestHeaders, is_media_type, request_id};
 
 use std::io::Write as _;
 

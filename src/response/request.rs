@@ -166,9 +166,47 @@ impl<'r> RequestHeaders<'r> {
             .map_or(Accepted::IDENTITY_ONLY, Accepted::parse)
     }
 
+    /// Returns whether the content has a media type, with any parameters (RFC 9110 §8.3).
+    #[must_use]
+    pub fn has_media_type(&self, media_type: &str) -> bool {
+        self.content_type
+            .is_some_and(|field| is_media_type(field, media_type))
+    }
+
+    /// Returns whether `Accept` names a media type, with whatever weight.
+    #[must_use]
+    pub fn names_accepted(&self, media_type: &str) -> bool {
+        let accept = self.accept.unwrap_or_default().to_ascii_lowercase();
+        memchr::memmem::find(&accept, media_type.as_bytes()).is_some()
+    }
+
     /// Returns `Range` if the request is a `GET` (RFC 9110 §14.2).
     #[must_use]
     pub fn range(&self) -> Option<&'r [u8]> {
         self.range.filter(|_| self.method == "GET")
+    }
+}
+
+/// Returns whether a field `Content-Type` names a media type, with any parameters (RFC 9110 §8.3).
+#[must_use]
+pub fn is_media_type(field: &[u8], media_type: &str) -> bool {
+    let named = field.split(|&b| b == b';').next().unwrap_or_default();
+    named
+        .trim_ascii()
+        .eq_ignore_ascii_case(media_type.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_of_a_media_type_do_not_matter() {
+        let is_json = |field: &[u8]| is_media_type(field, "application/json");
+        assert!(is_json(b"application/json"));
+        assert!(is_json(b"Application/JSON; charset=utf-8"));
+        for other in ["text/plain", "", "application/json-patch+json", "json"] {
+            assert!(!is_json(other.as_bytes()), "{other}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::{ErrorResponse, Request, error_response};
-use crate::response::Problem;
+use crate::response::{Problem, is_media_type};
 use crate::syntax::{Data, Diagnostics, json};
 
 /// The media type of records.
@@ -21,10 +21,9 @@ pub(super) fn object(
         true => PATCH,
         false => RECORD,
     };
-    let sent = request.content_type.map(String::from_utf8_lossy);
-    let sent = sent.as_deref().unwrap_or_default();
-    let media_type = sent.split(';').next().unwrap_or_default().trim();
-    if !media_type.eq_ignore_ascii_case(wanted) {
+    let sent = request.content_type.unwrap_or_default();
+    if !is_media_type(sent, wanted) {
+        let sent = String::from_utf8_lossy(sent);
         let detail = format!("the content of this call is {wanted}, not {sent:?}");
         return Err(error_response(415, &detail));
     }

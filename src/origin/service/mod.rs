@@ -21,6 +21,7 @@
 
 mod announce;
 mod fields;
+mod form;
 mod redirect;
 mod search;
 mod vote;

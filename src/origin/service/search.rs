@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use serde::Serialize;
 
-use super::{HTML, Request};
+use super::{HTML, Request, form};
 use crate::digest::Digest;
 use crate::index::ReadFileError;
 use crate::markup::Html;
@@ -24,7 +24,7 @@ use crate::response::{Cors, ETag, Encoding, Outcome, Problem, Response, caching}
 use crate::search::{
     Excerpt, Found, Hit, LIMIT_DEFAULT, LIMIT_MAX, PartInfo, QUESTION_BYTES_MAX, Question, Section,
 };
-use crate::site::percent::{decode, encode, encode_component};
+use crate::site::percent::{encode, encode_component};
 
 const JSON: &str = "application/json";
 /// The longest query of a request, in bytes.
@@ -90,11 +90,10 @@ impl Request<'_> {
     /// Answers a question: JSON, or a page for a browser.
     pub(super) fn search(&self) -> Result<Response, ReadFileError> {
         let parameters = Parameters::parse(self.headers.query.unwrap_or_default());
-        let accept = self.headers.accept.unwrap_or_default().to_ascii_lowercase();
-        let accepts = |media_type: &[u8]| memchr::memmem::find(&accept, media_type).is_some();
+        let accepts = |media_type| self.headers.names_accepted(media_type);
         // A client that follows a link to the search sends no question, and gets the form.
-        let asks_nothing = parameters.text.is_none() && !accepts(b"application/json");
-        let wants_page = accepts(b"text/html") || asks_nothing;
+        let asks_nothing = parameters.text.is_none() && !accepts("application/json");
+        let wants_page = accepts("text/html") || asks_nothing;
         let etag = self.search_etag(wants_page);
         let response = |body: Bytes, media_type| Response {
             etag,
@@ -377,8 +376,7 @@ impl Parameters {
         if query.len() > QUERY_BYTES_MAX {
             return parameters;
         }
-        for pair in query.split('&') {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        for (name, value) in form::pairs(query) {
             let place = match name {
                 "q" => &mut parameters.text,
                 "limit" => &mut parameters.limit,
@@ -390,7 +388,7 @@ impl Parameters {
                 _ => continue,
             };
             if place.is_none() {
-                *place = Some(decode(&value.replace('+', " ")).into_owned());
+                *place = Some(form::decoded(value));
             }
         }
         parameters

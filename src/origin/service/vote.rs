@@ -6,22 +6,22 @@
 //! Sources: Fetch Metadata Request Headers (`Sec-Fetch-Site`); Fetch §3.2 (`Origin`); WHATWG URL
 //! §5.1 (`application/x-www-form-urlencoded`).
 
+use super::form;
 use super::redirect::to;
 use crate::index::{Reading, Served, State};
 use crate::release::site::{HELPFUL, THANKED, page_file};
 use crate::response::{Problem, RequestHeaders, Response, caching};
-use crate::site::Origin;
-use crate::site::percent::{decode, encode};
+use crate::site::percent::encode;
 
 /// The longest content of a vote, in bytes.
 pub const VOTE_BYTES_MAX: usize = 2048;
-const FORM: &[u8] = b"application/x-www-form-urlencoded";
+const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Returns whether a path of a site (normalised) is the one to which its pages send votes.
+/// Returns whether a path (normalised) of a site with our pages is the one to which they send votes.
 #[must_use]
 pub fn is_vote(served: &Served, path: &str) -> bool {
     let below = served.site.base_path.strip(path).unwrap_or_default();
-    served.site.origin == Origin::Embedded && below.strip_prefix('/') == Some(HELPFUL)
+    below.strip_prefix('/') == Some(HELPFUL)
 }
 
 /// Checks a vote before its content is read. Returns the error if the site or the request is wrong.
@@ -41,10 +41,8 @@ pub fn reject_vote(served: &Served, headers: &RequestHeaders<'_>) -> Option<Resp
         let detail = "votes are accepted from pages of this site only";
         return Some(Problem::new(403, detail).response());
     }
-    let media_type = headers.content_type.unwrap_or_default();
-    let media_type = media_type.split(|b| *b == b';').next().unwrap_or_default();
-    if !media_type.trim_ascii().eq_ignore_ascii_case(FORM) {
-        let detail = "a vote is a form: application/x-www-form-urlencoded";
+    if !headers.has_media_type(FORM) {
+        let detail = format!("a vote is a form: {FORM}");
         return Some(Problem::new(415, detail).response());
     }
     None
@@ -80,11 +78,7 @@ pub fn vote(served: &Served, headers: &RequestHeaders<'_>, content: &[u8]) -> Re
         return wrong(404, "this site counts no votes");
     };
     let content = String::from_utf8_lossy(content);
-    let value = |name: &str| {
-        let mut pairs = content.split('&').filter_map(|pair| pair.split_once('='));
-        let (_, value) = pairs.find(|(key, _)| *key == name)?;
-        Some(decode(&value.replace('+', " ")).into_owned())
-    };
+    let value = |name: &str| form::value(&content, name);
     let is_helpful = match value("vote").as_deref() {
         Some("yes") => true,
         Some("no") => false,
@@ -107,10 +101,9 @@ pub fn vote(served: &Served, headers: &RequestHeaders<'_>, content: &[u8]) -> Re
         return wrong(422, "the site has no such page");
     }
     numbers.vote(&format!("/{page}"), is_helpful);
-    let accept = headers.accept.unwrap_or_default().to_ascii_lowercase();
-    match memchr::memmem::find(&accept, b"text/html") {
-        None => Response::empty(204),
-        Some(_) => {
+    match headers.names_accepted("text/html") {
+        false => Response::empty(204),
+        true => {
             let base = served.site.base_path.as_str();
             let page = encode(&page);
             Response {
