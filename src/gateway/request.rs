@@ -15,7 +15,7 @@ use pingora::proxy::Session;
 
 use super::head::log_text;
 use crate::response::trace::TraceContext;
-use crate::response::{Conditions, McpFields, RequestHeaders, request_id};
+use crate::response::{self, Conditions, McpFields, RequestHeaders};
 
 /// The fields that a response depends on, each as one value.
 #[derive(Default)]
@@ -44,7 +44,7 @@ pub(super) fn with_headers<T>(
     let mut fields = Fields::default();
     // A request has few fields. One pass over them takes less time than a look-up of every field
     // that we read.
-    for name in request.headers.keys() {
+    for (name, value) in &request.headers {
         let place = match name.as_str() {
             "accept" => &mut fields.accept,
             "accept-encoding" => &mut fields.accept_encoding,
@@ -62,7 +62,15 @@ pub(super) fn with_headers<T>(
             "mcp-name" => &mut fields.mcp_name,
             _ => continue,
         };
-        *place = joined(request, name);
+        // RFC 9110 §5.3: several lines are one value.
+        match place {
+            None => *place = Some(value.as_bytes().into()),
+            Some(joined) => {
+                let joined = joined.to_mut();
+                joined.extend_from_slice(b", ");
+                joined.extend_from_slice(value.as_bytes());
+            }
+        }
     }
     act(&RequestHeaders {
         origin: fields.origin.as_deref(),
@@ -96,31 +104,25 @@ pub(super) fn logged(request: &RequestHeader) -> RequestHeaders<'_> {
         query: request.uri.query(),
         ..RequestHeaders::default()
     };
-    // The first of several lines counts.
-    let first = |name| {
-        request
-            .headers
-            .get(name)
-            .map_or(&[][..], HeaderValue::as_bytes)
-    };
-    for name in request.headers.keys() {
+    let (mut user_agent, mut request_id) = (None, None);
+    let mut traces = (None, 0);
+    for (name, value) in &request.headers {
+        let value = value.as_bytes();
         match name.as_str() {
-            "user-agent" => logged.user_agent = log_text(first(name)),
-            "traceparent" => logged.trace = trace_of(request),
-            "x-request-id" => logged.request_id = request_id(first(name)),
+            // The first of several lines counts.
+            "user-agent" => user_agent = user_agent.or(Some(value)),
+            "x-request-id" => request_id = request_id.or(Some(value)),
+            "traceparent" => traces = (Some(value), traces.1 + 1),
             _ => {}
         }
     }
+    logged.user_agent = user_agent.map_or("", log_text);
+    logged.request_id = request_id.map_or("", response::request_id);
+    // A request has one trace, or none.
+    if let (Some(trace), 1) = traces {
+        logged.trace = TraceContext::parse(trace);
+    }
     logged
-}
-
-/// Returns the trace of a request that names one.
-fn trace_of(request: &RequestHeader) -> Option<TraceContext> {
-    let mut fields = request.headers.get_all("traceparent").iter();
-    let (Some(field), None) = (fields.next(), fields.next()) else {
-        return None;
-    };
-    TraceContext::parse(field.as_bytes())
 }
 
 /// Returns how many bytes of content a request announces.
@@ -172,22 +174,5 @@ pub(super) fn host_of(request: &RequestHeader) -> Option<&str> {
     ) {
         (Some(authority), Some(field)) => authority.eq_ignore_ascii_case(field).then_some(field),
         (authority, field) => authority.or(field),
-    }
-}
-
-/// Returns a field as one value: several lines are joined (RFC 9110 §5.3).
-pub(super) fn joined<'r>(request: &'r RequestHeader, name: &HeaderName) -> Option<Cow<'r, [u8]>> {
-    let mut lines = request.headers.get_all(name).iter();
-    let first = lines.next()?.as_bytes();
-    match lines.next() {
-        None => Some(first.into()),
-        Some(second) => {
-            let mut joined = first.to_vec();
-            for line in std::iter::once(second).chain(lines) {
-                joined.extend_from_slice(b", ");
-                joined.extend_from_slice(line.as_bytes());
-            }
-            Some(joined.into())
-        }
     }
 }
