@@ -259,17 +259,21 @@ impl Documents {
         document: Document<'_>,
         accepted: Accepted,
     ) -> Option<Response> {
-        let (packed, media_type, caching) = match document {
-            Document::Manifest => (&self.manifest, discovery::JSON, caching::DISCOVERY),
-            Document::Legacy => (&self.legacy, discovery::JSON, caching::DISCOVERY),
-            Document::Card => (self.card(site, host), discovery::JSON, caching::DISCOVERY),
-            Document::Skill(slug) => (self.skill(slug)?, discovery::MARKDOWN, caching::SKILL),
+        let (packed, counted) = match document {
+            Document::Manifest => (&self.manifest, Counted::Manifest),
+            Document::Legacy => (&self.legacy, Counted::Legacy),
+            Document::Card => (self.card(site, host), Counted::Card),
+            Document::Skill(slug) => (self.skill(slug)?, Counted::Skill),
             Document::Entry => match &*self.skills {
                 [] => return None,
-                [only] => (&only.file, discovery::MARKDOWN, caching::SKILL),
+                [only] => (&only.file, Counted::Entry),
                 _ => return Some(self.to_index()),
             },
             Document::Absent => return None,
+        };
+        let (media_type, caching) = match counted {
+            Counted::Skill | Counted::Entry => (discovery::MARKDOWN, caching::SKILL),
+            _ => (discovery::JSON, caching::DISCOVERY),
         };
         let (encoding, span) = packed.pick(accepted);
         // A card also changes with the site record, which has no date.
@@ -281,7 +285,7 @@ impl Documents {
             caching,
             vary: Some(VARY),
             cors: Cors::Open,
-            counted: Some(Counted::Document),
+            counted: Some(counted),
             ..Response::new(200, media_type, self.slice(span))
         })
     }

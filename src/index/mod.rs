@@ -386,6 +386,9 @@ impl Served {
         let path = paths::normalise(headers.path);
         let below = base.strip(&path).unwrap_or(&path);
         let reader = Reader::of(headers.user_agent);
+        let file = |document: Document<'_>| {
+            numbers.file(document.pattern().unwrap_or_default(), reader);
+        };
         match counted {
             Counted::Html => numbers.page(&percent::decode(below), false, reader),
             Counted::Markdown => {
@@ -397,13 +400,14 @@ impl Served {
                 // A list may be below `/.well-known` or a part of the site: only its name counts.
                 numbers.file(&below[below.rfind('/').unwrap_or_default()..], reader);
             }
-            Counted::Document => {
-                let document = paths::find(&path, base);
-                let document = document.or_else(|| paths::find_below_page(&path, base));
-                match document {
-                    Some(Document::Skill(slug)) => numbers.skill(slug, reader),
-                    Some(document) => numbers.file(document.pattern().unwrap_or_default(), reader),
-                    None => {}
+            Counted::Entry => file(Document::Entry),
+            Counted::Manifest => file(Document::Manifest),
+            Counted::Legacy => file(Document::Legacy),
+            Counted::Card => file(Document::Card),
+            // Its slug is the directory of the file.
+            Counted::Skill => {
+                if let Some(slug) = path.rsplit('/').nth(1) {
+                    numbers.skill(slug, reader);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The kind of content of a response, which the numbers of a site count.
 
 /// The kind of content of a response, for the numbers of a site. It is not sent. The path of the
-/// request says which page or file it is.
+/// request says which page, list or skill it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// The HTML of a page.
@@ -10,6 +10,14 @@ pub enum Counted {
     Markdown,
     /// A list of pages for agents.
     List,
-    /// A document of discovery.
-    Document,
+    /// The entry of a site's skills.
+    Entry,
+    /// The manifest of skills.
+    Manifest,
+    /// The legacy index of skills.
+    Legacy,
+    /// The agent card.
+    Card,
+    /// The file of a skill.
+    Skill,
 }
