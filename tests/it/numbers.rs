@@ -148,6 +148,10 @@ fn searches_without_result_are_kept_once_they_are_asked_again() {
     // While somebody types, only a text that stays is counted.
     search("webhook+re&typing=1", "application/json");
     search("webhook+retries&typing=1&settled=1", "application/json");
+    // Suggestions of the page for a missing path: nobody has asked.
+    for accept in ["application/json", "text/html"] {
+        search("webhook+retries&settled=0", accept);
+    }
     for _ in 0..2 {
         search("jane.doe%40example.com", "application/json");
     }

@@ -128,17 +128,16 @@ impl Request<'_> {
             return Ok(open(response(Bytes::new(), JSON).not_modified()));
         }
         let answer = self.files.search_with_parts(&question)?;
-        if parameters.is_counted() {
-            self.count_search(&question, &answer.0);
-        }
+        self.count(&parameters, &question, &answer.0);
         let mut body = self.search_json(&question, &answer);
         body.push(b'\n');
         Ok(open(self.conditional(response(body.into(), JSON))))
     }
 
-    /// Counts a search for the owner of the site; the next page of results is not a search.
-    fn count_search(&self, question: &Question<'_>, found: &Found) {
-        if let Some(numbers) = self.numbers.filter(|_| question.skip == 0) {
+    /// Counts a search for the owner of the site.
+    fn count(&self, parameters: &Parameters, question: &Question<'_>, found: &Found) {
+        let is_counted = question.skip == 0 && parameters.is_counted();
+        if let Some(numbers) = self.numbers.filter(|_| is_counted) {
             numbers.search(question.text, found.total);
         }
     }
@@ -231,7 +230,7 @@ impl Request<'_> {
             (true, _) => {}
             (false, Ok(question)) => {
                 let found = self.files.search(&question)?;
-                self.count_search(&question, &found);
+                self.count(parameters, &question, &found);
                 self.results(&mut results, &question, &found, messages);
             }
             (false, Err(mistake)) => {
