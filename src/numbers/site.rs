@@ -10,6 +10,7 @@ use super::document::{Document, LeftOut};
 use super::reader::{self, Reader};
 use super::table::{Budget, Kind, Table};
 use super::text;
+use crate::search::Question;
 
 /// How many texts of searches are in memory.
 const TEXTS_MAX: usize = 500;
@@ -99,9 +100,13 @@ impl SiteNumbers {
         }
     }
 
-    /// Counts a search and how many results it had. A text without results is kept if it was asked
-    /// again on the same day, and if it can be kept at all ([`text`]).
-    pub fn search(&self, asked: &str, results: usize) {
+    /// Counts a search and how many results it had; a question for the next page of results is no
+    /// search. A text without results is kept if it was asked again on the same day, and if it can be
+    /// kept at all ([`text`]).
+    pub fn search(&self, question: &Question<'_>, results: usize) {
+        if question.skip > 0 {
+            return;
+        }
         let mut rest = self.rest();
         let rest = rest.get_or_insert_default();
         rest.asked += 1;
@@ -109,7 +114,7 @@ impl SiteNumbers {
             return;
         }
         rest.empty += 1;
-        let Some(text) = text::searched(asked) else {
+        let Some(text) = text::searched(question.text) else {
             rest.left_out.searches += 1;
             return;
         };
@@ -266,19 +271,19 @@ mod tests {
     #[test]
     fn a_text_is_written_when_it_was_asked_again() {
         let numbers = numbers();
-        numbers.search("Kubernetes  Operator", 0);
-        numbers.search("found", 3);
+        numbers.search(&Question::new("Kubernetes  Operator"), 0);
+        numbers.search(&Question::new("found"), 3);
         let first = numbers.take(false);
         assert_eq!((first.searches.asked, first.searches.empty), (2, 1));
         assert!(first.searches.texts.is_empty());
-        numbers.search("kubernetes operator", 0);
+        numbers.search(&Question::new("kubernetes operator"), 0);
         let second = numbers.take(false);
         assert_eq!(second.searches.texts["kubernetes operator"], 2);
-        numbers.search("kubernetes operator", 0);
+        numbers.search(&Question::new("kubernetes operator"), 0);
         let third = numbers.take(false);
         assert_eq!(third.searches.texts["kubernetes operator"], 1);
-        numbers.search("jane@example.com", 0);
-        numbers.search("jane@example.com", 0);
+        numbers.search(&Question::new("jane@example.com"), 0);
+        numbers.search(&Question::new("jane@example.com"), 0);
         let fourth = numbers.take(true);
         assert_eq!((fourth.searches.empty, fourth.left_out.searches), (2, 2));
         assert!(fourth.searches.texts.is_empty());
@@ -294,12 +299,12 @@ mod tests {
                 .bytes()
                 .map(|digit| char::from(digit - b'0' + b'a'))
                 .collect();
-            numbers.search(&letters, 0);
+            numbers.search(&Question::new(&letters), 0);
             numbers.call("search", Some(&letters), Reader::of(""));
             numbers.vote(&letters, false);
         }
         for _ in 0..3 {
-            numbers.search("a real question", 0);
+            numbers.search(&Question::new("a real question"), 0);
         }
         {
             let rest = numbers.rest();

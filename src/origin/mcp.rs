@@ -204,8 +204,8 @@ impl Library for SiteLibrary<'_> {
             Some(open) => open.search(question).map_err(|error| self.failed(&error))?,
             None => Found::default(),
         };
-        if let Some(numbers) = self.numbers.filter(|_| question.skip == 0) {
-            numbers.search(question.text, found.total);
+        if let Some(numbers) = self.numbers {
+            numbers.search(question, found.total);
         }
         Ok(found)
     }

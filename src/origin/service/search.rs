@@ -136,9 +136,8 @@ impl Request<'_> {
 
     /// Counts a search for the owner of the site.
     fn count(&self, parameters: &Parameters, question: &Question<'_>, found: &Found) {
-        let is_counted = question.skip == 0 && parameters.is_counted();
-        if let Some(numbers) = self.numbers.filter(|_| is_counted) {
-            numbers.search(question.text, found.total);
+        if let Some(numbers) = self.numbers.filter(|_| parameters.is_counted()) {
+            numbers.search(question, found.total);
         }
     }
 
