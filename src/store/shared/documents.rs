@@ -376,8 +376,6 @@ impl Documents for SharedDocuments {
     }
 
     fn changes(&self, kind: Kind, known: &mut KnownKeys) -> Result<Vec<Change>, FileError> {
-        const ALL: &str = "SELECT key, 1::bigint FROM documents \
-             WHERE kind = ?1 AND content IS NOT NULL AND ?2::bigint IS NOT NULL";
         const CHANGED: &str = "SELECT key, (CASE WHEN content IS NULL THEN 0 ELSE 1 END)::bigint \
              FROM documents WHERE kind = ?1 AND revision > ?2";
         loop {
@@ -389,12 +387,10 @@ impl Documents for SharedDocuments {
                 if after == Some(latest) {
                     return Ok((latest, true, Vec::new()));
                 }
-                let sql = if after.is_some() { CHANGED } else { ALL };
-                let values = [
-                    Value::Text(kind.directory()),
-                    after.unwrap_or_default().into(),
-                ];
-                let rows = link.rows(sql, &values)?.into_iter();
+                // The first change has the number 1.
+                let above = after.unwrap_or(0);
+                let values = [Value::Text(kind.directory()), above.into()];
+                let rows = link.rows(CHANGED, &values)?.into_iter();
                 let rows = rows.map(|mut row| Ok((Box::from(row.text()?), row.number()? == 1)));
                 let rows: Result<Vec<(Box<str>, bool)>, DatabaseError> = rows.collect();
                 Ok((latest, after.is_some(), rows?))
