@@ -133,7 +133,7 @@ impl Shared {
     pub fn wait_for_change(&self, after: u64, wait: Duration) -> Result<(), ReadError> {
         let deadline = Instant::now() + wait;
         loop {
-            let kicks = self.followed().kicks;
+            let seen = self.hints.count();
             let latest = self.database.transact(READ, Repeat::Always, |link, _now| {
                 link.one("SELECT n FROM revision", &[])?.number()
             });
@@ -141,27 +141,18 @@ impl Shared {
             if latest.map_err(away)? != after || left.is_zero() {
                 return Ok(());
             }
-            let followed = self.followed();
-            // A change by this process is told at once.
-            let waited = self
-                .moved
-                .wait_timeout_while(followed, POLL.min(left), |now| now.kicks == kicks);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            self.hints.wait(seen, POLL.min(left));
         }
     }
 
     /// Says that this process has followed up to a revision. From the first call on, writes wait a
     /// moment until they are served here.
     pub fn has_followed(&self, revision: u64) {
-        let mut followed = self.followed();
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         followed.is_on = true;
         followed.revision = revision;
         drop(followed);
         self.moved.notify_all();
-    }
-
-    fn followed(&self) -> std::sync::MutexGuard<'_, super::Followed> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -86,11 +86,12 @@ pub struct Shared {
     audit_bytes_max: u64,
     clock: Clock,
     followed: Mutex<Followed>,
+    /// The cache has followed up to another revision.
     moved: Condvar,
     hints: Arc<Hints>,
 }
 
-/// Wakes the readers of documents between two questions.
+/// Wakes the readers of changes and of documents between two questions.
 #[derive(Debug, Default)]
 struct Hints {
     count: Mutex<u64>,
@@ -102,8 +103,6 @@ struct Hints {
 struct Followed {
     /// Whether it follows.
     is_on: bool,
-    /// How many changes it was told of.
-    kicks: u64,
     revision: u64,
 }
 
@@ -203,13 +202,7 @@ impl Shared {
     /// Listens to hints of other processes that there is a change, so that readers of this process
     /// need not wait until they ask again. It never returns.
     pub fn listen(&self) -> ! {
-        self.database.listen(|| {
-            self.hints.tell();
-            let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-            followed.kicks += 1;
-            drop(followed);
-            self.moved.notify_all();
-        })
+        self.database.listen(|| self.hints.tell())
     }
 
     /// Returns how many hints about changes this process has received, its own ones included.
@@ -220,13 +213,12 @@ impl Shared {
 
     /// Tells all followers of a change, and waits a moment until it is served here.
     fn changed(&self, revision: u64) {
+        self.hints.tell();
         self.database.tell();
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         if !followed.is_on {
             return;
         }
-        followed.kicks += 1;
-        self.moved.notify_all();
         let deadline = Instant::now() + SERVED_WAIT;
         while followed.revision < revision {
             let left = deadline.saturating_duration_since(Instant::now());
