@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -21,6 +21,7 @@ use crate::clock::Clock;
 use crate::deploy::Timestamp;
 use crate::digest::Digest;
 use crate::error::chain;
+use crate::store::FileError;
 use crate::store::shared::SharedDocuments;
 use crate::telemetry::panics;
 
@@ -42,7 +43,7 @@ pub struct KeyCache {
     clock: Clock,
     keys: ArcSwap<HashMap<Digest, Arc<Key>>>,
     last_refresh: Mutex<LastRefresh>,
-    /// The uses of keys that are not recorded on disk yet.
+    /// The uses of keys that are not recorded yet.
     used: Mutex<HashMap<KeyId, Timestamp>>,
     looks: Mutex<Looks>,
     /// Where uses are recorded for all machines.
@@ -57,18 +58,11 @@ struct Looks {
     count: u32,
 }
 
-/// The uses of keys for all machines.
+/// The database that has the uses of keys for all machines.
 #[derive(Debug)]
 struct SharedUses {
     documents: SharedDocuments,
-    pending: Mutex<Pending>,
-}
-
-/// The uses that are not in the database yet.
-#[derive(Debug)]
-struct Pending {
-    used: HashMap<KeyId, Timestamp>,
-    written_at: Instant,
+    written_at: Mutex<Instant>,
 }
 
 /// The state of the directory at the last refresh.
@@ -116,13 +110,9 @@ impl KeyCache {
     /// Also records in a database when keys were used. The directory is the copy of its keys.
     #[must_use]
     pub fn recording_in(mut self, documents: SharedDocuments) -> Self {
-        let pending = Pending {
-            used: HashMap::new(),
-            written_at: Instant::now(),
-        };
         self.shared = Some(SharedUses {
             documents,
-            pending: Mutex::new(pending),
+            written_at: Mutex::new(Instant::now()),
         });
         self
     }
@@ -228,16 +218,37 @@ impl KeyCache {
         Ok(())
     }
 
-    /// Records on disk when keys were used.
+    /// Records when keys were used: on disk, or in the database if this was not done for a while.
     pub fn write_uses(&self) {
-        let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(shared) = &self.shared {
-            shared.write(used, SHARED_INTERVAL);
+        self.write_uses_after(SHARED_INTERVAL);
+    }
+
+    /// Records the uses: in the database only if the last record is older than `interval`.
+    fn write_uses_after(&self, interval: Duration) {
+        let is_early = |shared: &SharedUses| shared.written_at().elapsed() < interval;
+        if self.shared.as_ref().is_some_and(is_early) {
             return;
         }
-        for (id, at) in used {
-            if let Err(error) = self.directory.write_use(&id, at) {
-                log::warn!(target: "deploy", key:% = id; "record the use of key {id}: {error}");
+        let lock = || self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = std::mem::take(&mut *lock());
+        if used.is_empty() {
+            return;
+        }
+        let Some(shared) = &self.shared else {
+            for (id, at) in used {
+                if let Err(error) = self.directory.write_use(&id, at) {
+                    log::warn!(target: "deploy", key:% = id; "record the use of key {id}: {error}");
+                }
+            }
+            return;
+        };
+        *shared.written_at() = Instant::now();
+        if let Err(error) = shared.write(&used) {
+            log::warn!(target: "deploy", "record the use of keys: {}", chain(&error));
+            // They are written the next time; a later use of a key stays.
+            let mut kept = lock();
+            for (id, at) in used {
+                kept.entry(id).or_insert(at);
             }
         }
     }
@@ -257,10 +268,7 @@ impl KeyCache {
                 }
                 cache.write_uses();
             }
-            cache.write_uses();
-            if let Some(shared) = &cache.shared {
-                shared.write(HashMap::new(), Duration::ZERO);
-            }
+            cache.write_uses_after(Duration::ZERO);
         })?;
         Ok(Watch {
             stop: Some(stop),
@@ -272,25 +280,18 @@ impl KeyCache {
 // === impl SharedUses ===
 
 impl SharedUses {
-    /// Writes the uses to the database, if this was not done for so long.
-    fn write(&self, used: HashMap<KeyId, Timestamp>, interval: Duration) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.used.extend(used);
-        if pending.used.is_empty() || pending.written_at.elapsed() < interval {
-            return;
-        }
-        pending.written_at = Instant::now();
-        let uses = pending.used.iter();
-        let mut uses: Vec<_> = uses.map(|(id, at)| (id.as_str(), at.millis())).collect();
+    fn write(&self, used: &HashMap<KeyId, Timestamp>) -> Result<(), FileError> {
+        let uses = used.iter().map(|(id, at)| (id.as_str(), at.millis()));
+        let mut uses: Vec<_> = uses.collect();
         // Two gateways lock the rows in the same order.
         uses.sort_unstable();
-        match self.documents.note_key_uses(&uses) {
-            Ok(()) => pending.used.clear(),
-            // They are written the next time.
-            Err(error) => {
-                log::warn!(target: "deploy", "record the use of keys: {}", chain(&error));
-            }
-        }
+        self.documents.note_key_uses(&uses)
+    }
+
+    fn written_at(&self) -> MutexGuard<'_, Instant> {
+        self.written_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
