@@ -26,8 +26,8 @@
 //! **Speed.** A page or file is counted with one atomic addition and no lock ([`SiteNumbers`]).
 //!
 //! **Loss.** A [`Writer`] adds the counts to the store every [`WRITE_INTERVAL`] and when the process
-//! ends. A killed process loses the counts since the last write. All processes of a store add to the
-//! same document.
+//! ends. A killed process loses the counts since the last write, and a power cut may undo the last
+//! write too. All processes of a store add to the same document.
 //!
 //! Source: `internals/decisions#numbers`.
 

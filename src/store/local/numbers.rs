@@ -13,7 +13,7 @@ use super::layout::{self, Access, Lock};
 use crate::clock::Day;
 use crate::site::ProjectId;
 use crate::store::ChangeNumbers;
-use crate::store::durable::{self, FileError};
+use crate::store::durable::{self, FileError, Temp};
 
 /// The largest file that is read.
 const BYTES_MAX: u64 = 8 << 20;
@@ -53,8 +53,16 @@ impl Local {
         let Some(bytes) = change(before.as_deref()) else {
             return Ok(());
         };
-        layout::make(&directory)?;
-        durable::replace(&self.layout.temp(), &path, &bytes)
+        let temp = self.layout.temp();
+        match before {
+            // The new file is durable, its name not yet: after a power cut, the file before may be
+            // there again. That loses what a kill may lose too, and saves half of the flushes.
+            Some(_) => Temp::write(&temp, &bytes)?.rename(&path),
+            None => {
+                layout::make(&directory)?;
+                durable::replace(&temp, &path, &bytes)
+            }
+        }
     }
 
     pub(in crate::store) fn remove_numbers(&self, project: &ProjectId) -> Result<(), FileError> {
