@@ -8,6 +8,7 @@
 //! Sources: POSIX.1-2024 `rename` and `fsync`; Linux `fsync(2)`, whose notes say that flushing a
 //! file does not flush the directory entry that names it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -23,6 +24,10 @@ pub(super) struct Temp {
     file: Option<File>,
     path: PathBuf,
 }
+
+/// Changes of many files, whose directories are flushed once, at the end ([`together`]).
+#[derive(Debug, Default)]
+pub(super) struct Together(BTreeSet<PathBuf>);
 
 /// An operation on a file of the store that failed, or on its database or object store.
 #[derive(Debug, thiserror::Error)]
@@ -160,14 +165,77 @@ pub(super) fn flush_directory(directory: &Path) -> Result<(), FileError> {
 
 /// Replaces the file at `path`, or creates it, and returns once that survives a power cut.
 pub(super) fn replace(temp: &Path, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    Temp::write(temp, bytes)?.rename(path)?;
-    let directory = path.parent().unwrap_or(Path::new("."));
-    flush_directory(directory)
+    together(|changes| changes.replace(temp, path, bytes))
+}
+
+/// Changes files, and returns once all changes survive a power cut.
+pub(super) fn together<T>(
+    act: impl FnOnce(&mut Together) -> Result<T, FileError>,
+) -> Result<T, FileError> {
+    let mut changes = Together::default();
+    let done = act(&mut changes);
+    // After an error too: the caller may not repeat the changes before it.
+    let mut flushed = changes.0.iter();
+    let flushed = flushed.try_for_each(|directory| flush_directory(directory));
+    let done = done?;
+    flushed?;
+    Ok(done)
+}
+
+// === impl Together ===
+
+impl Together {
+    /// Replaces the file at `path`, or creates it.
+    pub(super) fn replace(
+        &mut self,
+        temp: &Path,
+        path: &Path,
+        bytes: &[u8],
+    ) -> Result<(), FileError> {
+        Temp::write(temp, bytes)?.rename(path)?;
+        self.has_changed(path);
+        Ok(())
+    }
+
+    /// Removes a file, if it exists. Without the flush, it could be back after a power cut.
+    pub(super) fn remove(&mut self, path: &Path) -> Result<(), FileError> {
+        if remove(path)? {
+            self.has_changed(path);
+        }
+        Ok(())
+    }
+
+    fn has_changed(&mut self, path: &Path) {
+        let directory = path.parent().unwrap_or(Path::new("."));
+        if !self.0.contains(directory) {
+            self.0.insert(directory.to_owned());
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_together_end_with_a_flush_of_each_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let (gone, file) = (directory.path().join("gone"), directory.path().join("file"));
+        fs::create_dir(&gone).unwrap();
+        let changed = together(|changes| {
+            changes.replace(directory.path(), &gone.join("file"), b"one")?;
+            changes.replace(directory.path(), &file, b"two")?;
+            fs::remove_dir_all(&gone).unwrap();
+            Ok(())
+        });
+        // The first directory cannot be flushed any more.
+        assert_eq!(changed.unwrap_err().kind(), io::ErrorKind::NotFound);
+        let removed = together(|changes| {
+            changes.remove(&file)?;
+            changes.remove(&file)
+        });
+        assert!(removed.is_ok() && !file.exists());
+    }
 
     #[test]
     fn a_name_that_exists_is_not_used_and_a_dropped_file_is_removed() {

@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 
 use super::{Change, Documents, Kind, KnownKeys, Lead, part_of};
 use crate::clock::Clock;
-use crate::store::durable::{self, FileError};
+use crate::store::durable::{self, FileError, Together};
 
 /// The layout that is written, and the highest that is read.
 const FORMAT_VERSION: u64 = 1;
@@ -101,6 +101,27 @@ impl LocalDocuments {
         Ok(documents)
     }
 
+    /// Puts a document as one of several changes.
+    pub(in crate::store) fn put_in(
+        &self,
+        changes: &mut Together,
+        kind: Kind,
+        key: &str,
+        bytes: &[u8],
+    ) -> Result<(), FileError> {
+        changes.replace(&self.root.join(TEMP), &self.path(kind, key), bytes)
+    }
+
+    /// Removes a document as one of several changes.
+    pub(in crate::store) fn remove_in(
+        &self,
+        changes: &mut Together,
+        kind: Kind,
+        key: &str,
+    ) -> Result<(), FileError> {
+        changes.remove(&self.path(kind, key))
+    }
+
     fn path(&self, kind: Kind, key: &str) -> PathBuf {
         let mut path = self.directory(kind, part_of(key));
         path.push(key);
@@ -122,14 +143,11 @@ impl Documents for LocalDocuments {
     }
 
     fn put(&self, kind: Kind, key: &str, bytes: &[u8]) -> Result<(), FileError> {
-        durable::replace(&self.root.join(TEMP), &self.path(kind, key), bytes)
+        durable::together(|changes| self.put_in(changes, kind, key, bytes))
     }
 
     fn remove(&self, kind: Kind, key: &str) -> Result<(), FileError> {
-        match durable::remove(&self.path(kind, key))? {
-            true => durable::flush_directory(&self.directory(kind, part_of(key))),
-            false => Ok(()),
-        }
+        durable::together(|changes| self.remove_in(changes, kind, key))
     }
 
     fn changes(&self, kind: Kind, known: &mut KnownKeys) -> Result<Vec<Change>, FileError> {

@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::error::chain;
 use crate::store::FileError;
 use crate::store::documents::{Change, Documents, Kind, KnownKeys, Lead, LocalDocuments};
-use crate::store::durable;
+use crate::store::durable::{self, Together};
 use crate::telemetry::Part;
 
 /// How often the database is asked for changes without a `NOTIFY`.
@@ -170,15 +170,20 @@ impl Mirror {
             };
             let (rows, revision, is_last) = match page {
                 Some(page) => (page.rows, page.revision, page.is_last),
-                None => (Vec::new(), self.compare()?, true),
+                None => (
+                    Vec::new(),
+                    durable::together(|changes| self.compare(changes))?,
+                    true,
+                ),
             };
             if self.documents.history()? != life {
                 // The new connection is to a database with another history.
                 continue;
             }
-            for row in rows {
-                self.apply(row)?;
-            }
+            durable::together(|changes| {
+                let mut rows = rows.into_iter();
+                rows.try_for_each(|row| self.apply(row, changes))
+            })?;
             let position = Position {
                 version: VERSION,
                 history,
@@ -195,7 +200,7 @@ impl Mirror {
         }
     }
 
-    fn apply(&self, row: Row) -> Result<(), FileError> {
+    fn apply(&self, row: Row, changes: &mut Together) -> Result<(), FileError> {
         let Some(place) = self.places.get(&*row.kind) else {
             return Ok(());
         };
@@ -204,13 +209,13 @@ impl Mirror {
             return Ok(());
         }
         match row.content {
-            Some(bytes) => place.put(&self.temp, &row.key, &bytes),
-            None => place.remove(&row.key),
+            Some(bytes) => place.put(changes, &self.temp, &row.key, &bytes),
+            None => place.remove(changes, &row.key),
         }
     }
 
     /// Compares everything. Returns the revision at the beginning.
-    fn compare(&self) -> Result<u64, FileError> {
+    fn compare(&self, changes: &mut Together) -> Result<u64, FileError> {
         let (revision, keys) = self.documents.keys()?;
         let mut listed: HashMap<&str, HashSet<&str>> = HashMap::new();
         for (set, key) in &keys {
@@ -223,7 +228,7 @@ impl Mirror {
                 match wanted.contains(&*key) {
                     true => has.insert(key),
                     false => {
-                        place.remove(&key)?;
+                        place.remove(changes, &key)?;
                         continue;
                     }
                 };
@@ -235,7 +240,7 @@ impl Mirror {
                 .collect();
             for keys in missing.chunks(usize::try_from(ROWS).unwrap_or(usize::MAX)) {
                 for row in self.documents.some_in(set, keys)? {
-                    self.apply(row)?;
+                    self.apply(row, changes)?;
                 }
             }
         }
@@ -312,26 +317,28 @@ impl Place {
         }
     }
 
-    fn put(&self, temp: &Path, key: &str, bytes: &[u8]) -> Result<(), FileError> {
+    fn put(
+        &self,
+        changes: &mut Together,
+        temp: &Path,
+        key: &str,
+        bytes: &[u8],
+    ) -> Result<(), FileError> {
         match self {
-            Self::Documents(local, kind) => local.put(*kind, key, bytes),
+            Self::Documents(local, kind) => local.put_in(changes, *kind, key, bytes),
             Self::Files(directory, ending) => {
                 fs::create_dir_all(directory)
                     .map_err(FileError::on("make directory", directory))?;
-                durable::replace(temp, &directory.join(format!("{key}{ending}")), bytes)
+                changes.replace(temp, &directory.join(format!("{key}{ending}")), bytes)
             }
         }
     }
 
-    fn remove(&self, key: &str) -> Result<(), FileError> {
+    fn remove(&self, changes: &mut Together, key: &str) -> Result<(), FileError> {
         match self {
-            Self::Documents(local, kind) => local.remove(*kind, key),
+            Self::Documents(local, kind) => local.remove_in(changes, *kind, key),
             Self::Files(directory, ending) => {
-                match durable::remove(&directory.join(format!("{key}{ending}")))? {
-                    // Without it, a removed document could be back after a power cut.
-                    true => durable::flush_directory(directory),
-                    false => Ok(()),
-                }
+                changes.remove(&directory.join(format!("{key}{ending}")))
             }
         }
     }
