@@ -116,21 +116,36 @@ pub(super) fn open_keys(config: &Config) -> anyhow::Result<Keys> {
     if config.store.shared().is_some() {
         return Ok(Keys::Shared(settings::open_shared(config)?.documents()));
     }
-    let directory = Directory::open(&store_path(config).join(KEYS))?;
-    Ok(Keys::Directory(directory))
+    key_directory(config).map(Keys::Directory)
 }
 
-/// Reads all admin keys. Those of a database are read from their copy on this machine.
+/// Returns the admin keys of a store that is open.
+///
+/// # Errors
+///
+/// When their directory does not exist and cannot be created.
+pub(super) fn keys_of(config: &Config, store: &Store) -> anyhow::Result<Keys> {
+    match store {
+        Store::Local(_) => key_directory(config).map(Keys::Directory),
+        Store::Shared(shared) => Ok(Keys::Shared(shared.documents())),
+    }
+}
+
+fn key_directory(config: &Config) -> anyhow::Result<Directory> {
+    Ok(Directory::open(&store_path(config).join(KEYS))?)
+}
+
+/// Reads all admin keys of a store. Those of a database are read from their copy on this machine.
 ///
 /// # Errors
 ///
 /// When their directory cannot be read.
-pub(super) fn load_key_cache(config: &Config) -> anyhow::Result<Arc<KeyCache>> {
+pub(super) fn load_key_cache(config: &Config, store: &Store) -> anyhow::Result<Arc<KeyCache>> {
     let load = |directory| {
         let cache = KeyCache::load(directory, &config.service.name, Clock::System);
         cache.context("read the admin keys")
     };
-    let cache = match open_keys(config)? {
+    let cache = match keys_of(config, store)? {
         Keys::Directory(directory) => load(directory)?,
         Keys::Shared(documents) => {
             let copy = settings::copied_path(config).join(ADMIN_KEYS);

@@ -78,8 +78,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     // The tokens are in the directory of the store, which must exist.
-    settings::open_store(&config)?;
-    let tokens = settings::edge_tokens(&config)?;
+    let store = settings::open_store(&config)?;
+    let tokens = settings::edge_tokens(&config, &store);
     let printed = match &args.action {
         Action::Add { name, key, ring } => {
             let token = tokens.add(name, *key, *ring, Clock::System.unix_seconds())?;

@@ -94,8 +94,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             }
             let config = settings.load()?;
             // Create the store first: see `open_keys`.
-            settings::open_store(&config)?;
-            let keys = deploying::open_keys(&config)?;
+            let store = settings::open_store(&config)?;
+            let keys = deploying::keys_of(&config, &store)?;
             let new = NewKey {
                 owner,
                 projects,

@@ -292,16 +292,12 @@ pub(super) fn edge_tokens_here(config: &Config) -> Tokens {
 }
 
 /// Returns the tokens of edges for a command: in the database of a shared store, else in files.
-///
-/// # Errors
-///
-/// When the store that several machines share cannot be opened.
-pub(super) fn edge_tokens(config: &Config) -> anyhow::Result<Tokens> {
+pub(super) fn edge_tokens(config: &Config, store: &Store) -> Tokens {
     let here = edge_tokens_here(config);
-    Ok(match config.store.shared() {
-        Some(_) => here.in_database(open_shared(config)?.documents()),
-        None => here,
-    })
+    match store {
+        Store::Local(_) => here,
+        Store::Shared(shared) => here.in_database(shared.documents()),
+    }
 }
 
 /// Reads or makes the key that signs what edges get.

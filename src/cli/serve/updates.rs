@@ -84,7 +84,7 @@ impl Updates {
         health: &Health,
     ) -> anyhow::Result<Self> {
         let queue = deploying::open_queue_or_retry(config, metrics, health)?;
-        let key_cache = deploying::load_key_cache(config)?;
+        let key_cache = deploying::load_key_cache(config, store)?;
         let index = Arc::clone(index);
         let (of_owner, known_sites) = (Arc::clone(&index), Arc::clone(&index));
         let projects_of: ProjectsOf = Arc::new(move |owner| of_owner.projects_of(owner));
