@@ -21,7 +21,7 @@ pub(super) const TEXTS_MAX: usize = 200;
 pub(super) const CLIENTS_MAX: usize = 64;
 
 /// How often each kind of reader asked for something, by name.
-pub type Readers = BTreeMap<Box<str>, u64>;
+pub(super) type Readers = BTreeMap<Box<str>, u64>;
 
 /// The numbers of a day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,67 +29,67 @@ pub struct Document {
     version: u32,
     /// Pages, by path.
     #[serde(default)]
-    pub pages: BTreeMap<Box<str>, Page>,
+    pub(super) pages: BTreeMap<Box<str>, Page>,
     /// Files for agents, by path.
     #[serde(default)]
-    pub files: BTreeMap<Box<str>, Readers>,
+    pub(super) files: BTreeMap<Box<str>, Readers>,
     /// Skills, by name.
     #[serde(default)]
-    pub skills: BTreeMap<Box<str>, Readers>,
+    pub(super) skills: BTreeMap<Box<str>, Readers>,
     /// What MCP clients called, by the name of the tool.
     #[serde(default)]
-    pub tools: BTreeMap<Box<str>, Readers>,
+    pub(super) tools: BTreeMap<Box<str>, Readers>,
     /// Searches.
     #[serde(default)]
-    pub searches: Searches,
+    pub(super) searches: Searches,
     /// Counts that have no entry in the lists.
     #[serde(default)]
-    pub left_out: LeftOut,
+    pub(super) left_out: LeftOut,
 }
 
 /// The numbers of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Page {
+pub(super) struct Page {
     /// Who asked for its HTML.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub html: Readers,
+    pub(super) html: Readers,
     /// Who asked for its Markdown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub markdown: Readers,
+    pub(super) markdown: Readers,
     /// How many readers found it helpful.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub yes: u64,
+    pub(super) yes: u64,
     /// How many did not.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub no: u64,
+    pub(super) no: u64,
 }
 
 /// The searches of a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Searches {
+pub(super) struct Searches {
     /// How many there were.
     #[serde(default)]
-    pub asked: u64,
+    pub(super) asked: u64,
     /// How many of them found nothing.
     #[serde(default)]
-    pub empty: u64,
+    pub(super) empty: u64,
     /// The texts that found nothing and were asked more than once.
     #[serde(default)]
-    pub texts: BTreeMap<Box<str>, u64>,
+    pub(super) texts: BTreeMap<Box<str>, u64>,
 }
 
 /// Counts that have no entry in the lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub(super) struct LeftOut {
     /// Requests and votes for pages, files and skills that had no place.
     #[serde(default)]
-    pub requests: u64,
+    pub(super) requests: u64,
     /// Searches without result whose text had no place or must not be kept.
     #[serde(default)]
-    pub searches: u64,
+    pub(super) searches: u64,
     /// Calls of MCP clients whose name had no place; they are counted as other agents.
     #[serde(default)]
-    pub clients: u64,
+    pub(super) clients: u64,
 }
 
 impl Default for Document {
@@ -139,18 +139,18 @@ impl Document {
 
     /// Returns the stored form.
     #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts and numbers are JSON")
     }
 
     /// Returns whether nothing was counted.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Adds the numbers of another document, and cuts the lists to their bounds.
-    pub fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         for (path, page) in other.pages {
             let sum = self.pages.entry(path).or_default();
             add(&mut sum.html, page.html);
@@ -222,14 +222,14 @@ impl LeftOut {
 impl Page {
     /// Counts requests and votes.
     #[must_use]
-    pub fn total(&self) -> u64 {
+    pub(super) fn total(&self) -> u64 {
         total(&self.html) + total(&self.markdown) + self.yes + self.no
     }
 }
 
 /// Counts the requests of all readers.
 #[must_use]
-pub fn total(readers: &Readers) -> u64 {
+pub(super) fn total(readers: &Readers) -> u64 {
     readers.values().sum()
 }
 

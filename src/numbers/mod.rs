@@ -25,8 +25,7 @@
 //!
 //! **Speed.** A page or file is counted with one atomic addition and no lock ([`SiteNumbers`]).
 //!
-//! **Loss.** A [`Writer`] adds the counts to the store every [`WRITE_INTERVAL`] and when the process
-//! ends. A killed process loses the counts since the last write, and a power cut may undo the last
+//! **Loss.** A [`Writer`] adds the counts to the store every 30 seconds and when the process ends. A killed process loses the counts since the last write, and a power cut may undo the last
 //! write too. All processes of a store add to the same document.
 //!
 //! Source: `internals/decisions#numbers`.
@@ -39,13 +38,12 @@ mod table;
 mod text;
 mod writer;
 
-pub use document::{Document, InvalidDocument, LeftOut, Page, Readers, Searches, total};
-pub use reader::{BROWSERS, OTHER, Reader};
+pub use document::{Document, InvalidDocument};
+pub use reader::Reader;
 pub use site::SiteNumbers;
 pub use summary::Summary;
 pub use table::Budget;
-pub use text::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
-pub use writer::{ListSites, WRITE_INTERVAL, Writer};
+pub use writer::Writer;
 
 /// The settings of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@
 //! these agents name them.
 
 /// The name of all agents that are not in the list.
-pub const OTHER: &str = "other agents";
+pub(super) const OTHER: &str = "other agents";
 /// The name of all browsers.
-pub const BROWSERS: &str = "browsers";
+pub(super) const BROWSERS: &str = "browsers";
 
 /// How many kinds there are.
 pub(super) const COUNT: usize = NAMES.len();
@@ -98,7 +98,7 @@ impl Reader {
 
     /// Returns the name that the numbers have.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         NAMES[usize::from(self.0)]
     }
 

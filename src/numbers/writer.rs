@@ -13,13 +13,13 @@ use crate::site::ProjectId;
 use crate::store::{FileError, Store};
 
 /// How often counts are written. A killed process loses the counts since the last write.
-pub const WRITE_INTERVAL: Duration = Duration::from_secs(30);
+const WRITE_INTERVAL: Duration = Duration::from_secs(30);
 /// How many documents that could not be written are kept in memory.
 const UNWRITTEN_MAX: usize = 1000;
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 /// Lists the sites that may have counts.
-pub type ListSites = Box<dyn Fn() -> Vec<(ProjectId, Arc<SiteNumbers>)> + Send + Sync>;
+type ListSites = Box<dyn Fn() -> Vec<(ProjectId, Arc<SiteNumbers>)> + Send + Sync>;
 
 /// Takes the counts of sites, and adds them to the documents in the store.
 pub struct Writer {

@@ -43,7 +43,7 @@ use hosts::owner_of;
 
 pub use caller::{Caller, Condition};
 pub use known::{Known, reading_again};
-pub use numbers::{DAYS_MAX, Days, WriteCounts};
+pub use numbers::WriteCounts;
 pub use ownership::{Rules, Shown, Wanted};
 pub use representation::Representation;
 

@@ -10,7 +10,7 @@ use crate::site::ProjectId;
 use crate::store::SiteError;
 
 /// The most days of one answer.
-pub const DAYS_MAX: u32 = 92;
+const DAYS_MAX: u32 = 92;
 /// How many days an answer has if the caller does not say.
 const DAYS: u32 = 28;
 
@@ -18,7 +18,7 @@ const DAYS: u32 = 28;
 pub type WriteCounts = Arc<dyn Fn(&ProjectId) + Send + Sync>;
 
 /// The first and the last day that a caller wants; `None` for the usual ones.
-pub type Days = (Option<Day>, Option<Day>);
+type Days = (Option<Day>, Option<Day>);
 
 impl SiteAdmin {
     /// Sets the function that writes the latest counts before numbers are read.
