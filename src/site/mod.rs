@@ -174,6 +174,23 @@ pub enum HostHeader {
 // === impl Upstream ===
 
 impl Upstream {
+    /// Makes an upstream of one server, with the defaults of a site record.
+    #[must_use]
+    pub fn new(scheme: Scheme, host: &str, port: u16) -> Self {
+        Self {
+            scheme,
+            host: host.into(),
+            port,
+            http: UpstreamHttp::OneOrTwo,
+            host_header: HostHeader::Preserve,
+            weight: 1,
+            others: Box::default(),
+            requests_max: None,
+            copies: true,
+            check: None,
+        }
+    }
+
     /// Returns the `Host` field for requests under the upstream's own name.
     ///
     /// The default port of the scheme is left out; an IPv6 address is in brackets (RFC 9110 §7.2,
@@ -263,20 +280,8 @@ mod tests {
     #[test]
     fn an_upstream_is_named_as_hosts_are_written() {
         let authority = |host: &str, port| {
-            Upstream {
-                scheme: Scheme::Https,
-                host: host.into(),
-                port,
-                http: UpstreamHttp::One,
-                host_header: HostHeader::Upstream,
-                weight: 1,
-                others: Box::default(),
-                requests_max: None,
-                copies: true,
-                check: None,
-            }
-            .authority()
-            .to_string()
+            let upstream = Upstream::new(Scheme::Https, host, port);
+            upstream.authority().to_string()
         };
         assert_eq!(authority("origin.acme.com", 443), "origin.acme.com");
         assert_eq!(authority("origin.acme.com", 80), "origin.acme.com:80");

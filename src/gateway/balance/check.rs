@@ -327,20 +327,12 @@ impl Drop for Results {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::site::HostHeader;
 
     fn server(check: &Check) -> Upstream {
         Upstream {
-            scheme: Scheme::Http,
-            host: "a.test".into(),
-            port: 80,
             http: UpstreamHttp::One,
-            host_header: HostHeader::Preserve,
-            weight: 1,
-            others: Box::default(),
-            requests_max: None,
-            copies: true,
             check: Some(Box::new(check.clone())),
+            ..Upstream::new(Scheme::Http, "a.test", 80)
         }
     }
 

@@ -549,19 +549,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::site::{HostHeader, ProjectId, Scheme, Server as Other, UpstreamHttp};
+    use crate::site::{ProjectId, Scheme, Server as Other, UpstreamHttp};
 
     const SECOND: Duration = Duration::from_secs(1);
 
     fn group(limits: UpstreamLimits) -> Arc<Group> {
         let site = Site::new(ProjectId::parse("acme").unwrap());
         let upstream = Upstream {
-            scheme: Scheme::Http,
-            host: "a.test".into(),
-            port: 80,
             http: UpstreamHttp::One,
-            host_header: HostHeader::Preserve,
-            weight: 1,
             others: [Other {
                 scheme: Scheme::Http,
                 host: "b.test".into(),
@@ -570,9 +565,7 @@ mod tests {
                 is_backup: false,
             }]
             .into(),
-            requests_max: None,
-            copies: true,
-            check: None,
+            ..Upstream::new(Scheme::Http, "a.test", 80)
         };
         let metrics = Arc::new(Metrics::new());
         let group = Group::new(Arc::new(site), &upstream, &limits, &metrics, None);

@@ -222,21 +222,13 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::site::{HostHeader, Origin, ProjectId, Scheme, Upstream, UpstreamHttp};
+    use crate::site::{Origin, ProjectId, Scheme, Upstream, UpstreamHttp};
 
     fn site(project: &str, host: &str) -> Arc<Site> {
         Arc::new(Site {
             origin: Origin::Upstream(Upstream {
-                scheme: Scheme::Https,
-                host: host.into(),
-                port: 443,
                 http: UpstreamHttp::One,
-                host_header: HostHeader::Preserve,
-                weight: 1,
-                others: Box::default(),
-                requests_max: None,
-                copies: true,
-                check: None,
+                ..Upstream::new(Scheme::Https, host, 443)
             }),
             ..Site::new(ProjectId::parse(project).unwrap())
         })

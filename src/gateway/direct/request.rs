@@ -277,16 +277,8 @@ mod tests {
     /// Returns what the upstream gets; `None` if the proxy path has to forward the request.
     fn forwarded(fields: &str, peer: &str, is_trusted: bool) -> Option<String> {
         let upstream = Upstream {
-            scheme: Scheme::Http,
-            host: "origin.test".into(),
-            port: 8080,
             http: UpstreamHttp::One,
-            host_header: HostHeader::Preserve,
-            weight: 1,
-            others: Box::default(),
-            requests_max: None,
-            copies: true,
-            check: None,
+            ..Upstream::new(Scheme::Http, "origin.test", 8080)
         };
         let service = Service::default();
         let forwarded = Forwarded {

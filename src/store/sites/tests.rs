@@ -101,16 +101,9 @@ fn every_key_of_a_record_is_read() {
     );
     assert!(acme.lenient && acme.allow_empty);
     let upstream = Upstream {
-        scheme: Scheme::Https,
-        host: "origin.acme.internal".into(),
-        port: 8443,
         http: UpstreamHttp::Two,
         host_header: HostHeader::Upstream,
-        weight: 1,
-        others: Box::default(),
-        requests_max: None,
-        copies: true,
-        check: None,
+        ..Upstream::new(Scheme::Https, "origin.acme.internal", 8443)
     };
     assert_eq!(acme.origin, Origin::Upstream(upstream));
     let bare = platform
