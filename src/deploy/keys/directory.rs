@@ -132,22 +132,6 @@ impl Directory {
         }
     }
 
-    /// Creates a key for an owner. Only the result has the secret.
-    ///
-    /// # Errors
-    ///
-    /// [`KeyFileError`] when it could not be stored.
-    pub fn create(
-        &self,
-        service_name: &str,
-        new: &NewKey<'_>,
-        now: Timestamp,
-    ) -> Result<(Key, Secret), KeyFileError> {
-        let (key, secret) = new.make(service_name, now)?;
-        self.write(&key)?;
-        Ok((key, secret))
-    }
-
     /// Revokes a key; `None` when no key has this id.
     ///
     /// # Errors

@@ -30,7 +30,8 @@ fn create(directory: &Directory, expires_at: Option<Timestamp>) -> (Key, Secret)
         expires_at,
         ..NewKey::default()
     };
-    directory.create("waypost", &new, noon()).unwrap()
+    let keys = Keys::Directory(directory.clone());
+    keys.create("waypost", &new, noon()).unwrap()
 }
 
 #[test]
@@ -215,7 +216,8 @@ fn a_key_covers_the_projects_of_its_scope() {
         projects: &docs,
         ..NewKey::default()
     };
-    let (key, _) = directory.create("waypost", &new, noon()).unwrap();
+    let keys = Keys::Directory(directory.clone());
+    let (key, _) = keys.create("waypost", &new, noon()).unwrap();
     assert!(key.covers(&project("docs")) && !key.covers(&project("blog")));
     assert!(create(&directory, None).0.covers(&project("blog")));
 }

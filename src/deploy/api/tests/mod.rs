@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use super::super::keys::{Directory, NewKey, Role, Secret};
+use super::super::keys::{Directory, Keys, NewKey, Role, Secret};
 use super::super::queue::{Backend, Owners, Policy, Sqlite};
 use super::super::update::WorkerId;
 use super::*;
@@ -79,7 +79,8 @@ impl Node {
                 role,
                 ..NewKey::default()
             };
-            let made = key_files.create("waypost", &new, Timestamp::default());
+            let keys = Keys::Directory(key_files.clone());
+            let made = keys.create("waypost", &new, Timestamp::default());
             made.unwrap().1
         };
         let docs = ProjectId::parse("docs").unwrap();
