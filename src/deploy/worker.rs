@@ -427,7 +427,8 @@ impl Worker {
                 _ = renewals.tick() => {
                     let lines = vec!["waiting: all slots of this worker are in use".to_owned()];
                     let progress = Progress { lines, commit: None };
-                    if blocking(move || queue.heartbeat(&claim, progress, now)).await? == Held::Lost {
+                    let held = blocking(move || queue.heartbeat(&claim, progress, now)).await?;
+                    if held == Held::Lost {
                         return Ok(Err(Ended::Lost));
                     }
                 }

@@ -216,7 +216,8 @@ pub(super) fn add_hsts(text: &mut Vec<u8>, hsts: Option<Hsts>) {
 /// Formats `Date`, once a second on each thread.
 pub(super) fn date(now: SystemTime) -> [u8; DATE_BYTES] {
     thread_local! {
-        static LAST: Cell<(u64, [u8; DATE_BYTES])> = const { Cell::new((u64::MAX, [0; DATE_BYTES])) };
+        static LAST: Cell<(u64, [u8; DATE_BYTES])> =
+            const { Cell::new((u64::MAX, [0; DATE_BYTES])) };
     }
     let seconds = clock::unix_seconds(now);
     let (of, last) = LAST.get();

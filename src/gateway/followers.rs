@@ -176,8 +176,9 @@ async fn respond(
 ) -> io::Result<()> {
     let mut inbox = Vec::new();
     loop {
+        let receiving = receive(&mut stream, &mut inbox);
         let received = tokio::select! {
-            received = tokio::time::timeout(IDLE_TIME, receive(&mut stream, &mut inbox)) => received,
+            received = tokio::time::timeout(IDLE_TIME, receiving) => received,
             () = source.ended() => return stream.shutdown().await,
         };
         let Ok(Some(received)) = received.unwrap_or(Ok(None)) else {

@@ -164,7 +164,11 @@ impl Http2 {
         loop {
             tokio::select! {
                 biased;
-                stays_open = self.arrive(&mut arrived, exchanges, &mut left) => if !stays_open { return },
+                stays_open = self.arrive(&mut arrived, exchanges, &mut left) => {
+                    if !stays_open {
+                        return;
+                    }
+                }
                 () = &mut closing, if !closes => {
                     closes = true;
                     idle.as_mut().reset(if self.activity.is_evicted() {

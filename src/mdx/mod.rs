@@ -209,7 +209,12 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Rejected> {
         reader.diagnostics.push(found);
     }
     let title = source.title;
-    let repeats = |node: &Node| matches!(node, Node::Heading { level: 1, children, .. } if plain(children).trim() == title);
+    let repeats = |node: &Node| match node {
+        Node::Heading {
+            level: 1, children, ..
+        } => plain(children).trim() == title,
+        _ => false,
+    };
     if nodes.first().is_some_and(repeats) {
         nodes.remove(0);
     }

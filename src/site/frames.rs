@@ -183,7 +183,8 @@ fn policy(hosts: &[FrameHost]) -> HeaderValue {
     let policy = format!(
         "default-src 'none'; script-src 'self'; \
          style-src 'self'; img-src 'self' https: data:; \
-         media-src 'self' https:; font-src 'self'; connect-src 'self'; manifest-src 'self'; frame-src 'self'{frames}; \
+         media-src 'self' https:; font-src 'self'; connect-src 'self'; \
+         manifest-src 'self'; frame-src 'self'{frames}; \
          base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
     );
     HeaderValue::from_str(&policy).expect("hosts are letters, digits, hyphens and dots")

@@ -315,7 +315,13 @@ pub(super) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     for c in text.chars() {
-        let has_no_spaces = matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' | '\u{e00}'..='\u{eff}');
+        let has_no_spaces = matches!(
+            c,
+            '\u{2e80}'..='\u{9fff}'
+                | '\u{f900}'..='\u{faff}'
+                | '\u{20000}'..='\u{3ffff}'
+                | '\u{e00}'..='\u{eff}'
+        );
         if c.is_alphanumeric() && !has_no_spaces {
             word.extend(c.to_lowercase());
             continue;

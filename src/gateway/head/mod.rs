@@ -552,7 +552,12 @@ impl Rejection {
 fn has_other_version(bytes: &[u8]) -> bool {
     let line = bytes.split(|&b| b == b'\r').next().unwrap_or_default();
     let mut words = line.split(|&b| b == b' ').skip(2);
-    let is_version = |word: &[u8]| matches!(word, [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit());
+    let is_version = |word: &[u8]| match word {
+        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] => {
+            major.is_ascii_digit() && minor.is_ascii_digit()
+        }
+        _ => false,
+    };
     words.next().is_some_and(is_version) && words.next().is_none()
 }
 

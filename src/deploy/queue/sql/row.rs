@@ -52,8 +52,8 @@ pub(super) fn insert(tables: &dyn Tables, update: &Update) -> Result<(), QueueEr
 /// Writes the columns of an update that can change.
 pub(super) fn save(tables: &dyn Tables, update: &Update) -> Result<(), QueueError> {
     const SQL: &str = "UPDATE updates SET generation = ?2, attempts = ?3, state = ?4, due_at = ?5, \
-         worker = ?6, epoch = ?7, superseded_by = ?8, ended_at = ?9, release = ?10, visible_at = ?11, \
-         dead_letter = ?12, summary = ?13, commit_json = ?14 WHERE id = ?1";
+         worker = ?6, epoch = ?7, superseded_by = ?8, ended_at = ?9, release = ?10, \
+         visible_at = ?11, dead_letter = ?12, summary = ?13, commit_json = ?14 WHERE id = ?1";
     let columns = Columns::of(&update.state);
     let commit = update.commit.as_ref().map(serde_json::to_string);
     let commit = commit.transpose().map_err(QueueError::unavailable)?;
