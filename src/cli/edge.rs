@@ -54,8 +54,8 @@ pub enum Action {
         #[arg(value_parser = name)]
         name: EdgeName,
     },
-    /// Print the public key of this node: for `store.follow.public_keys` of its edges, or on an edge
-    /// for `waypost edge add --key`
+    /// Print the public key of this node: for `store.follow.public_keys` of its edges, or on an
+    /// edge for `waypost edge add --key`
     Key,
 }
 

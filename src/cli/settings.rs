@@ -281,8 +281,8 @@ pub(super) fn frozen(config: &Config) -> PathBuf {
     store_path(config).join(FROZEN)
 }
 
-/// Returns the tokens of edges for a gateway: the files of this machine. With a shared store they are
-/// the copy of the tokens in the database, so a gateway needs no database to know its edges.
+/// Returns the tokens of edges for a gateway: the files of this machine. With a shared store they
+/// are the copy of the tokens in the database, so a gateway needs no database to know its edges.
 pub(super) fn edge_tokens_here(config: &Config) -> Tokens {
     let directory = match config.store.shared() {
         Some(_) => copied_path(config).join(EDGE_TOKENS),

@@ -104,8 +104,8 @@ fn find_response(gateway: &Gateway, headers: &RequestHeaders<'_>, host: &str) ->
     found.flatten()
 }
 
-/// Returns whether the fast path sends a response. Once the path is normalised, it may be the path of
-/// another document. A file is read while it is sent, which the proxy path does.
+/// Returns whether the fast path sends a response. Once the path is normalised, it may be the path
+/// of another document. A file is read while it is sent, which the proxy path does.
 fn is_sent(response: &Response, headers: &RequestHeaders<'_>) -> bool {
     let is_in_memory =
         response.body.memory().is_some() || response.body_bytes(headers.content()) == 0;

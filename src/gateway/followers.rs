@@ -1,8 +1,9 @@
 //! The listener for edges: HTTP/1.1 with TLS, or without on a private network.
 //!
 //! Its clients are edges with a token, so it needs little of what a public listener has: it reads
-//! heads without content, hands them to the source or relay, and writes what that answers. A connection
-//! is closed when the source ends to answer, so that its edge asks the process that has taken over.
+//! heads without content, hands them to the source or relay, and writes what that answers. A
+//! connection is closed when the source ends to answer, so that its edge asks the process that has
+//! taken over.
 //!
 //! The certificate is read again when its files change; a broken one leaves the one of before in
 //! use.

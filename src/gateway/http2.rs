@@ -4,8 +4,8 @@
 //! to an MCP server that has wholly arrived, at once: without a task, an await or pingora. A cork
 //! holds back the responses to streams that arrived together, so that they leave in one write.
 //! A stream on the [direct path](super::direct) runs in the loop too, beside the others: what has
-//! arrived from several upstreams leaves in one write, and a stream needs no task. Every other stream
-//! becomes a task on the proxy path. The loop limits
+//! arrived from several upstreams leaves in one write, and a stream needs no task. Every other
+//! stream becomes a task on the proxy path. The loop limits
 //!
 //! * open streams (`REFUSED_STREAM` above [`Limits::streams_max`]),
 //! * the request heads that open streams hold (`REFUSED_STREAM` above
@@ -202,8 +202,8 @@ impl Http2 {
         }
     }
 
-    /// Waits for a stream, and collects the streams that arrived with it. The exchanges run while it
-    /// waits. `left` gets the exchanges that the proxy path has to serve.
+    /// Waits for a stream, and collects the streams that arrived with it. The exchanges run while
+    /// it waits. `left` gets the exchanges that the proxy path has to serve.
     ///
     /// Returns whether the connection stays open.
     #[expect(

@@ -1,4 +1,5 @@
-//! A request as pingora gives it: its header, which the proxy path and HTTP/2 read, and its content.
+//! A request as pingora gives it: its header, which the proxy path and HTTP/2 read, and its
+//! content.
 //!
 //! Sources: RFC 9110 §5.3 (fields on several lines), §8.6 (`Content-Length`), §13 (conditions);
 //! RFC 9113 §8.3.1 (`:authority`).

@@ -1,9 +1,9 @@
 //! Routing: who responds to a request.
 //!
 //! The one decision of the proxy path: a function from a host, a path and the index to a
-//! [`Target`]. Only `Host` selects the site, never `X-Forwarded-Host` and never the server name of the
-//! TLS handshake: a client may use a connection for every host that the certificate covers (RFC 9110
-//! §7.4).
+//! [`Target`]. Only `Host` selects the site, never `X-Forwarded-Host` and never the server name of
+//! the TLS handshake: a client may use a connection for every host that the certificate covers (RFC
+//! 9110 §7.4).
 
 use std::sync::Arc;
 

@@ -289,8 +289,8 @@ impl Index {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Returns the domains of all sites for which certificates are ordered: the hosts that customers
-    /// own and that lead here. It looks at every site.
+    /// Returns the domains of all sites for which certificates are ordered: the hosts that
+    /// customers own and that lead here. It looks at every site.
     #[must_use]
     pub fn domains(&self) -> Vec<Host> {
         let all: Vec<_> = {

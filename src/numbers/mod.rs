@@ -15,18 +15,20 @@
 //! pages of a site's own server.
 //!
 //! **No personal data.** No address, cookie or identifier of a client is used or kept, and nothing
-//! joins two requests. A kind of reader is one of a closed list, or the name of a program. A searched
-//! text is written only if it was asked again on the same day, and never if it looks like an address
-//! or a secret (`text`).
+//! joins two requests. A kind of reader is one of a closed list, or the name of a program. A
+//! searched text is written only if it was asked again on the same day, and never if it looks like
+//! an address or a secret (`text`).
 //!
-//! **Bounds.** Only pages, files and skills of the release have an entry. The lists of names and texts
-//! that clients choose are bounded in memory and in the store; a count without an entry is added to
-//! the counts that are left out. One site and day takes at most about 2 MB in the store and 4 MB in memory.
+//! **Bounds.** Only pages, files and skills of the release have an entry. The lists of names and
+//! texts that clients choose are bounded in memory and in the store; a count without an entry is
+//! added to the counts that are left out. One site and day takes at most about 2 MB in the store
+//! and 4 MB in memory.
 //!
 //! **Speed.** A page or file is counted with one atomic addition and no lock ([`SiteNumbers`]).
 //!
-//! **Loss.** A [`Writer`] adds the counts to the store every 30 seconds and when the process ends. A killed process loses the counts since the last write, and a power cut may undo the last
-//! write too. All processes of a store add to the same document.
+//! **Loss.** A [`Writer`] adds the counts to the store every 30 seconds and when the process ends.
+//! A killed process loses the counts since the last write, and a power cut may undo the last write
+//! too. All processes of a store add to the same document.
 //!
 //! Source: `internals/decisions#numbers`.
 

@@ -23,8 +23,8 @@ const ASKED_MIN: u64 = 2;
 
 /// The counts of a site. Requests add to them, and a [`Writer`](super::Writer) takes them.
 ///
-/// Requests for pages and files are counted without a lock. The others are seldom, or wait for a lock
-/// anyway.
+/// Requests for pages and files are counted without a lock. The others are seldom, or wait for a
+/// lock anyway.
 #[derive(Debug)]
 pub struct SiteNumbers {
     /// Made by the first request of a day.
@@ -66,8 +66,8 @@ impl SiteNumbers {
         }
     }
 
-    /// Counts a request for a page, by its path below the base path, as HTML or as Markdown. Nothing
-    /// is allocated, and no lock is taken, except for the first request of a name on a day.
+    /// Counts a request for a page, by its path below the base path, as HTML or as Markdown.
+    /// Nothing is allocated, and no lock is taken, except for the first request of a name on a day.
     pub fn page(&self, path: &str, is_markdown: bool, reader: Reader) {
         let kind = if is_markdown {
             Kind::Markdown
@@ -101,8 +101,8 @@ impl SiteNumbers {
     }
 
     /// Counts a search and how many results it had; a question for the next page of results is no
-    /// search. A text without results is kept if it was asked again on the same day, and if it can be
-    /// kept at all ([`text`]).
+    /// search. A text without results is kept if it was asked again on the same day, and if it can
+    /// be kept at all ([`text`]).
     pub fn search(&self, question: &Question<'_>, results: usize) {
         if question.skip > 0 {
             return;
@@ -133,8 +133,8 @@ impl SiteNumbers {
         rest.texts.insert(text.into(), first);
     }
 
-    /// Counts a call of an MCP client: the tool, and the name of the client. A client without a name
-    /// counts as the kind `reader`.
+    /// Counts a call of an MCP client: the tool, and the name of the client. A client without a
+    /// name counts as the kind `reader`.
     pub fn call(&self, tool: &'static str, client: Option<&str>, reader: Reader) {
         let name = match client {
             Some(name) if text::is_name(name) => name,
@@ -224,8 +224,8 @@ fn take_table(table: &Table, document: &mut Document) {
 // === impl Rest ===
 
 impl Rest {
-    /// Makes room for other texts: removes the texts that were asked once, or else the texts that are
-    /// in the store already.
+    /// Makes room for other texts: removes the texts that were asked once, or else the texts that
+    /// are in the store already.
     fn forget(&mut self) {
         let before = self.texts.len();
         self.texts.retain(|_, text| text.asked >= ASKED_MIN);

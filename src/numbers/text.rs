@@ -1,7 +1,7 @@
 //! Decides which texts of clients may be kept: searched texts, and names of MCP clients.
 //!
-//! A text that could name a person or contain a secret is not kept. The rules are coarse on purpose:
-//! a lost search is better than a kept address.
+//! A text that could name a person or contain a secret is not kept. The rules are coarse on
+//! purpose: a lost search is better than a kept address.
 
 use std::net::IpAddr;
 

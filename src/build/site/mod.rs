@@ -347,8 +347,8 @@ impl<'s> Site<'s> {
         file: &File,
         previous: Option<&PreviousRelease<'_>>,
     ) -> Vec<(String, ReleaseFile)> {
-        // The name of an image has the digest of its inputs, so the previous file of this name is the
-        // same.
+        // The name of an image has the digest of its inputs, so the previous file of this name is
+        // the same.
         if let (File::Form(..) | File::Drawn(_), Some(previous)) = (file, previous)
             && let Some(Some(form)) = previous.take(path)
         {

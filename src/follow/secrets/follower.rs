@@ -1,5 +1,5 @@
-//! The follower of secrets: a thread of an edge that keeps its certificates, ticket keys and answers to
-//! challenges equal to those of its source.
+//! The follower of secrets: a thread of an edge that keeps its certificates, ticket keys and
+//! answers to challenges equal to those of its source.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -242,8 +242,8 @@ impl SecretFollower {
         Ok(())
     }
 
-    /// Removes what a complete message does not have. If it would remove very many certificates, they
-    /// are kept: they serve until they expire.
+    /// Removes what a complete message does not have. If it would remove very many certificates,
+    /// they are kept: they serve until they expire.
     fn remove_others(&self, items: &[Item]) -> Result<(), FollowError> {
         let documents = &self.parts.documents;
         for (kind, of) in [

@@ -7,8 +7,8 @@
 //!
 //! A task runs while a site has the server: it ends when the site has had no request for a long
 //! time, and begins with the next one. A check connects only to addresses that the
-//! resolver allows, like a request of a reader. Each request has a connection of its own, because a server that takes no
-//! new connections does not work.
+//! resolver allows, like a request of a reader. Each request has a connection of its own, because a
+//! server that takes no new connections does not work.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Copies of responses of a site's own server: which response is kept, and when a copy is sent in the
-//! place of a failed one ([`copies`]).
+//! Copies of responses of a site's own server: which response is kept, and when a copy is sent in
+//! the place of a failed one ([`copies`]).
 
 use std::time::Instant;
 

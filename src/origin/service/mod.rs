@@ -2,9 +2,9 @@
 //!
 //! A path is looked up in this order, below the base path of the site:
 //!
-//! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `{part}/llms.txt`, `llms-agents.txt`,
-//!    `sitemap.xml`, `robots.txt`, `.well-known/api-catalog`, `_waypost/pages`; all but the third
-//!    and the last also at the root of the host;
+//! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `{part}/llms.txt`,
+//!    `llms-agents.txt`, `sitemap.xml`, `robots.txt`, `.well-known/api-catalog`, `_waypost/pages`;
+//!    all but the third and the last also at the root of the host;
 //! 2. the search, at `/_waypost/search`, and a file that pages load, below `/_waypost`;
 //! 3. another spelling of a page's path (`/x/`, `/x.mdx`, `/x/index`): 308 to the page;
 //! 4. a page: HTML, or Markdown if the client prefers it; its Markdown at `{page}.md`;
@@ -216,7 +216,8 @@ struct Request<'r> {
     headers: &'r RequestHeaders<'r>,
 }
 
-/// Returns whether a path of a site is one at which the site is searched, unless it has a page there.
+/// Returns whether a path of a site is one at which the site is searched, unless it has a page
+/// there.
 #[must_use]
 pub fn is_search(served: &Served, path: &str) -> bool {
     let below = served.site.base_path.strip(path).unwrap_or_default();

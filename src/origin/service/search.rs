@@ -392,8 +392,9 @@ impl Parameters {
         parameters
     }
 
-    /// Returns whether the question is counted. Questions while a reader types are not counted; when
-    /// the text stays, the search box asks again with `settled=1`. With `settled=0` no person asks.
+    /// Returns whether the question is counted. Questions while a reader types are not counted;
+    /// when the text stays, the search box asks again with `settled=1`. With `settled=0` no person
+    /// asks.
     fn is_counted(&self) -> bool {
         match self.settled.as_deref() {
             Some("1") => true,

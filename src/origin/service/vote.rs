@@ -17,7 +17,8 @@ use crate::site::percent::encode;
 pub const VOTE_BYTES_MAX: usize = 2048;
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Returns whether a path (normalised) of a site with our pages is the one to which they send votes.
+/// Returns whether a path (normalised) of a site with our pages is the one to which they send
+/// votes.
 #[must_use]
 pub fn is_vote(served: &Served, path: &str) -> bool {
     let below = served.site.base_path.strip(path).unwrap_or_default();

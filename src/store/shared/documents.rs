@@ -110,8 +110,8 @@ impl SharedDocuments {
     }
 
     /// Changes a document of a set. `change` gets the bytes that are there and returns those that
-    /// replace them, or `None` to leave them; it may run several times. No other process changes the
-    /// document meanwhile. Returns the bytes that are there afterwards.
+    /// replace them, or `None` to leave them; it may run several times. No other process changes
+    /// the document meanwhile. Returns the bytes that are there afterwards.
     ///
     /// # Errors
     ///

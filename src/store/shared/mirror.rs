@@ -344,7 +344,8 @@ impl Place {
     }
 }
 
-/// Returns whether documents of a kind are copied: every gateway serves certificates and challenges.
+/// Returns whether documents of a kind are copied: every gateway serves certificates and
+/// challenges.
 fn is_copied(kind: Kind) -> bool {
     matches!(kind, Kind::Certificate | Kind::Challenge)
 }

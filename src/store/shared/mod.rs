@@ -13,7 +13,8 @@
 //! * **Order of changes.** The transaction of a promotion or of a site record takes the next
 //!   revision last and holds it until its commit. So revisions become visible in order, and a
 //!   reader that has seen one has seen all before it. Readers ask five times a second; a `NOTIFY`
-//!   after each commit lets them ask at once. It is only a hint: if one is lost, the next question finds the change.
+//!   after each commit lets them ask at once. It is only a hint: if one is lost, the next question
+//!   finds the change.
 //! * **Reading.** A file is read from the cache, a local store in a directory of this machine; a
 //!   missing file is fetched, checked by its digest, and kept. Pointers and site records are
 //!   read from the database, so every write sees the newest state. A gateway does not serve from
