@@ -503,9 +503,10 @@ fn upstream(script: &Arc<Script>) -> Origin {
             return After::Keep;
         };
         script.received.lock().unwrap().push(request.clone());
-        // The bytes after an answer must arrive with it: later they would look like the next
-        // answer.
-        let piece = match is_exact(&case.answer.0) {
+        // A response to HEAD ends with its head (RFC 9112 §6.3). The bytes after an answer must
+        // arrive with it: later they would look like the next answer.
+        let is_exact = is_exact(&case.answer.0) && request.method != "HEAD";
+        let piece = match is_exact {
             true => case.piece,
             false => usize::MAX,
         };
@@ -515,7 +516,7 @@ fn upstream(script: &Arc<Script>) -> Origin {
             }
         }
         // The end of an answer that the gateway waits for must come.
-        match is_exact(&case.answer.0) && request.method != "HEAD" {
+        match is_exact {
             true => case.after,
             false => After::Close,
         }
