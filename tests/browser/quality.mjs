@@ -1,6 +1,7 @@
 // Each kind of page: no serious violation by axe, no layout shift, and a limited size.
 
-import { assert, axe, reads, PHONE, TABLET, WIDE } from "./reader.mjs";
+import http from "node:http";
+import { assert, axe, reads, site, watch, PHONE, TABLET, WIDE } from "./reader.mjs";
 
 /** A page of each sort. */
 const SORTS = {
@@ -58,6 +59,59 @@ for (const [sort, at] of Object.entries(SORTS)) {
       assert.deepEqual(await seriousViolations(page), [], where);
     }
   }, { faults: isMissing });
+}
+
+/** Serves the site. A page arrives up to a share of its article; the rest when its beginning is painted. */
+async function inPieces(share, test) {
+  let send;
+  const server = http.createServer((request, response) => {
+    if (request.url === "/painted") {
+      send();
+      return response.end();
+    }
+    const headers = { ...request.headers, "accept-encoding": "identity" };
+    // Only browsers resolve the name of the site by themselves.
+    http.get({ host: "127.0.0.1", port: new URL(site).port, path: request.url, headers }, async (answer) => {
+      const body = Buffer.concat(await answer.toArray());
+      response.writeHead(answer.statusCode, answer.headers);
+      const [begin, end] = ["<article", "</article>"].map((tag) => body.indexOf(tag));
+      if (begin < 0) return response.end(body);
+      const cut = begin + Math.round((end - begin) * share);
+      send = () => response.end(body.subarray(cut));
+      response.write(body.subarray(0, cut));
+    });
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  try {
+    const url = new URL(site);
+    url.port = server.address().port;
+    await test(url.href);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+/** Tells the server when the beginning of a page is painted: up to this element. */
+const tell = (last) => {
+  const wait = () => requestAnimationFrame(() => (document.querySelector(last)
+    ? requestAnimationFrame(() => fetch("/painted")) : wait()));
+  wait();
+};
+
+for (const sort of ["first page", "layout", "fields", "endpoint", "cards", "accordions and tables"]) {
+  reads(`${sort}: nothing moves when the rest of a page arrives after its beginning is painted`, async (open) => {
+    for (const share of [0, 0.1, 0.5, 0.9]) {
+      await inPieces(share, async (url) => {
+        const prepare = async (page) => {
+          await page.addInitScript(watch);
+          await page.addInitScript(tell, share ? "article" : "main");
+        };
+        const page = await open(new URL(SORTS[sort], url).href, { prepare });
+        assert.deepEqual(await layoutShifts(page), [], `after ${share} of the article`);
+      });
+    }
+  });
 }
 
 reads("a first visit is light", async (open) => {

@@ -30,7 +30,7 @@ export const PHONE = 390;
 const idle = new Map();
 
 /** Records layout shifts that no input has caused. */
-const watch = () => {
+export const watch = () => {
   window.moved = [];
   const place = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(" ");
   new PerformanceObserver((list) => list.getEntries().forEach(({ hadRecentInput, value, sources }) => {

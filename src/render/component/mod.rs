@@ -37,7 +37,7 @@ mod field;
 mod formula;
 mod frame;
 mod icon;
-mod panel;
+pub(super) mod panel;
 mod prompt;
 mod snippet;
 mod steps;

@@ -255,6 +255,11 @@ impl Writer<'_> {
         self.out.markup(close);
     }
 
+    /// Returns whether the nodes that are written now are in no element of the article.
+    pub(super) fn is_outermost(&self) -> bool {
+        self.within.is_empty()
+    }
+
     /// Writes nodes inside an element that this program adds. An HTML element that needs a certain
     /// parent is not allowed there, even if the parent is further out.
     pub(super) fn inside(&mut self, children: &[Node]) {

@@ -4,6 +4,7 @@ use super::{Mode, PageWriter, path_of};
 use crate::docs::config::{Action, Display, Eyebrows};
 use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
+use crate::render::component::panel;
 use crate::render::html::Heading;
 use crate::render::messages::Messages;
 
@@ -14,12 +15,17 @@ const LEVEL_MAX: u8 = 3;
 
 impl PageWriter<'_> {
     pub(super) fn main(&mut self, page: &Page, article: &Article, mode: Mode) {
+        // A browser may show the beginning of the article before it has the panel, so the classes
+        // of `main` say that there will be one.
+        let has_panel = article.html.as_str().contains(panel::BEGINNING);
         // No heading has an id of a layout: slugs do not start with `_`.
-        self.out.markup("<main id=_content>\n");
+        self.out.markup(match has_panel {
+            true => "<main id=_content class=with-panel>\n",
+            false => "<main id=_content>\n",
+        });
         let is_listed = mode.has_contents() && is_list(&article.headings);
         let display = self.layout.config().contextual.display;
         // A panel takes the place of the list.
-        let has_panel = article.html.as_str().contains("<aside class=\"panel");
         let is_beside = is_listed && display == Display::Contents && !has_panel;
         if mode.has_title() {
             self.title(page, !is_beside);
