@@ -3,6 +3,7 @@
 use crate::mdx::{Element, Node};
 
 use super::text::{plain, words};
+use super::wrong::{self, Verdict};
 
 /// The most bytes and lines of code that a skill repeats.
 const BYTES_MAX: usize = 2000;
@@ -548,7 +549,7 @@ impl<'d> Group<'d> {
     }
 }
 
-/// Lists the code of a page in order.
+/// Lists the code of a page in order, without samples that the page shows as wrong.
 pub(super) fn groups(nodes: &[Node]) -> Vec<Group<'_>> {
     let mut reader = Reader::default();
     reader.nodes(nodes, "");
@@ -559,16 +560,23 @@ pub(super) fn groups(nodes: &[Node]) -> Vec<Group<'_>> {
 struct Reader<'d> {
     found: Vec<Group<'d>>,
     heading: String,
+    verdict: Verdict,
 }
 
 impl<'d> Reader<'d> {
     fn nodes(&mut self, nodes: &'d [Node], label: &str) {
         for node in nodes {
             match node {
-                Node::Heading { children, .. } => self.heading = words(children),
+                Node::Heading { children, .. } => {
+                    self.heading = words(children);
+                    self.verdict.heading(&self.heading);
+                }
+                Node::Paragraph(line) => self.verdict.line(&words(line)),
                 Node::Fence { info, code } => {
                     let block = Block::of(info, code, label);
-                    self.found.push(Group::new(&self.heading, vec![block]));
+                    if !self.verdict.is_wrong(&block) {
+                        self.found.push(Group::new(&self.heading, vec![block]));
+                    }
                 }
                 Node::Element(element) => self.element(element, label),
                 node => node.each_children(&mut |children| self.nodes(children, label)),
@@ -578,10 +586,14 @@ impl<'d> Reader<'d> {
 
     fn element(&mut self, element: &'d Element, label: &str) {
         let title = element.text("title").map(plain).unwrap_or_default();
+        if wrong::is_wrong(&title) {
+            return;
+        }
         match &*element.name {
             "CodeGroup" | "RequestExample" => {
                 let mut blocks = Vec::new();
                 fences(&element.children, label, &mut blocks);
+                blocks.retain(|block| !self.verdict.is_wrong(block));
                 if !blocks.is_empty() {
                     self.found.push(Group::new(&self.heading, blocks));
                 }
@@ -603,9 +615,13 @@ impl<'d> Reader<'d> {
         for child in &tabs.children {
             if let Node::Element(tab) = child {
                 let title = tab.text("title").map(plain).unwrap_or_default();
+                if wrong::is_wrong(&title) {
+                    continue;
+                }
                 let mut inner = Self {
                     found: Vec::new(),
                     heading: self.heading.clone(),
+                    verdict: self.verdict,
                 };
                 inner.nodes(&tab.children, &title);
                 for block in inner.found.iter_mut().flat_map(|group| &mut group.blocks) {

@@ -49,11 +49,13 @@ mod outline;
 mod reference;
 mod role;
 mod secret;
+mod section;
 mod sink;
 mod text;
 mod variable;
 mod words;
 mod workflow;
+mod wrong;
 #[cfg(test)]
 mod tests;
 

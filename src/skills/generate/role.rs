@@ -78,8 +78,10 @@ const COMMUNITY: [&str; 17] = [
     "newsletter",
     "groups and governance",
 ];
-/// Words that make a page one of the community only if the title has no others.
-const COMMUNITY_TITLES: [&str; 4] = ["support", "help", "get help", "contact"];
+/// Words that make a page one of the community only if the title has no others, and small words
+/// that it may have, too.
+const COMMUNITY_TITLES: [&str; 3] = ["support", "help", "contact"];
+const SMALL: [&str; 4] = ["get", "and", "us", "our"];
 const REFERENCE: [&str; 14] = [
     "reference",
     "references",
@@ -145,7 +147,7 @@ const CONCEPT: [&str; 26] = [
     "design",
 ];
 /// Words of headings whose lists are not procedures of the product.
-const NO_PROCEDURE: [&str; 37] = [
+const NO_PROCEDURE: [&str; 39] = [
     "attack",
     "attacks",
     "attacker",
@@ -165,7 +167,9 @@ const NO_PROCEDURE: [&str; 37] = [
     "architecture",
     "overview",
     "why",
+    "what are",
     "what happens",
+    "what is",
     "process",
     "changelog",
     "benefits",
@@ -238,6 +242,9 @@ impl Role {
         let in_places = |any: &[&str]| places.iter().any(|place| has(place, any));
         let named = |any: &[&str]| has(&title, any) || has(&last, any);
         let is_only = |any: &[&str]| any.iter().any(|words| title.trim() == *words);
+        let mut words = title.split_whitespace();
+        let is_support = has(&title, &COMMUNITY_TITLES)
+            && words.all(|word| COMMUNITY_TITLES.contains(&word) || SMALL.contains(&word));
         if page.subject.is_some() {
             return Self::Reference;
         }
@@ -251,7 +258,7 @@ impl Role {
         {
             return Self::Changelog;
         }
-        if named(&COMMUNITY) || in_places(&COMMUNITY) || is_only(&COMMUNITY_TITLES) {
+        if named(&COMMUNITY) || in_places(&COMMUNITY) || is_support {
             return Self::Community;
         }
         if named(&START) || in_places(&STARTS) {

@@ -15,18 +15,21 @@ use super::about::{is_generic_part, is_generic_title};
 use super::code::{Block, Kind};
 use super::outline::{Outline, content, link};
 use super::role::{Role, has, is_explanation, normal};
+use super::section::Sections;
 use super::sink::{Share, Sink};
 use super::text::{fit, plain, sentences, words};
-use super::words::{is_instruction, number, without_number};
+use super::words::{is_instruction, without_number};
+use super::wrong::{self, Verdict};
 
 /// The most lines and characters of the section.
 const LINES_MAX: usize = 150;
 const CHARACTERS_MAX: usize = 4600;
 /// The most steps of one procedure that are listed.
 const STEPS_MAX: usize = 12;
-/// The fewest steps of a procedure, and of one that is made of headings.
-const STEPS_MIN: usize = 2;
-const HEADINGS_MIN: usize = 3;
+/// The fewest steps of a procedure.
+pub(super) const STEPS_MIN: usize = 2;
+/// Elements whose titles are above their content, as headings are.
+const TITLED: [&str; 3] = ["Tab", "Accordion", "View"];
 /// The most lines and bytes of code in a step.
 const CODE_LINES_MAX: usize = 12;
 const CODE_BYTES_MAX: usize = 500;
@@ -41,7 +44,8 @@ const PREREQUISITES: [&str; 5] = [
     "before you start",
 ];
 /// Headings at the end of a page, which are no steps.
-const APPENDICES: [&str; 6] = [
+const APPENDICES: [&str; 7] = [
+    "done",
     "see also",
     "next steps",
     "what s next",
@@ -53,8 +57,10 @@ const APPENDICES: [&str; 6] = [
 /// A procedure of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Workflow<'d> {
-    /// The heading above it.
+    /// The heading above it; before a heading that is no instruction, also the one above that.
     pub(super) heading: String,
+    /// The anchor of the heading.
+    pub(super) anchor: Option<&'d str>,
     /// The steps, in order.
     pub(super) steps: Vec<Step<'d>>,
 }
@@ -151,7 +157,11 @@ pub(super) fn workflows(
             };
             let link = link(&own, page, base_url);
             // A procedure whose code does not fit is written without it.
-            let lines = |has_code| workflow.lines(&link, shown, &target, has_code);
+            let details = match workflow.anchor {
+                Some(anchor) => format!("[{own}]({base_url}{}#{anchor})", page.url),
+                None => link.clone(),
+            };
+            let lines = |has_code| workflow.lines((&link, &details), shown, &target, has_code);
             if !sink.add_under(&heading, lines(true)) && !sink.add_under(&heading, lines(false)) {
                 misses += 1;
                 if misses == 8 {
@@ -184,7 +194,7 @@ impl Workflow<'_> {
 
     fn lines(
         &self,
-        link: &str,
+        (link, details): (&str, &str),
         shown: &HashSet<&str>,
         target: &dyn Fn(&str) -> Option<String>,
         has_code: bool,
@@ -225,8 +235,8 @@ impl Workflow<'_> {
             lines.push(String::new());
         }
         lines.push(match self.steps.len().saturating_sub(STEPS_MAX) {
-            0 => format!("Details: {link}"),
-            more => format!("{more} more steps: {link}"),
+            0 => format!("Details: {details}"),
+            more => format!("{more} more steps: {details}"),
         });
         lines
     }
@@ -235,82 +245,40 @@ impl Workflow<'_> {
 /// Finds the procedures of a page.
 struct Reader<'d> {
     found: Vec<Workflow<'d>>,
-    heading: String,
+    /// The headings above, from the outermost one.
+    headings: Vec<Heading<'d>>,
     /// The paragraph before.
     before: String,
     is_english: bool,
+}
+
+/// A heading, or the title of an element.
+#[derive(Clone, Debug)]
+struct Heading<'d> {
+    level: u8,
+    title: String,
+    anchor: Option<&'d str>,
 }
 
 /// Finds the procedures in the content of a page.
 pub(super) fn read(nodes: &[Node], role: Role, is_english: bool) -> Vec<Workflow<'_>> {
     let mut reader = Reader {
         found: Vec::new(),
-        heading: String::new(),
+        headings: Vec::new(),
         before: String::new(),
         is_english,
     };
-    let headings = headings(nodes, role);
+    let Sections { steps, apart } = Sections::of(nodes, role);
     // Lists below the headings of a procedure are its parts.
-    if headings.is_empty() {
+    if steps.is_empty() {
         reader.nodes(nodes);
     } else {
-        reader.add(headings, false);
+        reader.add(steps, false);
+        for section in apart {
+            reader.nodes(section);
+        }
     }
     reader.found
-}
-
-/// Reads a procedure that is made of headings: numbered ones, or the instructions of a page about
-/// the start.
-fn headings(nodes: &[Node], role: Role) -> Vec<Step<'_>> {
-    let level = nodes.iter().find_map(|node| match node {
-        Node::Heading { level, .. } => Some(*level),
-        _ => None,
-    });
-    let Some(level) = level else {
-        return Vec::new();
-    };
-    let mut numbered: Vec<Step<'_>> = Vec::new();
-    let mut named: Vec<Step<'_>> = Vec::new();
-    for (at, node) in nodes.iter().enumerate() {
-        let Node::Heading {
-            level: own,
-            children,
-            ..
-        } = node
-        else {
-            continue;
-        };
-        if *own != level {
-            continue;
-        }
-        let title = words(children);
-        let rest = &nodes[at + 1..];
-        let end = rest
-            .iter()
-            .position(|node| matches!(node, Node::Heading { level: other, .. } if *other <= level));
-        let content = &rest[..end.unwrap_or(rest.len())];
-        // What is below a further heading is a part of the step, and often one of several ways.
-        let inner = content
-            .iter()
-            .position(|node| matches!(node, Node::Heading { .. }));
-        let content = &content[..inner.filter(|at| *at > 0).unwrap_or(content.len())];
-        let step = || step(without_number(&title), content, false);
-        if number(&title) == Some(numbered.len() + 1) {
-            numbered.push(step());
-        } else if is_instruction(&title) && !is_explanation(&title) {
-            named.push(step());
-        }
-    }
-    if numbered.len() >= STEPS_MIN {
-        return numbered;
-    }
-    let has_steps = nodes
-        .iter()
-        .any(|node| matches!(node, Node::Element(element) if *element.name == *"Steps"));
-    if role <= Role::Install && named.len() >= HEADINGS_MIN && !has_steps {
-        return named;
-    }
-    Vec::new()
 }
 
 // === impl Reader ===
@@ -319,9 +287,15 @@ impl<'d> Reader<'d> {
     fn nodes(&mut self, nodes: &'d [Node]) {
         for node in nodes {
             match node {
-                Node::Heading { children, .. } => {
-                    self.heading = words(children);
-                    self.before.clear();
+                Node::Heading {
+                    level,
+                    children,
+                    anchor,
+                    ..
+                } => {
+                    self.headings.retain(|above| above.level < *level);
+                    let anchor = anchor.as_ref().map(|anchor| &*anchor.id);
+                    self.heading(*level, words(children), anchor);
                 }
                 Node::Paragraph(line) => self.before = words(line),
                 Node::List {
@@ -332,10 +306,31 @@ impl<'d> Reader<'d> {
                     self.add(steps.collect(), true);
                 }
                 Node::Element(element) if *element.name == *"Steps" => self.steps(element),
-                Node::Element(element) => self.nodes(&element.children),
+                Node::Element(element) => self.element(element),
                 _ => {}
             }
         }
+    }
+
+    fn heading(&mut self, level: u8, title: String, anchor: Option<&'d str>) {
+        self.before.clear();
+        self.headings.push(Heading {
+            level,
+            title,
+            anchor,
+        });
+    }
+
+    fn element(&mut self, element: &'d Element) {
+        let title = element.text("title").map(plain).unwrap_or_default();
+        if !TITLED.contains(&&*element.name) || title.is_empty() {
+            return self.nodes(&element.children);
+        }
+        let outer = self.headings.clone();
+        let anchor = outer.last().and_then(|heading| heading.anchor);
+        self.heading(u8::MAX, title, anchor);
+        self.nodes(&element.children);
+        self.headings = outer;
     }
 
     fn steps(&mut self, steps: &'d Element) {
@@ -352,10 +347,19 @@ impl<'d> Reader<'d> {
     /// Adds a procedure. The items of a list must be instructions.
     fn add(&mut self, mut steps: Vec<Step<'d>>, is_list: bool) {
         steps.retain(|step| !step.words.is_empty() && !is_appendix(&step.words));
-        if steps.len() < STEPS_MIN || is_explanation(&self.heading) {
+        let own = self.headings.last();
+        let heading = own.map(|own| &*own.title).unwrap_or_default();
+        if steps.len() < STEPS_MIN || is_explanation(heading) {
             return;
         }
-        if is_list && has(&normal(&self.heading), &PREREQUISITES) {
+        if self
+            .headings
+            .iter()
+            .any(|above| wrong::is_wrong(&above.title))
+        {
+            return;
+        }
+        if is_list && has(&normal(heading), &PREREQUISITES) {
             return;
         }
         // Titles alone do not tell what to do; the page is in the list of guides.
@@ -367,8 +371,15 @@ impl<'d> Reader<'d> {
         if is_list && self.is_english && instructions.count() * 3 < steps.len() * 2 {
             return;
         }
+        let heading = without_number(heading);
+        let above = self.headings.iter().rev().nth(1);
+        let above = above.filter(|_| !is_instruction(heading));
         self.found.push(Workflow {
-            heading: without_number(&self.heading).to_owned(),
+            heading: match above {
+                Some(above) => format!("{}: {heading}", without_number(&above.title)),
+                None => heading.to_owned(),
+            },
+            anchor: own.and_then(|own| own.anchor),
             steps,
         });
     }
@@ -390,7 +401,7 @@ fn explains(before: &str) -> bool {
 
 /// Reads a step: its title, its first paragraph if `has_words` or if it has no title, and its first
 /// code, in the order of the page. A title without code gets its first instruction.
-fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> Step<'d> {
+pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> Step<'d> {
     let mut step = Step {
         words: title.to_owned(),
         ..Step::default()
@@ -419,8 +430,13 @@ fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> Step<'d> {
     if !step.words.is_empty() {
         // The first code of an installation may install a tool that is needed for it.
         let installs = has(&normal(title), &["install"]);
-        let own = installs.then(|| code_of(children, &|code| code.kind() == Kind::Install));
-        step.code = own.flatten().or_else(|| first_code(children));
+        let mut verdict = Verdict::default();
+        verdict.heading(title);
+        let is_install = |code: &Block<'_>| code.kind() == Kind::Install;
+        let is_sample = |code: &Block<'_>| !code.is_output() && code.is_whole();
+        let own = installs.then(|| code_of(children, &mut { verdict }, &is_install));
+        let first = || code_of(children, &mut { verdict }, &is_sample);
+        step.code = own.flatten().or_else(first);
     }
     if !title.is_empty()
         && !has_words
@@ -437,6 +453,12 @@ fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> Step<'d> {
 /// Returns a text without a last sentence that announces what a step does not repeat. A short list
 /// that it announces is added to it.
 fn whole(text: &str, after: Option<&Node>) -> String {
+    let all = sentences(text);
+    if let Some((last, kept)) = all.split_last()
+        && wrong::is_wrong(last)
+    {
+        return kept.join(" ");
+    }
     if !text.ends_with(':') {
         return text.to_owned();
     }
@@ -458,7 +480,6 @@ fn whole(text: &str, after: Option<&Node>) -> String {
         }
         _ => {}
     }
-    let all = sentences(text);
     let kept = all.split_last().map_or(&[][..], |(_, kept)| kept);
     match kept.is_empty() {
         // The only sentence still says what the step is about.
@@ -517,23 +538,35 @@ fn add(step: &mut String, words: &str) -> bool {
     !words.is_empty()
 }
 
-/// Returns the first code that a skill can repeat, at any depth.
-fn first_code(nodes: &[Node]) -> Option<Block<'_>> {
-    code_of(nodes, &|code| !code.is_output() && code.is_whole())
-}
-
-/// Returns the first short code that `is_wanted` accepts, at any depth.
-fn code_of<'d>(nodes: &'d [Node], wanted: &dyn Fn(&Block<'_>) -> bool) -> Option<Block<'d>> {
+/// Returns the first short code that `is_wanted` accepts, at any depth; not one that the page shows
+/// as wrong.
+fn code_of<'d>(
+    nodes: &'d [Node],
+    verdict: &mut Verdict,
+    is_wanted: &dyn Fn(&Block<'_>) -> bool,
+) -> Option<Block<'d>> {
     nodes.iter().find_map(|node| match node {
+        Node::Heading { children, .. } => {
+            verdict.heading(&words(children));
+            None
+        }
+        Node::Paragraph(line) => {
+            verdict.line(&words(line));
+            None
+        }
+        Node::Element(element) if element.text("title").is_some_and(wrong::is_wrong) => None,
         Node::Fence { info, code } => {
             let block = Block::of(info, code, "");
             let is_short = code.lines().count() <= CODE_LINES_MAX && code.len() <= CODE_BYTES_MAX;
-            (is_short && !code.trim().is_empty() && wanted(&block)).then_some(block)
+            let is_right = is_wanted(&block) && !verdict.is_wrong(&block);
+            (is_short && !code.trim().is_empty() && is_right).then_some(block)
         }
         node => {
             let mut found = None;
             node.each_children(&mut |children| {
-                found = found.take().or_else(|| code_of(children, wanted));
+                found = found
+                    .take()
+                    .or_else(|| code_of(children, verdict, is_wanted));
             });
             found
         }
