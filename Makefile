@@ -63,3 +63,4 @@ bench:
 	cargo bench --locked --bench site
 	cargo bench --locked --bench search
 	cargo bench --locked --bench update
+	benches/peers/reader
