@@ -21,7 +21,7 @@ use repository::{PAGES, repository};
 use waypost::build::{
     self, Articles, Built, Input, Options, Preview, PreviewCache, Previous, PreviousRelease,
 };
-use waypost::docs;
+use waypost::docs::{self, Fetched, Needs};
 use waypost::release::{Item, ReleaseFile};
 use waypost::source::Tree;
 
@@ -153,7 +153,7 @@ fn preview(round: usize, cache: &mut PreviewCache) {
     let tree = edited(round, "Page 550");
     let options = Options::default();
     let PreviewCache { pages, articles } = std::mem::take(cache);
-    let nothing = |_urls: &[Box<str>]| Ok::<_, Infallible>(None);
+    let nothing = |_needs: &Needs| Ok::<_, Infallible>(Fetched::default());
     let input = Input::fetch(tree, &options, &pages, nothing).expect("nothing is fetched");
     let preview = Preview::new(input, &options, articles);
     let (page, _) = preview.file("pages/guides/page-550.html").expect("a page");

@@ -1,7 +1,7 @@
 //! The input of a build.
 //!
 //! Every command and every update opens a tree and calls [`Input::fetch`], which reads the
-//! documentation and fetches the specifications that it names by URL. The result is the input of
+//! documentation and what it needs besides the files of the tree. The result is the input of
 //! [`build`](super::build()) or of a [`Preview`](super::Preview). So the documentation is read only
 //! once.
 
@@ -10,9 +10,8 @@ use std::convert::Infallible;
 use super::Options;
 use crate::diagnostic::Diagnostic;
 use crate::docs::page::Pages;
-use crate::docs::{self, Docs};
+use crate::docs::{self, Docs, Fetched, Needs};
 use crate::source::Tree;
-use crate::source::remote::Remote;
 
 /// A tree, and the documentation that was read from it.
 #[derive(Debug)]
@@ -28,10 +27,11 @@ pub struct Input {
 // === impl Input ===
 
 impl Input {
-    /// Reads the documentation of a tree, without specifications that it names by URL.
+    /// Reads the documentation of a tree, without specifications that it names by URL and without
+    /// the days of its commits.
     #[must_use]
     pub fn read(tree: Tree, options: &Options) -> Self {
-        let nothing = |_urls: &[Box<str>]| Ok::<_, Infallible>(None);
+        let nothing = |_needs: &Needs| Ok::<_, Infallible>(Fetched::default());
         match Self::fetch(tree, options, &Pages::default(), nothing) {
             Ok(input) => input,
             Err(never) => match never {},
@@ -40,8 +40,10 @@ impl Input {
 
     /// Reads the documentation of a tree.
     ///
-    /// A page of `before` with the same path and text is reused. `fetch` gets the specifications
-    /// that are named by URL; it is called only if there are any. With `None` they stay unknown.
+    /// A page of `before` with the same path and text is reused. `fetch` gets what the
+    /// documentation needs besides the files of the tree: specifications that are named by URL, and
+    /// the days on which pages were last changed. It is called only if there is anything. What it
+    /// does not return stays unknown.
     ///
     /// # Errors
     ///
@@ -50,7 +52,7 @@ impl Input {
         tree: Tree,
         options: &Options,
         before: &Pages,
-        fetch: impl FnOnce(&[Box<str>]) -> Result<Option<Remote>, E>,
+        fetch: impl FnOnce(&Needs) -> Result<Fetched, E>,
     ) -> Result<Self, E> {
         if !docs::has_documentation(&tree) {
             return Ok(Self {
@@ -64,15 +66,12 @@ impl Input {
             ..docs::Options::default()
         };
         let parsed = docs::parse(&tree, &reading, before);
-        let urls = parsed.urls();
-        let fetched = match urls.is_empty() {
-            true => None,
-            false => fetch(&urls)?,
+        let needs = parsed.needs(&tree);
+        let fetched = match needs.is_empty() {
+            true => Fetched::default(),
+            false => fetch(&needs)?,
         };
-        let tree = match fetched {
-            Some(fetched) => tree.with_remote(fetched),
-            None => tree,
-        };
+        let tree = fetched.into_tree(tree);
         let (docs, diagnostics) = parsed.resolve(&tree);
         Ok(Self {
             tree,

@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::build::Options;
 use crate::deploy::run::Place;
 use crate::diagnostic::Diagnostic;
+use crate::docs::Needs;
 use crate::site::Service;
+use crate::source::git::local;
+use crate::source::history::History;
 use crate::source::remote::{self, Pattern};
 use crate::source::{Tree, directory};
 
@@ -52,6 +55,17 @@ impl Documentation {
         let opened = directory::locate(&self.path, self.root.as_deref())
             .and_then(|(root, docs)| directory::open(&root, &docs, directory::Limits::default()));
         opened.with_context(|| format!("open documentation in {}", self.path.display()))
+    }
+
+    /// Reads the days on which pages were last changed, in a sandboxed process; `None` if none are
+    /// needed.
+    #[must_use]
+    pub fn history(&self, needs: &Needs) -> Option<History> {
+        if needs.undated.is_empty() {
+            return None;
+        }
+        let (root, _) = directory::locate(&self.path, self.root.as_deref()).ok()?;
+        Some(local::history(&root, &needs.docs_root, &needs.undated))
     }
 
     /// Finds the directory and the root of its repository.

@@ -278,6 +278,15 @@ pub const RULES: &[Rule] = &[
         text: "A tag that is not closed, or not opened, is shown as text.",
     },
     Rule {
+        id: "no-day",
+        title: "with `metadata.timestamp`, every page has the day of its last change",
+        text: "The days come from the commits of the branch, along first parents. A page has no day if \
+            its last change is not among the newest 10,000 commits, or if the clone has only a part of \
+            the history, as `actions/checkout` makes it. Such pages are shown without a day.\n\n\
+            Fetch all commits (`git fetch --unshallow`, or `fetch-depth: 0` in a workflow), or write \
+            `lastUpdatedDate` in the frontmatter. An update fetches the history by itself.",
+    },
+    Rule {
         id: "no-effect",
         title: "settings have an effect",
         text: "The key belongs to another tool; this service does nothing with it.",

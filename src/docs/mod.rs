@@ -26,7 +26,10 @@ pub mod link;
 pub mod redirect;
 pub mod removed;
 
+use std::collections::HashMap;
+
 use crate::diagnostic::{Diagnostic, Location};
+use crate::source::history::History;
 use crate::source::{Kind, LookupError, Tree, TreePath};
 use crate::syntax::{Diagnostics, Value, json};
 
@@ -40,7 +43,7 @@ use published::Published;
 use redirect::Redirects;
 use reference::OpenError;
 
-pub use parsed::{Parsed, parse};
+pub use parsed::{Fetched, Needs, Parsed, parse};
 
 /// The name of the configuration's file.
 pub const CONFIG: &str = "docs.json";
@@ -48,6 +51,8 @@ pub const CONFIG: &str = "docs.json";
 pub const NO_CONFIG: &str = "config";
 /// The rule about documentation without pages.
 pub const NO_PAGE: &str = "no-page";
+/// The rule about pages without the day of their last change.
+pub const NO_DAY: &str = "no-day";
 
 /// Documentation that was read.
 #[derive(Debug, Default)]
@@ -72,6 +77,8 @@ pub struct Docs {
     pub ignored: Ignored,
     /// The links of `docs.json`.
     pub links: Vec<ConfigLink>,
+    /// The days of the last commits that changed pages, by slug.
+    days: HashMap<Box<str>, Box<str>>,
 }
 
 /// An icon that `docs.json` names.
@@ -123,6 +130,34 @@ impl Docs {
     #[must_use]
     pub fn written(&self, page: &navigation::tree::Page) -> Option<&page::Page> {
         self.pages.get(&page.slug)
+    }
+
+    /// Returns the day on which a page was last changed, such as `2026-01-31`: the one of its
+    /// frontmatter, or with `metadata.timestamp` the one of its last commit.
+    #[must_use]
+    pub fn updated(&self, page: &navigation::tree::Page) -> Option<&str> {
+        let written = self.written(page)?;
+        let committed = || self.days.get(&page.slug).map(|day| &**day);
+        written.meta.updated.as_deref().or_else(committed)
+    }
+
+    /// Adds the days of a history to the pages whose authors wrote none. Returns how many pages
+    /// still have none.
+    fn add_days(&mut self, tree: &Tree, history: &History) -> usize {
+        let mut undated = 0;
+        for page in self.pages.iter().filter(|page| page.meta.updated.is_none()) {
+            let day = tree
+                .lookup(&page.path)
+                .ok()
+                .and_then(|found| history.day(&found.path));
+            match day {
+                Some(day) => {
+                    self.days.insert(page.slug.clone(), day.into());
+                }
+                None => undated += 1,
+            }
+        }
+        undated
     }
 
     /// Returns whether a page has a feed: it is a changelog that search engines may show.

@@ -2,9 +2,12 @@
 //!
 //! Generated pages need the specifications, and some of these are named by URL. So reading
 //! has two steps with a fetch between them: [`parse`] reads every file of the repository
-//! once, [`Parsed::urls`] lists the URLs to fetch, and [`Parsed::resolve`] makes the [`Docs`]
+//! once, [`Parsed::needs`] lists the URLs to fetch, and [`Parsed::resolve`] makes the [`Docs`]
 //! when the fetched specifications are in the tree. A caller that fetches nothing uses
-//! [`read`](super::read()) for both steps.
+//! [`read`](super::read()) for both steps. The days on which pages were last changed need the
+//! history of the commit, so they are read between the two steps, too.
+
+use std::collections::HashMap;
 
 use super::config::{self, Config};
 use super::config_link::{self, ConfigLink};
@@ -12,10 +15,12 @@ use super::navigation::{self, Input};
 use super::openapi::{self, is_url};
 use super::page::Pages;
 use super::page::ignored::Ignored;
-use super::{Docs, Extent, Icon, Options, Picture, published, redirect};
-use crate::diagnostic::Diagnostic;
-use crate::source::Tree;
-use crate::syntax::{Data, Diagnostics, Span, Value};
+use super::{Docs, Extent, Icon, NO_DAY, Options, Picture, published, redirect};
+use crate::diagnostic::{Diagnostic, count};
+use crate::source::history::{End, History};
+use crate::source::remote::Remote;
+use crate::source::{Tree, TreePath};
+use crate::syntax::{Data, Diagnostics, Span, SpanDiagnostic, Value};
 
 /// Documentation whose files have been read.
 #[derive(Debug)]
@@ -28,6 +33,27 @@ pub struct Parsed {
     root: Option<Value>,
     config: Config,
     diagnostics: Diagnostics,
+}
+
+/// What documentation needs besides the files of its commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The URLs of specifications.
+    pub urls: Vec<Box<str>>,
+    /// The files of pages that show the day of their last change and do not name it; paths without
+    /// links. Empty unless `metadata.timestamp` is set.
+    pub undated: Vec<TreePath>,
+    /// The directory of the documentation.
+    pub docs_root: TreePath,
+}
+
+/// What was fetched for documentation; `None` if nothing was needed or may be fetched.
+#[derive(Debug, Default)]
+pub struct Fetched {
+    /// The specifications.
+    pub remote: Option<Remote>,
+    /// The days of the last changes.
+    pub history: Option<History>,
 }
 
 /// Reads the files of the documentation.
@@ -88,6 +114,23 @@ impl Parsed {
             }
         }
         urls
+    }
+
+    /// Returns what the documentation needs besides the files of the tree.
+    #[must_use]
+    pub fn needs(&self, tree: &Tree) -> Needs {
+        let pages = self
+            .pages
+            .iter()
+            .flat_map(Pages::iter)
+            .filter(|page| self.config.metadata.timestamp && page.meta.updated.is_none());
+        Needs {
+            urls: self.urls(),
+            undated: pages
+                .filter_map(|page| Some(tree.lookup(&page.path).ok()?.path))
+                .collect(),
+            docs_root: tree.docs_root().clone(),
+        }
     }
 
     /// Resolves the navigation with the specifications of the tree, which may have been fetched
@@ -158,10 +201,68 @@ impl Parsed {
             navigation,
             specifications: specifications.into_all(),
             published: Vec::new(),
+            days: HashMap::new(),
             ignored,
         };
+        let setting = root
+            .as_ref()
+            .and_then(|root| root.get("metadata")?.get("timestamp"))
+            .filter(|_| docs.config.metadata.timestamp);
+        if let (Some(history), Some(setting)) = (tree.history(), setting) {
+            let undated = docs.add_days(tree, history);
+            if let Some((message, help)) = without_day(undated, history.end()) {
+                let found = SpanDiagnostic::warning(NO_DAY, setting.span, message).help(help);
+                diagnostics.push(found);
+            }
+        }
         docs.published = published::find(&docs, tree);
         (docs, diagnostics.finish())
+    }
+}
+
+/// Says why pages have no day, and what to do about it.
+fn without_day(pages: usize, end: &End) -> Option<(String, &'static str)> {
+    let help = match end {
+        // These pages are not committed yet.
+        End::Complete => return None,
+        End::Shallow => {
+            "fetch all commits: `git fetch --unshallow`, or `fetch-depth: 0` in a workflow"
+        }
+        End::TooLong => "write `lastUpdatedDate` in the frontmatter of these pages",
+        End::Unreadable(_) => "check the documentation in the working tree of its repository",
+    };
+    let pages = match pages {
+        0 => return None,
+        1 => "1 page has".to_owned(),
+        pages => format!("{} have", count(pages, "page")),
+    };
+    Some((format!("{pages} no day of the last change: {end}"), help))
+}
+
+// === impl Needs ===
+
+impl Needs {
+    /// Returns whether nothing is needed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.urls.is_empty() && self.undated.is_empty()
+    }
+}
+
+// === impl Fetched ===
+
+impl Fetched {
+    /// Adds what was fetched to the tree.
+    #[must_use]
+    pub fn into_tree(self, tree: Tree) -> Tree {
+        let tree = match self.remote {
+            Some(remote) => tree.with_remote(remote),
+            None => tree,
+        };
+        match self.history {
+            Some(history) => tree.with_history(history),
+            None => tree,
+        }
     }
 }
 

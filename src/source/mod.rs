@@ -21,6 +21,10 @@
 //! **Files elsewhere.** A documentation may name files by URL. Where the configuration allows it,
 //! they are fetched ([`remote`]) and become part of the tree: [`Tree::remote`].
 //!
+//! **Days.** A documentation may ask for the days on which its files were last changed. They are
+//! read from the history of the commit ([`history`]) and become part of the tree:
+//! [`Tree::history`].
+//!
 //! **The same commit gives the same tree.** A tree contains only what git records: no empty
 //! directories, sockets, devices or modes. [`directory`] leaves out files that git ignores. Every
 //! reader leaves out names that are not valid paths (not UTF-8), with a diagnostic.
@@ -32,6 +36,7 @@ mod path;
 mod listing;
 pub mod directory;
 pub mod git;
+pub mod history;
 pub mod remote;
 
 use std::collections::HashMap;
@@ -39,6 +44,7 @@ use std::io;
 
 use bytes::Bytes;
 
+use history::History;
 pub use listing::{Conflict, EntryKind, Found, Kind, LINK_HOPS_MAX, Listing, LookupError, Node};
 pub use path::{InvalidTreePath, TreePath};
 use remote::Remote;
@@ -50,6 +56,7 @@ pub struct Tree {
     contents: Contents,
     docs_root: TreePath,
     remote: Remote,
+    history: Option<History>,
     /// Files whose bytes replace the bytes in `contents`, by path without links.
     changed: HashMap<TreePath, Bytes>,
 }
@@ -146,6 +153,7 @@ impl Tree {
             contents,
             docs_root: TreePath::root(),
             remote: Remote::default(),
+            history: None,
             changed: HashMap::new(),
         }
     }
@@ -160,6 +168,15 @@ impl Tree {
     #[must_use]
     pub fn with_remote(self, remote: Remote) -> Self {
         Self { remote, ..self }
+    }
+
+    /// Adds the days on which files were last changed.
+    #[must_use]
+    pub fn with_history(self, history: History) -> Self {
+        Self {
+            history: Some(history),
+            ..self
+        }
     }
 
     /// Returns the same tree with other bytes in some of its files.
@@ -180,6 +197,12 @@ impl Tree {
     #[must_use]
     pub fn remote(&self) -> &Remote {
         &self.remote
+    }
+
+    /// Returns the days on which files were last changed, if they were read.
+    #[must_use]
+    pub fn history(&self) -> Option<&History> {
+        self.history.as_ref()
     }
 
     /// Returns the directory of the repository that contains the documentation.

@@ -19,7 +19,7 @@ fn waypost(arguments: &[&str]) -> Output {
 }
 
 #[track_caller]
-fn succeeds(output: &Output) -> String {
+pub fn succeeds(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout.clone()).unwrap()
 }

@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::backup::succeeds;
 use crate::edge::{Edge, Setup};
 use crate::presets::SKILL;
 use crate::repository::{Repository, record, setup};
@@ -344,4 +345,62 @@ fn ssh_checks_the_host_key_and_reads_our_key_from_a_file() {
             .contains("or the service may not read it"),
         "{update:#}"
     );
+}
+
+/// Documentation that shows the days of its last changes.
+const DATED: &str = r#"{"name": "Acme", "metadata": {"timestamp": true},
+    "navigation": {"pages": ["index", "guide"]}}"#;
+
+#[test]
+fn a_branch_and_its_clone_show_the_same_days_and_a_clone_without_history_says_so_once() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    let files = [
+        ("docs.json", DATED),
+        ("index.mdx", "Hi."),
+        ("guide.mdx", "a"),
+    ];
+    docs.push("Begin", &files);
+    docs.push("Change", &[("guide.mdx", "b")]);
+    // The first commit is of the second day of 2026, the second one of the third day.
+    let amend = "GIT_COMMITTER_DATE=2026-01-0$(($(git rev-list --count HEAD) + 1))T12:00:00Z \
+        git -c user.name=Ada -c user.email=ada@acme.test commit --quiet --amend --no-edit";
+    docs.git(&["rebase", "--quiet", "--root", "--exec", amend]);
+
+    let edge = setup.site("acme", &docs.record()).start();
+    let updated = deploy(&edge.setup);
+    assert_eq!(updated["status"], "success", "{updated}");
+    for (page, day) in [("/", "2026-01-02"), ("/guide", "2026-01-03")] {
+        let shown = edge.get("acme.waypost.localhost", page);
+        let time = format!("<time datetime=\"{day}\">");
+        assert!(shown.text().contains(&time), "{updated}");
+    }
+    let served = succeeds(&edge.setup.run(&["releases", "acme"]));
+
+    let clone = |name: &str, more: &[&str]| {
+        let (to, from) = (edge.setup.path(name), edge.setup.path("docs"));
+        let url = format!("file://{}", from.display());
+        docs.git(&[&["clone", "--quiet"], more, &[&url, to.to_str().unwrap()]].concat());
+        to
+    };
+    let run = |arguments: &[&str], directory: &Path| {
+        let mut waypost = Command::new(env!("CARGO_BIN_EXE_waypost"));
+        succeeds(&waypost.args(arguments).arg(directory).output().unwrap())
+    };
+    let whole = clone("whole", &[]);
+    let out = edge.setup.path("out");
+    let built = run(&["build", "--out", out.to_str().unwrap()], &whole);
+    let release = built
+        .split("release ")
+        .nth(1)
+        .unwrap()
+        .split(':')
+        .next()
+        .unwrap();
+    assert!(served.contains(release), "{served} {built}");
+    assert!(!run(&["check"], &whole).contains("no-day"));
+
+    let checked = run(&["check"], &clone("shallow", &["--depth=1"]));
+    assert_eq!(checked.matches("no-day").count(), 1, "{checked}");
+    assert!(checked.contains("2 pages have no day"), "{checked}");
 }

@@ -6,10 +6,12 @@ use crate::build::{
     Articles, Built, Input, Options, Previous, PreviousRelease, build, build_after,
 };
 use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::docs;
 use crate::release::site::{SEARCH_FILE, page_file};
 use crate::release::{Item, Release};
 use crate::search::{Index, PartInfo, Question};
 use crate::site::{FrameHost, Frames};
+use crate::source::history::{End, History};
 use crate::source::{Tree, TreePath};
 
 const CONFIG: &str = r#"{"name": "Acme", "navigation": {"groups": [{"group": "Start", "pages": ["index", "guides/a", "hidden"]}]}, "redirects": [{"source": "/old", "destination": "/guides/a"}]}"#;
@@ -777,6 +779,62 @@ fn the_first_list_has_the_default_versions_and_names_the_others() {
     );
     let agents = text(&release, "texts/llms-agents.txt");
     assert!(agents.contains("- /: pay, help\n"), "{agents}");
+}
+
+#[test]
+fn with_timestamps_a_page_has_the_day_of_its_last_commit_unless_its_author_wrote_one() {
+    let of = |end: End, setting: &str| {
+        let config = format!(
+            r#"{{"name": "Acme", "metadata": {{"timestamp": {setting}}}, "navigation": {{"pages": ["index", "own", "new"]}}}}"#
+        );
+        let files = [
+            ("docs.json", &*config),
+            ("index.mdx", "Text."),
+            ("own.mdx", "---\nlastUpdatedDate: 2026-02-02\n---\nText."),
+            ("new.mdx", "Text."),
+        ];
+        let path = |path: &str| TreePath::parse(path).unwrap();
+        let day = |file: &str, day: &str| (path(file), day.into());
+        let days = [day("index.mdx", "2026-01-31"), day("own.mdx", "2026-01-31")];
+        let files = files.map(|(file, text)| (path(file), text.to_owned().into()));
+        let tree = Tree::from_files(files, []).with_history(History::new(days, end));
+        let options = Options::default();
+        build(&Input::read(tree, &options), &options)
+    };
+    let Built {
+        release, report, ..
+    } = of(End::Complete, "true");
+    assert_eq!(report.diagnostics, []);
+    let sitemap = text(&release, "texts/sitemap.xml");
+    for (page, day) in [("index", "2026-01-31"), ("own", "2026-02-02")] {
+        let html = text(&release, &format!("pages/{page}.html"));
+        assert!(
+            html.contains(&format!("<time datetime=\"{day}\">")),
+            "{html}"
+        );
+        assert!(
+            html.contains(&format!("\"dateModified\":\"{day}\"")),
+            "{html}"
+        );
+        assert!(
+            sitemap.contains(&format!("<lastmod>{day}</lastmod>")),
+            "{sitemap}"
+        );
+    }
+    assert!(!text(&release, "pages/new.html").contains("<time"));
+
+    let found = of(End::Shallow, "true").report;
+    let [found] = &found.diagnostics[..] else {
+        panic!("{found}");
+    };
+    assert_eq!((found.rule, found.is_error()), (docs::NO_DAY, false));
+    assert!(found.message.starts_with("1 page has no day"), "{found:?}");
+
+    let Built {
+        release, report, ..
+    } = of(End::Shallow, "false");
+    assert_eq!(report.diagnostics, []);
+    assert!(!text(&release, "pages/index.html").contains("<time"));
 }
 
 #[test]

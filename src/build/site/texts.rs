@@ -168,9 +168,8 @@ fn sitemap<'p>(docs: &Docs, listed: impl Iterator<Item = &'p Page>) -> String {
             .replace('&', "&amp;")
             .replace('\'', "&apos;");
         let updated = docs
-            .written(page)
-            .and_then(|page| page.meta.updated.as_deref());
-        let updated = updated.map(|day| format!("<lastmod>{day}</lastmod>"));
+            .updated(page)
+            .map(|day| format!("<lastmod>{day}</lastmod>"));
         let updated = updated.unwrap_or_default();
         writeln!(
             out,

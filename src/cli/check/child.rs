@@ -16,7 +16,7 @@ use crate::cli::{Documentation, sandboxed};
 use crate::diagnostic::text::{Colour, Folding};
 use crate::diagnostic::{Diagnostic, Tally, count, github, json, sarif, text};
 use crate::docs::page::Pages;
-use crate::docs::{self, Docs, Extent, Parsed};
+use crate::docs::{self, Docs, Extent, Fetched, Needs, Parsed};
 use crate::isolation::process::{self, Parent};
 use crate::skills;
 use crate::source::git::local;
@@ -147,18 +147,17 @@ fn check(
     fetch: &mut dyn FnMut(&[Box<str>]) -> Option<Remote>,
 ) -> anyhow::Result<Checked> {
     let parsed = docs::parse(&tree, &options(args), &Pages::default());
-    let urls = match args.config_only {
-        true => Vec::new(),
-        false => parsed.urls(),
+    let needs = match args.config_only {
+        true => Needs::default(),
+        false => parsed.needs(&tree),
     };
-    let fetched = match urls.is_empty() {
-        true => None,
-        false => fetch(&urls),
+    let fetched = Fetched {
+        remote: (!needs.urls.is_empty())
+            .then(|| fetch(&needs.urls))
+            .flatten(),
+        history: args.documentation.history(&needs),
     };
-    let tree = match fetched {
-        Some(fetched) => tree.with_remote(fetched),
-        None => tree,
-    };
+    let tree = fetched.into_tree(tree);
     let (docs, diagnostics) = diagnostics_of(args, &tree, parsed, left_out)?;
     Ok(Checked {
         tree,

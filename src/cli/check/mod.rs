@@ -16,7 +16,7 @@ use super::{Documentation, sandboxed};
 use crate::deploy::run::{Limits, Place, Session};
 use crate::diagnostic::text::Colour;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::isolation::{Mode, program_root};
+use crate::isolation::Mode;
 use crate::source::{directory, remote};
 
 use child::{Checking, Event, Order};
@@ -141,7 +141,6 @@ async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<
         sandbox
             .read
             .extend(directory::directories_of_git(&place.root));
-        sandbox.execute.extend(program_in_path("git"));
     }
     let mut running = session.start(SUBCOMMAND, &order, sandbox, None).await?;
     let mut out = io::stdout();
@@ -166,15 +165,6 @@ async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<
             None => bail!("check: {}", running.ended().await),
         }
     }
-}
-
-/// Returns the directory that must be executable for a program outside of the directories of the
-/// system.
-fn program_in_path(name: &str) -> Option<PathBuf> {
-    let directories = std::env::var_os("PATH")?;
-    let mut programs = std::env::split_paths(&directories).map(|directory| directory.join(name));
-    let program = programs.find(|program| program.is_file())?;
-    program_root(&program.canonicalize().ok()?)
 }
 
 /// A program that reads our output may close it early, as `head` does: that is not an error.

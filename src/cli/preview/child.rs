@@ -23,8 +23,11 @@ use crate::cli::check::draw;
 use crate::cli::{Documentation, sandboxed};
 use crate::diagnostic::Tally;
 use crate::diagnostic::text::{Colour, Folding};
+use crate::docs::{Fetched, Needs};
 use crate::isolation::process::{self, Parent};
 use crate::site::Service;
+use crate::source::TreePath;
+use crate::source::history::History;
 use crate::source::remote::Remote;
 
 /// The subcommand that starts this process.
@@ -110,6 +113,7 @@ fn show(
         shown,
         cache: PreviewCache::default(),
         fetched: HashMap::new(),
+        history: None,
     };
     follower.follow(&watch, root);
     Ok(())
@@ -125,6 +129,9 @@ struct Follower<'p, 'r> {
     /// The specifications that were fetched so far, by URL. They are not fetched again after every
     /// change; a failed fetch is repeated.
     fetched: HashMap<Box<str>, Bytes>,
+    /// The days of the last changes, and the files for which they were read. They are read again
+    /// when there are other files, not at each change of a file: what is not committed has no day.
+    history: Option<(Vec<TreePath>, History)>,
 }
 
 // === impl Follower ===
@@ -153,7 +160,14 @@ impl Follower<'_, '_> {
         let (tree, mut found) = self.order.documentation.open()?;
         let options = self.order.documentation.options(&Service::default());
         let PreviewCache { pages, articles } = std::mem::take(&mut self.cache);
-        let fetch = |urls: &[Box<str>]| Ok::<_, Infallible>(self.fetch(urls));
+        let fetch = |needs: &Needs| {
+            Ok::<_, Infallible>(Fetched {
+                remote: (!needs.urls.is_empty())
+                    .then(|| self.fetch(&needs.urls))
+                    .flatten(),
+                history: self.history(needs),
+            })
+        };
         let input = match Input::fetch(tree, &options, &pages, fetch) {
             Ok(input) => input,
             Err(never) => match never {},
@@ -181,6 +195,26 @@ impl Follower<'_, '_> {
         }
         self.parent.report(Event::Own(Showing::Text(text)));
         Ok(())
+    }
+
+    /// Returns the days on which pages were last changed, if they are needed.
+    fn history(&mut self, needs: &Needs) -> Option<History> {
+        if needs.undated.is_empty() {
+            return None;
+        }
+        let known = self
+            .history
+            .take()
+            .filter(|(files, _)| *files == needs.undated);
+        let (files, history) = match known {
+            Some(known) => known,
+            None => {
+                let history = self.order.documentation.history(needs)?;
+                (needs.undated.clone(), history)
+            }
+        };
+        self.history = Some((files, history.clone()));
+        Some(history)
     }
 
     /// Returns the specifications that URLs name: those that were fetched before, and the

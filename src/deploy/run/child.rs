@@ -117,7 +117,7 @@ impl Limits {
         process::Limits {
             memory_bytes: self.memory_bytes,
             file_bytes: match order {
-                Order::Fetch(job) => self.file_bytes.min(job.bytes_max),
+                Order::Fetch(job) | Order::History(job) => self.file_bytes.min(job.bytes_max),
                 _ => self.output_bytes,
             },
             open_files: self.open_files,
@@ -206,7 +206,7 @@ impl Launcher {
             limits: self.limits.of(&order),
             has_network: matches!(
                 order,
-                Order::Fetch(_) | Order::Specifications(_) | Order::Model(_)
+                Order::Fetch(_) | Order::History(_) | Order::Specifications(_) | Order::Model(_)
             ),
             order: &order,
             sandbox,
@@ -237,6 +237,7 @@ impl Report for Event {
 pub fn serve() -> io::Result<()> {
     process::serve(|order: Order, parent| match &order {
         Order::Fetch(job) => fetch::fetch(job, parent),
+        Order::History(job) => fetch::fetch_history(job, parent),
         Order::Build(job) => prepare::prepare(job, parent),
         Order::Specifications(job) => specifications::fetch(job, parent),
         Order::Command(job) => generate::run(job, parent),

@@ -128,6 +128,7 @@ impl Session {
         read.push(self.specifications());
         Sandbox {
             read,
+            execute: sandbox::git_in_path().into_iter().collect(),
             ..Sandbox::new()
         }
     }

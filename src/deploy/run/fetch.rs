@@ -22,15 +22,7 @@ fn attempt(job: &FetchJob, parent: &mut Parent<'_>) -> Result<Box<str>, Stopped>
     let since = Instant::now();
     let address = Address::parse(&job.url, &job.branch, &job.git)
         .map_err(|invalid| stopped(&invalid.into()))?;
-    let fetching = Fetching {
-        mirror: &job.mirror,
-        bytes_max: job.bytes_max,
-        rate_min: job.rate_min,
-        grace: job.grace,
-        secrets: &job.secrets,
-        scratch: &job.home,
-    };
-    let head = git::fetch(&job.git, &address, &fetching).map_err(|error| stopped(&error))?;
+    let head = git::fetch(&job.git, &address, &fetching(job)).map_err(|error| stopped(&error))?;
     let commit = commit(job, &head);
     head.clean(&job.mirror);
     let subject = commit.message.lines().next().unwrap_or_default();
@@ -48,6 +40,42 @@ fn attempt(job: &FetchJob, parent: &mut Parent<'_>) -> Result<Box<str>, Stopped>
     )));
     parent.report(Event::Commit(commit));
     Ok(head.commit)
+}
+
+/// Fetches the history of a branch, for the days on which its files were last changed.
+pub(super) fn fetch_history(job: &FetchJob, parent: &mut Parent<'_>) {
+    let since = Instant::now();
+    let last = match attempt_history(job) {
+        Ok(()) => {
+            let took = since.elapsed().as_millis();
+            parent.report(Event::Line(format!(
+                "read: fetched the history ({took} ms)"
+            )));
+            Event::Done
+        }
+        Err(Stopped { summary, transient }) => Event::Stopped(Stopped {
+            summary: format!("`metadata.timestamp` needs the history of the branch: {summary}"),
+            transient,
+        }),
+    };
+    parent.report(last);
+}
+
+fn attempt_history(job: &FetchJob) -> Result<(), Stopped> {
+    let address = Address::parse(&job.url, &job.branch, &job.git)
+        .map_err(|invalid| stopped(&invalid.into()))?;
+    git::fetch_history(&job.git, &address, &fetching(job)).map_err(|error| stopped(&error))
+}
+
+fn fetching(job: &FetchJob) -> Fetching<'_> {
+    Fetching {
+        mirror: &job.mirror,
+        bytes_max: job.bytes_max,
+        rate_min: job.rate_min,
+        grace: job.grace,
+        secrets: &job.secrets,
+        scratch: &job.home,
+    }
 }
 
 /// Returns what the record says about an error. The log gets the paths.

@@ -24,6 +24,8 @@ use crate::source::{git, remote};
 pub(super) enum Order {
     /// Fetches a branch into a mirror.
     Fetch(Box<FetchJob>),
+    /// Fetches the history of a branch into a mirror.
+    History(Box<FetchJob>),
     /// Builds a release.
     Build(Box<BuildJob>),
     /// Fetches the specifications that documentation names by URL.
@@ -168,6 +170,8 @@ pub enum Event {
     Fetched(Box<str>),
     /// These specifications are needed; the process waits for an answer.
     Specifications(Vec<Box<str>>),
+    /// The history of the branch is needed; the process waits for an answer.
+    History,
     /// The input of the writer is written; the process waits for an answer.
     Write,
     /// A model needs a connection to its server; the process waits for it.

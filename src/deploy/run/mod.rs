@@ -68,7 +68,7 @@ use crate::source::git::{Address, FetchError, Mirror, Secrets};
 use crate::source::{git, remote};
 use crate::store::{Fence, Store};
 use cache::BuildCache;
-use job::{BuildJob, FetchJob, Order, Source};
+use job::{BuildJob, FetchJob, Source};
 use monitor::BuildMonitor;
 use workspace::{NAVIGATION, PREVIOUS, Workspace};
 
@@ -227,12 +227,10 @@ impl Stages {
             Ok(update) => update,
             Err(stopped) => return self.stopped(claim, stopped).await,
         };
-        let workspace = Arc::clone(&update.workspace);
-        let mut monitor = BuildMonitor::new(self, &workspace, claim.clone(), place, stop);
+        let mut monitor = BuildMonitor::new(self, &update, claim.clone(), place, stop);
         let ended = self.publish(claim, &site, &update, &mut monitor).await;
         *work = monitor.end().await;
         // Removing a workspace takes time.
-        drop(workspace);
         blocking(move || drop(update)).await;
         ended
     }
@@ -284,7 +282,8 @@ impl Stages {
         .await
     }
 
-    fn fetch_order(&self, update: &Update) -> Result<(Order, Sandbox), Stopped> {
+    /// Returns the job to fetch the branch of an update.
+    fn fetch_job(&self, update: &Update) -> (FetchJob, Sandbox) {
         let limits = &self.launcher.limits;
         let job = FetchJob {
             url: update.repository.url.clone(),
@@ -299,7 +298,7 @@ impl Stages {
             home: update.workspace.home(),
         };
         let sandbox = sandbox::of_fetch(&job, &update.address, &update.workspace);
-        Ok((Order::Fetch(Box::new(job)), sandbox))
+        (job, sandbox)
     }
 
     fn git_without_credentials(&self) -> git::Config {

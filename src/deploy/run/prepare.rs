@@ -4,7 +4,6 @@
 //! progress as [`Event`]s and may block; the parent enforces the time limits, fetches the
 //! specifications that are named by URL, runs the writer of a skill, and puts the release.
 
-use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::time::Instant;
@@ -21,9 +20,11 @@ use super::workspace::{
 use crate::build::{Built, Input, Previous, PreviousRelease, build_into};
 use crate::diagnostic::{Diagnostic, count};
 use crate::docs::page::Pages;
+use crate::docs::{Fetched, Needs};
 use crate::release::site::SEARCH_FILE;
 use crate::release::{Inventory, Item, Release, ReleaseFile};
 use crate::skills::Age;
+use crate::source::history::History;
 use crate::source::remote::Remote;
 use crate::source::{Tree, TreePath, directory, git};
 
@@ -227,13 +228,12 @@ fn read(job: &BuildJob, parent: &mut Parent<'_>) -> Result<Input, Stopped> {
     let since = Instant::now();
     let (tree, left_out) = open(&job.source)?;
     let files = tree.files().count();
-    let read = Input::fetch(tree, &job.options(), &Pages::default(), |urls| {
-        Ok::<_, Infallible>(specifications(job, urls, parent))
-    });
-    let mut input = match read {
-        Ok(input) => input,
-        Err(never) => match never {},
-    };
+    let mut input = Input::fetch(tree, &job.options(), &Pages::default(), |needs| {
+        Ok(Fetched {
+            remote: specifications(job, &needs.urls, parent),
+            history: history(job, needs, parent)?,
+        })
+    })?;
     input.diagnostics.extend(left_out);
     parent.report(Event::Line(format!(
         "read: {files} files, {} ({} ms)",
@@ -245,7 +245,7 @@ fn read(job: &BuildJob, parent: &mut Parent<'_>) -> Result<Input, Stopped> {
 
 /// Requests the OpenAPI specifications that are named by URL, if the service allows it.
 fn specifications(job: &BuildJob, urls: &[Box<str>], parent: &mut Parent<'_>) -> Option<Remote> {
-    if !job.has_specifications {
+    if !job.has_specifications || urls.is_empty() {
         return None;
     }
     let since = Instant::now();
@@ -258,6 +258,39 @@ fn specifications(job: &BuildJob, urls: &[Box<str>], parent: &mut Parent<'_>) ->
         since.elapsed().as_millis()
     )));
     Some(fetched)
+}
+
+/// Reads the days on which pages were last changed, if they are needed. A mirror has the newest
+/// commit only, so its history is requested.
+fn history(
+    job: &BuildJob,
+    needs: &Needs,
+    parent: &mut Parent<'_>,
+) -> Result<Option<History>, Stopped> {
+    let (docs, files) = (&needs.docs_root, &needs.undated);
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let since = Instant::now();
+    let history = match &job.source {
+        Source::Directory { root, .. } => git::local::history(root, docs, files),
+        Source::Mirror {
+            git,
+            mirror,
+            commit,
+            ..
+        } => {
+            parent.ask(Event::History);
+            git::history(git, mirror, commit, docs, files)
+                .map_err(|error| Stopped::transient(&error))?
+        }
+    };
+    parent.report(Event::Line(format!(
+        "read: the days of {} ({} ms)",
+        count(files.len(), "page"),
+        since.elapsed().as_millis()
+    )));
+    Ok(Some(history))
 }
 
 /// Builds a release. Errors of the authors end the update here.

@@ -63,11 +63,8 @@ impl Stages {
         if monitor.begin().await? == Held::Lost {
             return Ok(Ended::Lost);
         }
-        let (order, sandbox) = match self.fetch_order(update) {
-            Ok(order) => order,
-            Err(stopped) => return self.stopped(claim, stopped).await,
-        };
-        let commit = match monitor.run(order, sandbox).await? {
+        let (job, sandbox) = self.fetch_job(update);
+        let commit = match monitor.run(Order::Fetch(Box::new(job)), sandbox).await? {
             BuildResult::Fetched(commit) => commit,
             unfetched => return self.end_without_release(claim, unfetched).await,
         };

@@ -46,7 +46,10 @@ pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Sandbox {
             read.push(mirror.clone());
             execute.extend(program_root(&git.program));
         }
-        Source::Directory { root, .. } => read.extend(of_directory(root)),
+        Source::Directory { root, .. } => {
+            read.extend(of_directory(root));
+            execute.extend(git_in_path());
+        }
     }
     let (first, second) = (Part::First, Part::Second);
     let written = [
@@ -72,7 +75,17 @@ pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Sandbox {
 /// Returns what a process reads of a directory of this machine.
 pub(super) fn of_directory(root: &Path) -> impl Iterator<Item = PathBuf> {
     let files = directory::files_of_git(root);
-    std::iter::once(root.to_owned()).chain(files)
+    let linked = directory::linked_directories_of_git(root);
+    std::iter::once(root.to_owned()).chain(files).chain(linked)
+}
+
+/// Returns the directory that must be executable to run git, if git is not in a directory of the
+/// system. git reads the history of a directory.
+pub(super) fn git_in_path() -> Option<PathBuf> {
+    let directories = std::env::var_os("PATH")?;
+    let mut programs = std::env::split_paths(&directories).map(|directory| directory.join("git"));
+    let program = programs.find(|program| program.is_file())?;
+    program_root(&program.canonicalize().ok()?)
 }
 
 /// Returns the sandbox of a process that fetches specifications.

@@ -24,7 +24,7 @@ pub use part::{
 };
 pub use reading::{
     Action, Actions, Contextual, CustomAction, Destination, Display, Errors, Feedback, Indexing,
-    NotFound, Organization, Search, Seo, SeoPath, Thumbnails, set_tag,
+    Metadata, NotFound, Organization, Search, Seo, SeoPath, Thumbnails, set_tag,
 };
 pub use redirect::Redirect;
 pub use variable::{Misspelled, Variables};
@@ -76,6 +76,8 @@ object! {
         "feedback" => feedback: OrDefault<Section<Feedback>>,
         /// The search.
         "search" => search: OrDefault<Section<Search>>,
+        /// Facts about pages that come from the repository.
+        "metadata" => metadata: OrDefault<Section<Metadata>>,
         /// Texts that pages name as `{{name}}`.
         "variables" => variables: OrDefault<Variables>,
         /// Rules N1 and N2 warn instead of failing.
@@ -89,11 +91,6 @@ object! {
         )
         .required()
         .rule("N1"),
-        Field::new(
-            "metadata",
-            Shape::Object(&reading::METADATA),
-            "Settings of pages",
-        ),
         Field::accepted("background", "The background of pages; no effect here"),
         Field::accepted("integrations", "Analytics and other services; no effect here"),
         Field::accepted("analytics", "Analytics and other services; no effect here"),

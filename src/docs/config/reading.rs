@@ -2,7 +2,7 @@
 //! `search`.
 
 use crate::docs::schema::kind::{Flag, Label, List, OrDefault, Required, Section, Text, Texts};
-use crate::docs::schema::{Declared as _, Field, Kind, Object, Shape, object};
+use crate::docs::schema::{Declared as _, Field, Kind, Shape, object};
 use crate::syntax::Value;
 
 use super::Scheme;
@@ -125,16 +125,13 @@ object! {
     }
 }
 
-/// `metadata`: settings of pages.
-pub(super) static METADATA: Object = Object {
-    name: "`metadata`",
-    about: "Settings of pages",
-    fields: &[Field::no_effect(
-        "timestamp",
-        "A site is built from one commit, without history; write `lastUpdatedDate` in the frontmatter",
-    )],
-    shared: &[],
-};
+object! {
+    /// Facts about pages that come from the repository.
+    pub struct Metadata = "`metadata`" {
+        /// Whether a page shows the day of the last commit that changed its file; `lastUpdatedDate` in the frontmatter wins.
+        "timestamp" => timestamp: OrDefault<Flag>,
+    }
+}
 
 /// The pages that search engines find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

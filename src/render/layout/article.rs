@@ -61,8 +61,7 @@ impl PageWriter<'_> {
             self.out.markup("<p class=lead>").text(description);
             self.out.markup("</p>\n");
         }
-        let written = self.layout.docs.written(page);
-        if let Some(day) = written.and_then(|written| written.meta.updated.as_deref()) {
+        if let Some(day) = self.layout.docs.updated(page) {
             self.out
                 .markup("<p class=updated>")
                 .text(self.messages.updated)

@@ -31,8 +31,7 @@ impl PageWriter<'_> {
         if let Some(description) = description {
             article["description"] = description.into();
         }
-        let written = layout.docs.written(page);
-        if let Some(day) = written.and_then(|written| written.meta.updated.as_deref()) {
+        if let Some(day) = layout.docs.updated(page) {
             article["dateModified"] = day.into();
         }
         if !name.is_empty() {

@@ -265,5 +265,23 @@ pub fn directories_of_git(root: &Path) -> Vec<PathBuf> {
     }
 }
 
+/// Returns the directories in which git keeps the commits of a linked working tree, if its
+/// repository names the working tree, too (`git-worktree(1)`).
+#[must_use]
+pub fn linked_directories_of_git(root: &Path) -> Vec<PathBuf> {
+    let dot_git = root.join(".git");
+    let Some((own, _)) = GitDirectory::directories(root).filter(|_| dot_git.is_file()) else {
+        return Vec::new();
+    };
+    let named = std::fs::read_to_string(own.join("gitdir")).unwrap_or_default();
+    match (
+        dot_git.canonicalize(),
+        Path::new(named.trim()).canonicalize(),
+    ) {
+        (Ok(own), Ok(named)) if own == named => directories_of_git(root),
+        _ => Vec::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,12 @@
-//! The names of the files in a commit of a repository on this machine.
+//! The names of the files in a commit of a repository on this machine, and the days of their last
+//! changes.
 
 use std::path::Path;
 
 use super::failure::GitError;
 use super::program::Git;
 use crate::source::TreePath;
+use crate::source::history::{End, History};
 
 /// Lists the files of a commit in the repository whose working tree is at `root`.
 ///
@@ -22,6 +24,22 @@ pub fn files(root: &Path, reference: &str) -> Result<Vec<TreePath>, GitError> {
         files.extend(name.and_then(|name| TreePath::parse(name).ok()));
     }
     Ok(files)
+}
+
+/// Reads the days on which files were last changed, from the commit that is checked out in the
+/// repository whose working tree is at `root`. The files are below `below`, or somewhere in the
+/// repository.
+///
+/// A history that cannot be read has no days, and says why.
+#[must_use]
+pub fn history(root: &Path, below: &TreePath, files: &[TreePath]) -> History {
+    let repository = root.join(".git");
+    let unreadable = |why: String| History::new([], End::Unreadable(why.into()));
+    if !repository.exists() {
+        return unreadable("this is not the working tree of a git repository".to_owned());
+    }
+    super::history::read(&Git::local(&repository), "HEAD", below, files)
+        .unwrap_or_else(|error| unreadable(error.to_string()))
 }
 
 #[cfg(test)]

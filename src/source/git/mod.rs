@@ -4,7 +4,8 @@
 //! commit of each branch that was fetched. [`fetch`] updates one branch; [`open`] lists the tree
 //! of the commit and reads blobs on demand. The two run in different processes: only the first can
 //! reach the network, and only it has credentials. There is no working tree, so no file, link or
-//! program of an author is ever created on this disk.
+//! program of an author is ever created on this disk. For documentation that shows the days of its
+//! last changes, [`fetch_history`] fetches the older commits, without the contents of files.
 //!
 //! **Why the git program and not a library.** Operators know its transports and credentials (`ssh`
 //! with its keys, https with its proxies), and security fixes come with the system. A fetch that
@@ -34,6 +35,7 @@ mod address;
 mod credential;
 mod destination;
 mod failure;
+mod history;
 pub mod local;
 mod mirror;
 mod program;
@@ -54,8 +56,9 @@ pub use address::{Address, InvalidAddress};
 pub use credential::{Credential, Secrets, choose};
 use destination::Destination;
 pub use failure::{FetchError, GitError};
+pub use history::{fetch_history, history};
 pub use mirror::Mirror;
-use program::{Git, SshFiles};
+use program::{Extent, Git, SshFiles};
 pub(super) use reader::Reader;
 
 /// The most paths in each list of changes.
@@ -167,30 +170,11 @@ pub fn fetch(
     fetching: &Fetching<'_>,
 ) -> Result<Head, FetchError> {
     let directory = fetching.mirror;
-    let ssh = SshFiles {
-        key: scratch_file(fetching, SSH_KEY, fetching.secrets.ssh_key.as_deref())?,
-        known_hosts: scratch_file(
-            fetching,
-            SSH_KNOWN_HOSTS,
-            fetching.secrets.ssh_known_hosts.as_deref(),
-        )?,
-    };
+    let ssh = ssh_files(fetching)?;
     let login = fetching.secrets.login.as_ref();
     let destination = Destination::of(config, address)?;
     let git = Git::fetching(config, directory, address, &destination, login, &ssh);
-    let is_new = !directory.join("HEAD").exists();
-    update(&git, address, fetching).or_else(|error| match error {
-        FetchError::Damaged(_) => {
-            log::warn!(target: "source", "a mirror is damaged and is created again: {error}");
-            renew(&git, address, fetching)
-        }
-        // Objects of earlier fetches may take the space.
-        FetchError::TooLarge(_) | FetchError::OverQuota { .. } if !is_new => {
-            log::info!(target: "source", "a mirror is too large and is created again: {error}");
-            renew(&git, address, fetching)
-        }
-        error => Err(error),
-    })?;
+    update(&git, address, fetching, Extent::Newest)?;
     let [commit, author, message] = git.head(address.branch())?;
     Ok(Head {
         git,
@@ -200,15 +184,41 @@ pub fn fetch(
     })
 }
 
-fn renew(git: &Git, address: &Address, fetching: &Fetching<'_>) -> Result<(), FetchError> {
-    mirror::clear(fetching.mirror).map_err(|source| FetchError::Mirror {
-        path: fetching.mirror.to_owned(),
-        source,
-    })?;
-    update(git, address, fetching)
+/// Fetches a branch into a repository, which is created again if it is damaged or too large.
+fn update(
+    git: &Git,
+    address: &Address,
+    fetching: &Fetching<'_>,
+    extent: Extent,
+) -> Result<(), FetchError> {
+    let is_new = !fetching.mirror.join("HEAD").exists();
+    let renew = || {
+        mirror::clear(fetching.mirror).map_err(|source| FetchError::Mirror {
+            path: fetching.mirror.to_owned(),
+            source,
+        })?;
+        attempt(git, address, fetching, extent)
+    };
+    attempt(git, address, fetching, extent).or_else(|error| match error {
+        FetchError::Damaged(_) => {
+            log::warn!(target: "source", "a mirror is damaged and is created again: {error}");
+            renew()
+        }
+        // Objects of earlier fetches may take the space.
+        FetchError::TooLarge(_) | FetchError::OverQuota { .. } if !is_new => {
+            log::info!(target: "source", "a mirror is too large and is created again: {error}");
+            renew()
+        }
+        error => Err(error),
+    })
 }
 
-fn update(git: &Git, address: &Address, fetching: &Fetching<'_>) -> Result<(), FetchError> {
+fn attempt(
+    git: &Git,
+    address: &Address,
+    fetching: &Fetching<'_>,
+    extent: Extent,
+) -> Result<(), FetchError> {
     let directory = fetching.mirror;
     if !directory.join("HEAD").exists() {
         mirror::clear(directory).map_err(|source| FetchError::Mirror {
@@ -233,7 +243,7 @@ fn update(git: &Git, address: &Address, fetching: &Fetching<'_>) -> Result<(), F
         }
         Ok(())
     };
-    git.fetch(address, &mut watch)?;
+    git.fetch(address, extent, &mut watch)?;
     match mirror::size(directory) > fetching.bytes_max {
         true => Err(FetchError::OverQuota {
             limit: fetching.bytes_max,
@@ -263,6 +273,19 @@ pub fn open(
         return Err(OpenError::Docs(LookupError::NotADirectory { path }));
     }
     Ok((tree.with_docs_root(found.path), diagnostics))
+}
+
+/// Writes the files of ssh for one fetch.
+fn ssh_files(fetching: &Fetching<'_>) -> Result<SshFiles, FetchError> {
+    let secrets = fetching.secrets;
+    Ok(SshFiles {
+        key: scratch_file(fetching, SSH_KEY, secrets.ssh_key.as_deref())?,
+        known_hosts: scratch_file(
+            fetching,
+            SSH_KNOWN_HOSTS,
+            secrets.ssh_known_hosts.as_deref(),
+        )?,
+    })
 }
 
 /// Writes a file of ssh that only its owner can read.
@@ -320,6 +343,36 @@ fn clear_leftovers(directory: &Path) {
     for leftover in leftovers {
         // Usually there is none. If one cannot be removed, git reports it.
         let _ = std::fs::remove_file(leftover);
+    }
+}
+
+/// Removes the objects of a repository that no branch needs any more, if they are a third of it or
+/// more. A history in it has its own turn.
+fn clean(git: &Git, directory: &Path) {
+    let size = || {
+        let history = mirror::size(&history::directory(directory));
+        mirror::size(directory).saturating_sub(history)
+    };
+    let note = directory.join(CLEAN_SIZE);
+    let clean = std::fs::read_to_string(&note).ok();
+    let clean: Option<u64> = clean.and_then(|text| text.trim().parse().ok());
+    let is_superfluous = |clean: u64| {
+        size()
+            > clean
+                .saturating_add(clean / 2)
+                .saturating_add(GROWTH_BYTES_MIN)
+    };
+    if clean.is_some_and(|clean| !is_superfluous(clean)) {
+        return;
+    }
+    if clean.is_some()
+        && let Err(error) = git.prune()
+    {
+        log::warn!(target: "source", "{error}");
+        return;
+    }
+    if let Err(error) = std::fs::write(&note, size().to_string()) {
+        log::warn!(target: "source", "note the size of a mirror: {error}");
     }
 }
 
@@ -394,27 +447,6 @@ impl Head {
     /// Call it after [`Head::changes_since`], which needs the earlier commit. If it fails, the next
     /// fetch tries again.
     pub fn clean(&self, mirror: &Path) {
-        let note = mirror.join(CLEAN_SIZE);
-        let clean = std::fs::read_to_string(&note).ok();
-        let clean: Option<u64> = clean.and_then(|text| text.trim().parse().ok());
-        let size = mirror::size(mirror);
-        let is_superfluous = |clean: u64| {
-            size > clean
-                .saturating_add(clean / 2)
-                .saturating_add(GROWTH_BYTES_MIN)
-        };
-        if clean.is_some_and(|clean| !is_superfluous(clean)) {
-            return;
-        }
-        if clean.is_some()
-            && let Err(error) = self.git.prune()
-        {
-            log::warn!(target: "source", "{error}");
-            return;
-        }
-        let clean = mirror::size(mirror);
-        if let Err(error) = std::fs::write(&note, clean.to_string()) {
-            log::warn!(target: "source", "note the size of a mirror: {error}");
-        }
+        clean(&self.git, mirror);
     }
 }

@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
@@ -13,6 +14,8 @@ use super::Config;
 use super::address::{Address, Transport};
 use super::destination::Destination;
 use super::failure::{FetchError, GitError, classify, message};
+use super::history::DEPTH;
+use crate::source::TreePath;
 
 /// The longest output of a command that is not a list, in bytes: a commit and its message.
 const OUTPUT_BYTES_MAX: u64 = 8 << 20;
@@ -41,6 +44,15 @@ pub(super) struct Git {
     settings: Vec<String>,
     /// The variables of the helper; never part of a message.
     login: Vec<(&'static str, Secret)>,
+}
+
+/// How much of a branch is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Its newest commit.
+    Newest,
+    /// Its newest commits, without the contents of files.
+    History,
 }
 
 /// A text that is never shown.
@@ -163,23 +175,23 @@ impl Git {
             .map_err(|error| classify(error.message()).unwrap_or(FetchError::Git(error)))
     }
 
-    /// Fetches the newest commit of the branch, and no other commit. `watch` is called several
-    /// times a second, and its error ends the fetch.
+    /// Fetches a branch. `watch` is called several times a second, and its error ends the fetch.
     pub(super) fn fetch(
         &self,
         address: &Address,
+        extent: Extent,
         watch: &mut dyn FnMut() -> Result<(), FetchError>,
     ) -> Result<(), FetchError> {
         let branch = address.branch();
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
-        command.args([
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--no-write-fetch-head",
-            "--depth=1",
-        ]);
+        command.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
+        match extent {
+            Extent::Newest => command.arg("--depth=1"),
+            Extent::History => command
+                .arg(format!("--depth={DEPTH}"))
+                .arg("--filter=blob:none"),
+        };
         // With the plus sign, git also accepts a rewritten history.
         command.args(["--end-of-options", address.url()]);
         command.arg(format!("+refs/heads/{branch}:refs/heads/{branch}"));
@@ -292,6 +304,55 @@ impl Git {
             to,
         ]);
         Lines::start("diff-tree", command)
+    }
+
+    /// Lists the changes of a commit and of all commits before it, along first parents: for each
+    /// commit `/id seconds`, then the paths that differ from its first parent, the first one after
+    /// a line end. Each part ends with NUL. With `below`, only paths below it are listed.
+    pub(super) fn changes_of_commits(
+        &self,
+        commit: &str,
+        below: Option<&TreePath>,
+    ) -> Result<Lines, GitError> {
+        let mut command = self.command();
+        command.arg("--git-dir").arg(&*self.directory);
+        // A path is a text, not a pattern.
+        command.arg("--literal-pathspecs");
+        command.args([
+            "log",
+            "-z",
+            "--first-parent",
+            "-m",
+            // All commits are listed, so that they can be counted.
+            "--sparse",
+            "--root",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-relative",
+            "--no-show-signature",
+            "--name-only",
+            "--format=/%H %ct",
+            "--end-of-options",
+            commit,
+            "--",
+        ]);
+        command.args(below.map(TreePath::as_str));
+        Lines::start("log", command)
+    }
+
+    /// Returns the ids of the commits whose parents a shallow repository lacks, one on each line.
+    pub(super) fn shallow(&self) -> Result<String, GitError> {
+        let mut command = self.command();
+        command.arg("--git-dir").arg(&*self.directory);
+        command.args(["rev-parse", "--git-path", "shallow"]);
+        let path = self.run("rev-parse", command)?;
+        let path = path.strip_suffix(b"\n").unwrap_or(&path);
+        match std::fs::read_to_string(Path::new(OsStr::from_bytes(path))) {
+            Ok(ids) => Ok(ids),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => Err(GitError::damaged("rev-parse", &error.to_string())),
+        }
     }
 
     /// Returns a command that reads ids from its input and writes the objects to its output.

@@ -7,13 +7,13 @@ use super::*;
 use crate::source::{EntryKind, LookupError, ReadError, directory};
 
 /// A repository that receives commits, and our mirrors of it.
-struct Place {
-    root: tempfile::TempDir,
-    config: Config,
+pub(super) struct Place {
+    pub(super) root: tempfile::TempDir,
+    pub(super) config: Config,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let mut config = Config::new(&root.path().join("mirrors"));
         config.local = vec![root.path().to_owned()];
@@ -23,14 +23,21 @@ impl Place {
         place
     }
 
-    fn work(&self) -> PathBuf {
+    pub(super) fn work(&self) -> PathBuf {
         self.root.path().join("work")
     }
 
     #[track_caller]
-    fn git(&self, arguments: &[&str]) -> String {
+    pub(super) fn git(&self, arguments: &[&str]) -> String {
+        self.git_at("2026-01-01T12:00:00Z", arguments)
+    }
+
+    /// Runs git with the time of its commits.
+    #[track_caller]
+    pub(super) fn git_at(&self, time: &str, arguments: &[&str]) -> String {
         let output = Command::new("git")
             .current_dir(self.work())
+            .env("GIT_COMMITTER_DATE", time)
             .args(["-c", "user.name=Ada", "-c", "user.email=ada@acme.test"])
             .args(["-c", "protocol.file.allow=always"])
             .args(arguments)
@@ -41,19 +48,24 @@ impl Place {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+    pub(super) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.work().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
-    fn commit(&self, message: &str) -> String {
+    pub(super) fn commit(&self, message: &str) -> String {
+        self.commit_at("2026-01-01T12:00:00Z", message)
+    }
+
+    pub(super) fn commit_at(&self, time: &str, message: &str) -> String {
         self.git(&["add", "--all"]);
-        self.git(&["commit", "--quiet", "--allow-empty", "--message", message]);
+        let commit = ["commit", "--quiet", "--allow-empty", "--message", message];
+        self.git_at(time, &commit);
         self.git(&["rev-parse", "HEAD"])
     }
 
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("file://{}", self.work().display())
     }
 
@@ -62,6 +74,20 @@ impl Place {
     }
 
     fn fetch_from(&self, url: &str, branch: &str) -> Result<Head, FetchError> {
+        self.fetch_with(url, branch, |address, fetching| {
+            let head = fetch(&self.config, address, fetching)?;
+            head.clean(fetching.mirror);
+            Ok(head)
+        })
+    }
+
+    /// Fetches something into the mirror of a repository.
+    pub(super) fn fetch_with<T>(
+        &self,
+        url: &str,
+        branch: &str,
+        fetch: impl FnOnce(&Address, &Fetching<'_>) -> Result<T, FetchError>,
+    ) -> Result<T, FetchError> {
         let address = Address::parse(url, branch, &self.config)?;
         let mirror = Mirror::take(&self.config, "acme", address.url(), None)?;
         let fetching = Fetching {
@@ -72,13 +98,11 @@ impl Place {
             secrets: &Secrets::default(),
             scratch: self.root.path(),
         };
-        let head = fetch(&self.config, &address, &fetching)?;
-        head.clean(mirror.directory());
-        Ok(head)
+        fetch(&address, &fetching)
     }
 
     /// The directory of the only mirror.
-    fn mirror(&self) -> PathBuf {
+    pub(super) fn mirror(&self) -> PathBuf {
         let name = mirror::name("acme", &self.url());
         self.config.mirrors.join(format!("{name}.git"))
     }
@@ -88,7 +112,7 @@ impl Place {
         open(&self.config, &self.mirror(), &head.commit, docs)
     }
 
-    fn head(&self) -> Head {
+    pub(super) fn head(&self) -> Head {
         self.fetch("main").unwrap()
     }
 
@@ -97,7 +121,7 @@ impl Place {
     }
 }
 
-fn path(text: &str) -> TreePath {
+pub(super) fn path(text: &str) -> TreePath {
     TreePath::parse(text).unwrap()
 }
 

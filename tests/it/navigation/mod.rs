@@ -300,6 +300,7 @@ fn every_rule_has_a_case_that_breaks_it_and_no_case_names_another() {
         "link-dangling",
         "link-loop",
         "link-outside",
+        "no-day",
         "no-page",
         "page-removed",
         "page-limit",

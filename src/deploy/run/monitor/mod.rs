@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::child::Running;
 use super::job::{Event, Order, Prepared, SpecificationsJob, Step, Stopped};
 use super::workspace::{SPECIFICATIONS, Workspace};
-use super::{Stages, Work, Writing, blocking, generate, sandbox, until_set};
+use super::{Stages, Update, Work, Writing, blocking, generate, sandbox, until_set};
 use crate::deploy::NICENESS_OF_HEAVY;
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
 use crate::deploy::record::{Commit, printable};
@@ -31,6 +31,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// The processes of an update, and their events that are not yet in the record.
 pub(super) struct BuildMonitor<'s> {
     stages: &'s Stages,
+    update: &'s Update,
     workspace: &'s Workspace,
     claim: Claim,
     stop: watch::Receiver<bool>,
@@ -88,14 +89,15 @@ pub(super) enum BuildResult {
 impl<'s> BuildMonitor<'s> {
     pub(super) fn new(
         stages: &'s Stages,
-        workspace: &'s Workspace,
+        update: &'s Update,
         claim: Claim,
         place: Slot,
         stop: watch::Receiver<bool>,
     ) -> Self {
         Self {
             stages,
-            workspace,
+            update,
+            workspace: &update.workspace,
             claim,
             stop,
             running: None,
@@ -254,6 +256,11 @@ impl<'s> BuildMonitor<'s> {
                             return Ok(end);
                         }
                     }
+                    Ok(Some(Event::History)) => {
+                        if let Some(end) = Box::pin(self.fetch_history()).await? {
+                            return Ok(end);
+                        }
+                    }
                     Ok(Some(Event::Write)) => {
                         if let Some(end) = Box::pin(self.run_writer()).await? {
                             return Ok(end);
@@ -323,6 +330,13 @@ impl<'s> BuildMonitor<'s> {
         self.help(Order::Specifications(job), sandbox).await
     }
 
+    /// Fetches the history that the process of the build needs, and lets it go on. Returns a result
+    /// if the update cannot go on.
+    async fn fetch_history(&mut self) -> Result<Option<BuildResult>, QueueError> {
+        let (job, sandbox) = self.stages.fetch_job(self.update);
+        self.help(Order::History(Box::new(job)), sandbox).await
+    }
+
     /// Runs another process while the process of the build waits.
     async fn help(
         &mut self,
@@ -386,6 +400,7 @@ impl<'s> BuildMonitor<'s> {
             Event::Done => return Some(BuildResult::Done),
             // Asked for with its own answer, or only for other readers.
             Event::Specifications(_)
+            | Event::History
             | Event::Write
             | Event::Connect
             | Event::Report { .. }
