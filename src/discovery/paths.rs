@@ -117,10 +117,8 @@ impl Document<'_> {
 /// ```
 #[must_use]
 pub fn find<'p>(path: &'p str, base_path: &BasePath) -> Option<Document<'p>> {
-    base_path
-        .strip(path)
-        .and_then(beneath_base)
-        .or_else(|| beneath_base(path))
+    let below = base_path.strip(path).filter(|below| *below != path);
+    below.and_then(beneath_base).or_else(|| beneath_base(path))
 }
 
 /// Finds the path of the MCP server that a normalised path names. Cards and lists below

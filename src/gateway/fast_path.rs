@@ -115,13 +115,24 @@ fn is_sent(response: &Response, headers: &RequestHeaders<'_>) -> bool {
 /// Finds a page of a site with the embedded origin.
 fn page(served: &Served, headers: &RequestHeaders<'_>) -> Option<MaybeCached> {
     let path = headers.path;
-    // Normalising may change any of these.
-    let is_normal = !path.bytes().any(|b| matches!(b, b'%' | b';' | b'\\'))
-        && !path.contains("//")
-        && !path.contains("/.");
-    (served.site.origin == Origin::Embedded && is_normal)
+    (served.site.origin == Origin::Embedded && is_normal(path))
         .then(|| origin::respond_from_memory(served, path, headers))
         .flatten()
+}
+
+/// Returns whether normalising certainly does not change a path: it has no escapes, parameters,
+/// backslashes, empty segments, or segments that begin with a dot.
+fn is_normal(path: &str) -> bool {
+    let mut before = 0;
+    path.bytes().all(|byte| {
+        let changes = match byte {
+            b'%' | b';' | b'\\' => true,
+            b'/' | b'.' => before == b'/',
+            _ => false,
+        };
+        before = byte;
+        !changes
+    })
 }
 
 // === impl Batch ===
@@ -160,14 +171,14 @@ impl Batch {
         self.count += 1;
     }
 
-    /// Writes and counts all responses; the batch is empty afterwards.
+    /// Writes and counts all responses; the batch is empty afterwards. Returns the time at the end.
     pub(super) async fn write(
         &mut self,
         connection: &mut ClientConnection,
         gateway: &Gateway,
         route: Route,
         since: Instant,
-    ) -> io::Result<()> {
+    ) -> io::Result<Instant> {
         // Two slices for each large body and one for the rest.
         let mut slices: [IoSlice<'_>; 2 * BATCH_MAX + 1] =
             std::array::from_fn(|_| IoSlice::new(&[]));
@@ -181,12 +192,13 @@ impl Batch {
         }
         slices[used] = IoSlice::new(&self.text[from..]);
         let written = connection.write_all_vectored(&mut slices[..=used]).await;
-        let took = since.elapsed();
+        let now = Instant::now();
+        let took = now - since;
         for status in &self.statuses[..self.count] {
             gateway.metrics.answered(route, *status, took);
         }
         self.clear();
-        written
+        written.map(|()| now)
     }
 
     /// Drops all responses.
@@ -234,6 +246,24 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn normalising_does_not_change_a_normal_path() {
+        let parts = ["/", ".", "a", "%41", ";b", "\\", "/guide", "md"];
+        let mut normal = 0;
+        for n in 0..parts.len().pow(4) {
+            let at = |place: u32| parts[n / parts.len().pow(place) % parts.len()];
+            let path = format!("/{}{}{}{}", at(0), at(1), at(2), at(3));
+            if is_normal(&path) {
+                assert_eq!(paths::normalise(&path), path);
+                normal += 1;
+            }
+        }
+        assert!(normal > 100, "{normal}");
+        for path in ["/", "/guide", "/guide.md", "/a/b.c/d", "/guide/"] {
+            assert!(is_normal(path), "{path}");
+        }
+    }
 
     #[test]
     fn the_date_is_formatted_once_for_each_second() {

@@ -63,6 +63,8 @@ pub(super) struct Http1 {
     last_group: LastGroup,
     batch: Batch,
     timers: Timers,
+    /// When the last response was sent, or the connection began.
+    idle_since: Instant,
     served: u32,
     is_half_closed: bool,
 }
@@ -152,6 +154,7 @@ impl Http1 {
             last_group: LastGroup::default(),
             batch: Batch::default(),
             timers,
+            idle_since: Instant::now(),
             served: 0,
             is_half_closed: false,
         }
@@ -167,7 +170,8 @@ impl Http1 {
             };
             let since = Instant::now();
             match self.fast_path(length, since).await {
-                Next::Wait => {}
+                // `idle_since` is the end of the write.
+                Next::Wait => continue,
                 Next::Closed => return,
                 Next::Reject(rejection) => return self.reject(rejection, since).await,
                 Next::TooMany {
@@ -200,6 +204,7 @@ impl Http1 {
                     }
                 }
             }
+            self.idle_since = Instant::now();
         }
     }
 
@@ -216,9 +221,10 @@ impl Http1 {
         } else {
             limits.idle
         };
-        let now = Instant::now();
+        let now = self.idle_since;
         self.activity.set_busy(false, now);
         let mut deadline = now + timeout;
+        let mut has_just_begun = false;
         let mut searched = 0;
         loop {
             // RFC 9112 §2.2: an empty line before a request line is ignored.
@@ -239,6 +245,9 @@ impl Http1 {
             if let Some(rejection) = head::reject_early(&self.inbox, &limits) {
                 return Waited::Rejected(rejection);
             }
+            if std::mem::take(&mut has_just_begun) {
+                deadline = Instant::now() + limits.head;
+            }
             match self.fill(deadline).await {
                 Filled::Some => {}
                 Filled::Over => return Waited::Over,
@@ -251,9 +260,8 @@ impl Http1 {
                     };
                 }
             }
-            if !has_begun && self.served > 0 {
-                deadline = Instant::now() + limits.head;
-            }
+            // Most heads are complete now and need no deadline.
+            has_just_begun = !has_begun && self.served > 0;
             has_begun = true;
         }
     }
@@ -332,16 +340,22 @@ impl Http1 {
             handler,
             connection,
             batch,
+            idle_since,
             ..
         } = self;
-        if !batch.is_empty()
-            && let Err(error) = batch
-                .write(connection, &handler.gateway, Route::FastPath, since)
-                .await
+        if batch.is_empty() {
+            return next;
+        }
+        let gateway = &handler.gateway;
+        match batch
+            .write(connection, gateway, Route::FastPath, since)
+            .await
         {
-            let end = End::of_client(&error);
-            handler.gateway.metrics.ended(end.as_str());
-            return Next::Closed;
+            Ok(now) => *idle_since = now,
+            Err(error) => {
+                gateway.metrics.ended(End::of_client(&error).as_str());
+                return Next::Closed;
+            }
         }
         next
     }
@@ -568,6 +582,7 @@ impl Http1 {
             last_group,
             batch,
             timers,
+            idle_since,
             served,
             ..
         } = self;
@@ -639,6 +654,7 @@ impl Http1 {
             last_group,
             batch,
             timers,
+            idle_since,
             served,
             is_half_closed,
         };

@@ -106,22 +106,34 @@ pub fn normalise(text: &str) -> Result<Cow<'_, str>, InvalidHost> {
     if name.len() > LENGTH_MAX {
         return Err(InvalidHost::TooLong);
     }
-    let invalid_character = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    if let Some(c) = name.chars().find(invalid_character) {
-        return Err(InvalidHost::Character(c));
+    let (mut label, mut last_is_number) = (0, true);
+    let (mut is_divided, mut is_lower) = (true, true);
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'-' | b'_' => last_is_number = false,
+            b'0'..=b'9' => {}
+            b'A'..=b'Z' => (last_is_number, is_lower) = (false, false),
+            b'.' => {
+                is_divided &= (1..=LABEL_LENGTH_MAX).contains(&label);
+                (label, last_is_number) = (0, true);
+                continue;
+            }
+            _ => {
+                // What precedes it is ASCII.
+                let invalid = name[at..].chars().next().unwrap_or_default();
+                return Err(InvalidHost::Character(invalid));
+            }
+        }
+        label += 1;
     }
-    if name
-        .split('.')
-        .any(|label| label.is_empty() || label.len() > LABEL_LENGTH_MAX)
-    {
+    if !is_divided || !(1..=LABEL_LENGTH_MAX).contains(&label) {
         return Err(InvalidHost::Label);
     }
     // WHATWG URL §3.5: a name whose last label is a number is an IPv4 address.
-    let last = name.rsplit('.').next().unwrap_or(name);
-    if last.bytes().all(|b| b.is_ascii_digit()) {
+    if last_is_number {
         return Err(InvalidHost::Address);
     }
-    if name.bytes().any(|b| b.is_ascii_uppercase()) {
+    if !is_lower {
         return Ok(Cow::Owned(name.to_ascii_lowercase()));
     }
     Ok(Cow::Borrowed(name))
@@ -164,6 +176,9 @@ mod tests {
             ("a..b", InvalidHost::Label),
             (".a", InvalidHost::Label),
             ("a.com..", InvalidHost::Label),
+            ("a..1", InvalidHost::Label),
+            ("a..b c", InvalidHost::Character(' ')),
+            ("a.1", InvalidHost::Address),
             (long_label.as_str(), InvalidHost::Label),
             (long.as_str(), InvalidHost::TooLong),
             ("a b", InvalidHost::Character(' ')),

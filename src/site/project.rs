@@ -148,8 +148,12 @@ impl BasePath {
     /// Returns the rest of `path` after the base path; `None` if `path` is not below it.
     #[must_use]
     pub fn strip<'p>(&self, path: &'p str) -> Option<&'p str> {
-        path.strip_prefix(&*self.0)
-            .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        // Most sites have no base path, and each request asks several times.
+        let rest = match self.0.is_empty() {
+            true => path,
+            false => path.strip_prefix(&*self.0)?,
+        };
+        (rest.is_empty() || rest.starts_with('/')).then_some(rest)
     }
 }
 
