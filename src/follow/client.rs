@@ -17,7 +17,7 @@ use super::message::{InvalidMessage, Kind, Message};
 use super::report::Report;
 use super::signature::PublicKey;
 use super::source::Request;
-use super::{Config, PATH, SIGNATURE};
+use super::{Config, NUMBERS_PATH, PATH, SIGNATURE};
 use crate::digest::Digest;
 use crate::release::ReleaseId;
 use crate::source::remote::client_settings;
@@ -33,6 +33,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(30);
 const MESSAGE_TIME: Duration = Duration::from_secs(300);
 /// The slowest transfer of a file: a slower source is left, in bytes a second.
 const RATE_MIN: u64 = 64 << 10;
+/// The longest answer that is a sentence, in bytes.
+const SENTENCE_BYTES_MAX: u64 = 4096;
 /// The longest message of changes that is read, in bytes.
 const CHANGES_BYTES_MAX: u64 = 64 << 20;
 
@@ -335,20 +337,36 @@ impl Client {
         let wait = request
             .position()
             .map_or(Duration::ZERO, |(_, _, wait)| wait);
-        let sent = self
-            .agent
-            .get(&url)
-            .header("authorization", &request.authorization[..])
-            .header("user-agent", &request.program)
-            .config()
-            .timeout_recv_response(Some(wait + ANSWER_TIME))
-            .timeout_recv_body(Some(MESSAGE_TIME))
-            .build();
-        let answered = sent.call().map_err(|source| FollowError::Connect {
-            url: self.url.clone(),
-            source: Box::new(source),
-        });
-        let mut response = answered?;
+        let fields = [
+            ("authorization", &request.authorization[..]),
+            ("user-agent", request.program.as_bytes()),
+        ];
+        let answered = match &request.content {
+            None => {
+                let mut get = self.agent.get(&url);
+                for (name, value) in fields {
+                    get = get.header(name, value);
+                }
+                get.config()
+                    .timeout_recv_response(Some(wait + ANSWER_TIME))
+                    .timeout_recv_body(Some(MESSAGE_TIME))
+                    .build()
+                    .call()
+            }
+            Some(content) => {
+                let mut post = self.agent.post(&url);
+                for (name, value) in fields {
+                    post = post.header(name, value);
+                }
+                post.config()
+                    .timeout_send_body(Some(MESSAGE_TIME))
+                    .timeout_recv_response(Some(MESSAGE_TIME))
+                    .timeout_recv_body(Some(MESSAGE_TIME))
+                    .build()
+                    .send(&content[..])
+            }
+        };
+        let mut response = answered.map_err(|error| self.away(error))?;
         let field = |name| {
             let field = response.headers().get(name)?;
             Some(field.to_str().ok()?.to_owned())
@@ -406,30 +424,60 @@ impl Client {
         }
     }
 
+    /// Sends a batch of counts, and returns the status of the answer.
+    pub(super) fn numbers(
+        &self,
+        life: &str,
+        sequence: u64,
+        content: &[u8],
+        time: Duration,
+    ) -> Result<StatusCode, FollowError> {
+        let url = format!("{}{NUMBERS_PATH}?life={life}&sequence={sequence}", self.url);
+        let request = self
+            .agent
+            .post(&url)
+            .header("authorization", self.authorization()?)
+            .config()
+            .timeout_global(Some(time))
+            .build();
+        let mut response = request.send(content).map_err(|error| self.away(error))?;
+        // The connection is used again.
+        read(response.body_mut().as_reader(), SENTENCE_BYTES_MAX)?;
+        Ok(response.status())
+    }
+
     fn get(
         &self,
         path: &str,
         answer: Duration,
         body: Duration,
     ) -> Result<http::Response<Body>, FollowError> {
-        // Read each time, so that a new token is used at once.
-        let token = fs::read_to_string(&self.token_file).map_err(|source| {
-            let path = self.token_file.clone();
-            FollowError::TokenFile { path, source }
-        })?;
         let url = format!("{}{PATH}{path}", self.url);
         let request = self
             .agent
             .get(&url)
-            .header("authorization", format!("Bearer {}", token.trim()))
+            .header("authorization", self.authorization()?)
             .config()
             .timeout_recv_response(Some(answer))
             .timeout_recv_body(Some(body))
             .build();
-        request.call().map_err(|source| FollowError::Connect {
+        request.call().map_err(|error| self.away(error))
+    }
+
+    /// Reads the token each time, so that a new one is used at once.
+    fn authorization(&self) -> Result<String, FollowError> {
+        let token = fs::read_to_string(&self.token_file).map_err(|source| {
+            let path = self.token_file.clone();
+            FollowError::TokenFile { path, source }
+        })?;
+        Ok(format!("Bearer {}", token.trim()))
+    }
+
+    fn away(&self, error: ureq::Error) -> FollowError {
+        FollowError::Connect {
             url: self.url.clone(),
-            source: Box::new(source),
-        })
+            source: Box::new(error),
+        }
     }
 
     /// Checks the signature of a message, and reads it.

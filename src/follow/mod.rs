@@ -13,6 +13,7 @@
 //! * A [`Fleet`] holds the state of the edges of a source: the revision and the health of each.
 //! * A [`SecretLog`] does the same for certificates, ticket keys and answers to challenges, and
 //!   a [`SecretFollower`] keeps them. They are encrypted for one edge.
+//! * A [`CountSender`] sends what an edge has counted for the owners of sites.
 //! * A [`Relay`] passes on what edges of an edge ask.
 //! * A [`Follower`] writes what it gets into the [cache](crate::store::Store), which is a store in
 //!   a directory of the edge. The rest of the process reads that store as on any node. So an edge
@@ -38,10 +39,12 @@
 mod cached;
 mod changes;
 mod client;
+mod counts;
 mod edge;
 mod fetch;
 mod fleet;
 mod message;
+mod outbox;
 mod position;
 mod relay;
 mod report;
@@ -60,6 +63,7 @@ use std::sync::Arc;
 
 pub use changes::ChangeLog;
 pub use client::FollowError;
+pub use counts::CountSender;
 pub use edge::{Follower, FollowerParts};
 pub use fleet::Fleet;
 pub use relay::Relay;
@@ -85,6 +89,10 @@ pub enum Answering {
 
 /// The path below which a source answers.
 pub const PATH: &str = "/v1/follow/";
+/// The path to which edges send what they have counted.
+pub const NUMBERS_PATH: &str = "/v1/follow/numbers";
+/// The longest content that an edge sends, in bytes.
+pub const CONTENT_BYTES_MAX: usize = 4 << 20;
 /// The field of a response with the signature of its content.
 pub const SIGNATURE: &str = "waypost-signature";
 
@@ -120,6 +128,22 @@ impl Answering {
         match self {
             Self::Source(source) => source.answer(request).await,
             Self::Relay(relay) => relay.answer(request).await,
+        }
+    }
+
+    /// Returns the answer to a request whose content is not read; `None` if the content is read.
+    #[must_use]
+    pub fn refusal(&self, request: &Request, length: usize) -> Option<Answer> {
+        let has_token = match self {
+            Self::Source(source) => source.knows(request),
+            Self::Relay(relay) => relay.knows(request),
+        };
+        match request.path == NUMBERS_PATH {
+            false => Some(Answer::Status(405, "only GET\n")),
+            // An edge in between knows tokens with which something was asked before.
+            true if !has_token => Some(Answer::Status(401, "no edge with this token follows\n")),
+            true if length > CONTENT_BYTES_MAX => Some(Answer::Status(413, "at most 4 MiB\n")),
+            true => None,
         }
     }
 

@@ -4,6 +4,8 @@
 //! first source for that edge, and private keys are encrypted for it: this edge can withhold them, and
 //! can neither read nor change them. The first source knows every edge, its ring and its reports.
 //!
+//! Counts for the owners of sites go through too, to the first source.
+//!
 //! A file is sent only for a token that the first source has accepted lately. One that the cache does
 //! not have, or not any more, is fetched from there and not kept.
 
@@ -75,6 +77,11 @@ impl Relay {
         &self.ending
     }
 
+    /// Returns whether a request has a token that the first source has accepted lately.
+    pub(super) fn knows(&self, request: &Request) -> bool {
+        self.is_accepted(Digest::of(&request.authorization))
+    }
+
     /// Answers a request.
     pub(super) async fn answer(self: &Arc<Self>, request: &Request) -> Answer {
         let asked = request.path.strip_prefix(PATH).unwrap_or_default();
@@ -85,6 +92,7 @@ impl Relay {
                 "snapshot" => ("snapshot", self.pass(request).await),
                 "secrets" => ("secrets", self.pass(request).await),
                 "certificates" => ("certificates", self.pass(request).await),
+                "numbers" => ("numbers", self.pass(request).await),
                 _ => (
                     "other",
                     Answer::Status(404, "this is not asked of an edge\n"),

@@ -7,6 +7,7 @@
 //! | `GET /v1/follow/objects/{digest}` | an inventory or a file of a release |
 //! | `GET /v1/follow/secrets?identity=…&after=N&wait=S` | the secrets that have changed after a revision; 204 if there are none in time; all of them for another identity |
 //! | `GET /v1/follow/certificates?keys=…` | certificates with their private keys, by the keys of their items |
+//! | `POST /v1/follow/numbers?life=…&sequence=N` | 204 once the counts are added; the content is a batch, compressed with zstd |
 //!
 //! Every request has the token of an edge. Secrets and certificates are encrypted for that edge.
 //! Changes and snapshots have their signature in a field, and a snapshot is compressed with zstd. A
@@ -14,7 +15,7 @@
 //! one.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,7 @@ use super::signature::SigningKey;
 use super::tokens::{ListedEdge, Tokens};
 use crate::digest::Digest;
 use crate::error::chain;
+use crate::numbers::received::{Batch, ReceiveError, Receiver};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
@@ -46,6 +48,8 @@ const SNAPSHOT_AGE_MAX: Duration = Duration::from_secs(1);
 const SNAPSHOT_LEVEL: i32 = 1;
 /// The shortest wait of an edge that reports more often because there are several rings.
 const REPORT_TIME: Duration = Duration::from_millis(250);
+/// The longest batch of counts that is read, in bytes without compression.
+const BATCH_BYTES_MAX: u64 = 16 << 20;
 /// The answer to a request for changes or secrets that names no position.
 const POSITION_MISSING: &str = "this needs ?identity= and &after=\n";
 
@@ -57,6 +61,7 @@ pub struct Source {
     certificates: Box<dyn Certificates>,
     store: Arc<Store>,
     key: SigningKey,
+    numbers: Option<Receiver>,
     /// One for each ring.
     snapshots: Vec<tokio::sync::Mutex<Option<Snapshot>>>,
     /// Cancelled when this process answers no more.
@@ -79,6 +84,8 @@ pub struct SourceParts {
     pub key: SigningKey,
     /// The edges.
     pub tokens: Tokens,
+    /// Adds the counts of edges; `None` if nothing is counted.
+    pub numbers: Option<Receiver>,
 }
 
 /// The certificates of a source.
@@ -106,6 +113,8 @@ pub struct Request {
     pub authorization: Vec<u8>,
     /// The value of `User-Agent`, for lists.
     pub program: String,
+    /// Its content; `None` if it is no `POST`.
+    pub content: Option<Bytes>,
 }
 
 /// An answer.
@@ -169,6 +178,7 @@ impl Source {
             certificates,
             key,
             tokens,
+            numbers,
         } = parts;
         let requests = Opts::new(
             "follow_source_requests_total",
@@ -183,6 +193,7 @@ impl Source {
             certificates,
             store,
             key,
+            numbers,
             ending,
             requests: metrics.register(IntCounterVec::new(requests, &["kind", "status"])),
         }
@@ -198,6 +209,12 @@ impl Source {
         &self.ending
     }
 
+    /// Returns whether a request has the token of an edge.
+    pub(super) fn knows(&self, request: &Request) -> bool {
+        let tokens = self.fleet.tokens();
+        tokens.holder(&request.authorization).is_some()
+    }
+
     /// Answers a request.
     pub(super) async fn answer(self: &Arc<Self>, request: &Request) -> Answer {
         let asked = request.path.strip_prefix(PATH);
@@ -211,6 +228,7 @@ impl Source {
             Some("secrets") => ("secrets", self.secrets(request, edge).await),
             Some("certificates") => ("certificates", self.certificates(request, edge).await),
             Some("snapshot") => ("snapshot", self.snapshot(edge).await),
+            Some("numbers") => ("numbers", self.numbers(request, edge).await),
             Some(asked) if asked.starts_with("objects/") => {
                 let digest = asked.trim_start_matches("objects/").to_owned();
                 ("object", self.object(digest).await)
@@ -219,7 +237,7 @@ impl Source {
                 "other",
                 Answer::Status(
                     404,
-                    "changes, snapshot, secrets, certificates or objects/{digest}\n",
+                    "changes, snapshot, secrets, certificates, numbers or objects/{digest}\n",
                 ),
             ),
         };
@@ -328,6 +346,41 @@ impl Source {
         .await
     }
 
+    async fn numbers(self: &Arc<Self>, request: &Request, edge: ListedEdge) -> Answer {
+        let sequence = request.query("sequence").and_then(|text| text.parse().ok());
+        let (Some(life), Some(sequence)) = (request.query("life"), sequence) else {
+            return Answer::Status(400, "this needs ?life= and &sequence=\n");
+        };
+        let Some(content) = request.content.clone() else {
+            return Answer::Status(405, "only POST\n");
+        };
+        let (source, life) = (Arc::clone(self), life.to_owned());
+        self.made(move || {
+            let Some(numbers) = &source.numbers else {
+                return Answer::Status(204, "");
+            };
+            let edge = edge.name.as_str();
+            let added = unpack(&content).and_then(|content| {
+                numbers.receive(&Batch {
+                    edge,
+                    life: &life,
+                    sequence,
+                    content: &content,
+                })
+            });
+            let Err(error) = added else {
+                return Answer::Status(204, "");
+            };
+            log::warn!(target: "numbers", edge; "the counts of the edge {edge} are not added: {}", chain(&error));
+            match error {
+                ReceiveError::Invalid(_) => Answer::Status(400, "the counts are not valid\n"),
+                ReceiveError::Newer => Answer::Status(501, "this node is older than the edge\n"),
+                ReceiveError::Store(_) => Answer::Status(503, "the store cannot be written\n"),
+            }
+        })
+        .await
+    }
+
     async fn made(&self, make: impl FnOnce() -> Answer + Send + 'static) -> Answer {
         let made = tokio::task::spawn_blocking(make).await;
         made.unwrap_or(Answer::Status(500, "a panic\n"))
@@ -402,6 +455,23 @@ impl Source {
             return Answer::Status(400, "a digest has 64 hexadecimal digits\n");
         };
         find_object(Arc::clone(&self.store), digest).await
+    }
+}
+
+/// Removes the compression of a batch of counts.
+fn unpack(content: &[u8]) -> Result<Vec<u8>, ReceiveError> {
+    let invalid = |error: io::Error| ReceiveError::Invalid(error.to_string());
+    let mut unpacked = Vec::new();
+    zstd::stream::read::Decoder::new(content)
+        .map_err(invalid)?
+        .take(BATCH_BYTES_MAX + 1)
+        .read_to_end(&mut unpacked)
+        .map_err(invalid)?;
+    match unpacked.len() as u64 > BATCH_BYTES_MAX {
+        true => Err(ReceiveError::Invalid(format!(
+            "they have more than {BATCH_BYTES_MAX} bytes"
+        ))),
+        false => Ok(unpacked),
     }
 }
 

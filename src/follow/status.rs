@@ -27,6 +27,7 @@ pub struct Status {
     cache_bytes: IntGauge,
     pub(super) fetched_bytes: IntCounter,
     pub(super) comparisons: IntCounter,
+    counts: IntGauge,
     failures: IntCounterVec,
 }
 
@@ -83,6 +84,11 @@ impl Status {
             comparisons: counter(
                 "follow_comparisons_total",
                 "How often everything was compared with a snapshot of the source.",
+            ),
+            counts: gauge(
+                "follow_numbers_waiting_bytes",
+                "How many bytes of counts for the owners of sites wait because the source does not \
+                 take them.",
             ),
             failures: metrics.register(IntCounterVec::new(failures, &["reason"])),
         }
@@ -142,6 +148,11 @@ impl Status {
     pub(super) fn cache_has(&self, bytes: u64) {
         self.cache_bytes
             .set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Shows how many bytes of counts wait for the source.
+    pub(super) fn counts_wait(&self, bytes: u64) {
+        self.counts.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
     /// Counts a failure and returns its sentence.

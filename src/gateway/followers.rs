@@ -1,7 +1,8 @@
 //! The listener for edges: HTTP/1.1 with TLS, or without on a private network.
 //!
 //! Its clients are edges with a token, so it needs little of what a public listener has: it reads
-//! heads without content, hands them to the source or relay, and writes what that answers. A
+//! heads, hands them to the source or relay, and writes what that answers. It reads content only of
+//! an edge that is known and sends what it has counted, and of a few edges at the same time. A
 //! connection is closed when the source ends to answer, so that its edge asks the process that has
 //! taken over.
 //!
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
@@ -41,6 +43,10 @@ const IDLE_TIME: Duration = Duration::from_secs(120);
 const WRITE_TIME: Duration = Duration::from_secs(60);
 /// How many bytes of a file are read at once.
 const PIECE_BYTES: usize = 256 << 10;
+/// How long an edge may take to send a content.
+const CONTENT_TIME: Duration = Duration::from_secs(60);
+/// How many contents are read or processed at the same time; others wait.
+const CONTENTS_MAX: usize = 8;
 /// The wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -64,8 +70,16 @@ type Stamp = [Option<(SystemTime, u64)>; 2];
 /// A request, and whether the connection ends with its response.
 struct Received {
     request: Request,
-    is_get: bool,
+    method: Method,
     is_last: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    Get,
+    /// With so many bytes of content.
+    Post(usize),
+    Other,
 }
 
 // === impl Identity ===
@@ -129,6 +143,7 @@ fn config(certificate: &Path, key: &Path) -> io::Result<Arc<ServerConfig>> {
 /// Answers edges until the source ends to.
 pub async fn listen(listener: TcpListener, source: Answering, identity: Option<Arc<Identity>>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let contents = Arc::new(Semaphore::new(CONTENTS_MAX));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {
             return;
@@ -146,9 +161,10 @@ pub async fn listen(listener: TcpListener, source: Answering, identity: Option<A
             }
         };
         let (source, identity) = (source.clone(), identity.clone());
+        let contents = Arc::clone(&contents);
         tokio::spawn(async move {
             // An error means that the edge is gone, and it asks again.
-            if let Err(error) = connection(stream, &source, identity.as_deref()).await {
+            if let Err(error) = connection(stream, &source, identity.as_deref(), &contents).await {
                 log::debug!(target: "follow", "a connection of an edge ended: {error}");
             }
             drop(place);
@@ -160,20 +176,22 @@ async fn connection(
     stream: TcpStream,
     source: &Answering,
     identity: Option<&Identity>,
+    contents: &Semaphore,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let Some(identity) = identity else {
-        return respond(stream, source).await;
+        return respond(stream, source, contents).await;
     };
     let acceptor = TlsAcceptor::from(identity.current());
     let stream = tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await??;
-    respond(stream, source).await
+    respond(stream, source, contents).await
 }
 
 /// Responds to the requests of a connection.
 async fn respond(
     mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
     source: &Answering,
+    contents: &Semaphore,
 ) -> io::Result<()> {
     let mut inbox = Vec::new();
     loop {
@@ -182,14 +200,30 @@ async fn respond(
             received = tokio::time::timeout(IDLE_TIME, receiving) => received,
             () = source.ended() => return stream.shutdown().await,
         };
-        let Ok(Some(received)) = received.unwrap_or(Ok(None)) else {
+        let Ok(Some(mut received)) = received.unwrap_or(Ok(None)) else {
             return Ok(());
         };
-        let answer = match received.is_get {
-            true => source.answer(&received.request).await,
-            false => Answer::Status(405, "only GET\n"),
+        let refusal = match received.method {
+            Method::Get => None,
+            Method::Post(length) => source.refusal(&received.request, length),
+            Method::Other => Some(Answer::Status(405, "only GET\n")),
         };
-        let is_last = received.is_last || !received.is_get || source.is_ending();
+        // After a refusal, the content of the request is not read.
+        received.is_last |= refusal.is_some();
+        let answer = match (refusal, received.method) {
+            (Some(refusal), _) => refusal,
+            (None, Method::Post(length)) => {
+                let Ok(_place) = contents.acquire().await else {
+                    return Ok(());
+                };
+                let content = content(&mut stream, &mut inbox, length);
+                let content = tokio::time::timeout(CONTENT_TIME, content).await??;
+                received.request.content = Some(content);
+                source.answer(&received.request).await
+            }
+            (None, _) => source.answer(&received.request).await,
+        };
+        let is_last = received.is_last || source.is_ending();
         write(&mut stream, answer, is_last).await?;
         if is_last {
             return stream.shutdown().await;
@@ -214,6 +248,20 @@ async fn receive(
     }
 }
 
+/// Reads a content of this length.
+async fn content(
+    stream: &mut (impl AsyncRead + Unpin),
+    inbox: &mut Vec<u8>,
+    length: usize,
+) -> io::Result<Bytes> {
+    while inbox.len() < length {
+        if stream.read_buf(inbox).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(inbox.drain(..length).collect())
+}
+
 fn parse(head: &[u8]) -> Option<Received> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);
@@ -225,23 +273,43 @@ fn parse(head: &[u8]) -> Option<Received> {
         let values = fields.filter(|field| field.name.eq_ignore_ascii_case(name));
         values.map(|field| field.value).collect::<Vec<_>>()
     };
-    // No edge sends content, and more than one token has no meaning.
-    let has_content = values("content-length").iter().any(|value| *value != b"0")
-        || !values("transfer-encoding").is_empty();
+    let lengths = values("content-length");
+    let length = match lengths[..] {
+        [] => Some(0),
+        [length] if length.iter().all(u8::is_ascii_digit) => {
+            str::from_utf8(length).ok()?.parse().ok()
+        }
+        _ => None,
+    };
+    let length: usize = length.filter(|_| values("transfer-encoding").is_empty())?;
+    let method = match parsed.method {
+        Some("POST") => Method::Post(length),
+        // Only a `POST` has content.
+        _ if length > 0 => return None,
+        Some("GET") => Method::Get,
+        _ => Method::Other,
+    };
+    // More than one token has no meaning.
     let [authorization] = values("authorization")[..] else {
-        return (!has_content).then(|| received(&parsed, &[], true));
+        return Some(received(&parsed, method, &[], true));
     };
     let closes = values("connection")
         .iter()
         .any(|value| value.eq_ignore_ascii_case(b"close"));
-    let mut received = received(&parsed, authorization, closes || parsed.version != Some(1));
+    let is_last = closes || parsed.version != Some(1);
+    let mut received = received(&parsed, method, authorization, is_last);
     let program = values("user-agent").first().copied().unwrap_or_default();
     let program = String::from_utf8_lossy(&program[..program.len().min(64)]);
     received.request.program = program.chars().filter(|char| !char.is_control()).collect();
-    (!has_content).then_some(received)
+    Some(received)
 }
 
-fn received(parsed: &httparse::Request<'_, '_>, authorization: &[u8], is_last: bool) -> Received {
+fn received(
+    parsed: &httparse::Request<'_, '_>,
+    method: Method,
+    authorization: &[u8],
+    is_last: bool,
+) -> Received {
     let target = parsed.path.unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     Received {
@@ -250,8 +318,9 @@ fn received(parsed: &httparse::Request<'_, '_>, authorization: &[u8], is_last: b
             query: query.to_owned(),
             authorization: authorization.to_vec(),
             program: String::new(),
+            content: None,
         },
-        is_get: parsed.method == Some("GET"),
+        method,
         is_last,
     }
 }
@@ -344,7 +413,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_of_an_edge_has_no_content_and_one_token() {
+    fn a_head_of_an_edge_has_one_token_and_only_a_post_has_content() {
         let head =
             |fields: &str| format!("GET /v1/follow/changes?after=1 HTTP/1.1\r\n{fields}\r\n");
         let read = |fields: &str| parse(head(fields).as_bytes());
@@ -353,7 +422,7 @@ mod tests {
         assert_eq!(received.request.query, "after=1");
         assert_eq!(received.request.authorization, b"Bearer x");
         assert_eq!(received.request.program, "w/1");
-        assert!(received.is_get && !received.is_last);
+        assert!(received.method == Method::Get && !received.is_last);
         assert!(
             read("Authorization: Bearer x\r\nConnection: close\r\n")
                 .unwrap()
@@ -361,6 +430,15 @@ mod tests {
         );
         assert!(read("Content-Length: 5\r\n").is_none());
         assert!(read("Authorization: a\r\nTransfer-Encoding: chunked\r\n").is_none());
+        let post = |fields: &str| {
+            let head =
+                format!("POST /v1/follow/numbers HTTP/1.1\r\nAuthorization: a\r\n{fields}\r\n");
+            parse(head.as_bytes()).map(|received| received.method)
+        };
+        assert_eq!(post("Content-Length: 5\r\n"), Some(Method::Post(5)));
+        assert_eq!(post("Content-Length: +5\r\n"), None);
+        assert_eq!(post("Content-Length: 5\r\nContent-Length: 6\r\n"), None);
+        assert_eq!(post("Transfer-Encoding: chunked\r\n"), None);
         let twice = read("Authorization: a\r\nAuthorization: b\r\n").unwrap();
         assert!(twice.request.authorization.is_empty() && twice.is_last);
         assert!(parse(b"\x16\x03\x01 nonsense\r\n\r\n").is_none());

@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::reader;
+use super::received::LastBatch;
 
 /// The version of the form.
 const VERSION: u32 = 1;
@@ -45,6 +47,9 @@ pub struct Document {
     /// Counts that have no entry in the lists.
     #[serde(default)]
     pub(super) left_out: LeftOut,
+    /// The last batch of each edge that was added, by the name of the edge.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) batches: BTreeMap<Box<str>, LastBatch>,
 }
 
 /// The numbers of a page.
@@ -102,6 +107,7 @@ impl Default for Document {
             tools: BTreeMap::new(),
             searches: Searches::default(),
             left_out: LeftOut::default(),
+            batches: BTreeMap::new(),
         }
     }
 }
@@ -117,6 +123,11 @@ pub enum InvalidDocument {
     Damaged(#[from] serde_json::Error),
 }
 
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
 // === impl Document ===
 
 impl Document {
@@ -126,13 +137,18 @@ impl Document {
     ///
     /// [`InvalidDocument`].
     pub fn parse(bytes: &[u8]) -> Result<Self, InvalidDocument> {
-        #[derive(Deserialize)]
-        struct Version {
-            version: u32,
-        }
         let Version { version } = serde_json::from_slice(bytes)?;
         match version {
             VERSION => Ok(serde_json::from_slice(bytes)?),
+            other => Err(InvalidDocument::Newer(other)),
+        }
+    }
+
+    /// Reads it from a value of JSON.
+    pub(super) fn of(value: Value) -> Result<Self, InvalidDocument> {
+        let Version { version } = Version::deserialize(&value)?;
+        match version {
+            VERSION => Ok(serde_json::from_value(value)?),
             other => Err(InvalidDocument::Newer(other)),
         }
     }

@@ -30,11 +30,16 @@
 //! A killed process loses the counts since the last write, and a power cut may undo the last write
 //! too. All processes of a store add to the same document.
 //!
+//! **Edges** have no store that an owner reads. An edge writes its counts into its cache, and sends
+//! them to the node that it follows, which adds each of them once ([`received`]).
+//!
 //! Source: `internals/decisions#numbers`.
 
 mod document;
 mod reader;
+pub mod received;
 mod site;
+mod stored;
 mod summary;
 mod table;
 mod text;

@@ -18,7 +18,7 @@ const LEVELS: [usize; 3] = [64, 1024, 8192];
 /// How many slots of a level a name may have.
 const PROBES: usize = 8;
 /// The longest name, in bytes.
-const NAME_BYTES_MAX: usize = 256;
+pub(super) const NAME_BYTES_MAX: usize = 256;
 /// How many names all sites of a process have at most; one takes about 300 bytes.
 const NAMES_MAX: usize = 200_000;
 

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 /// The longest text of a search that is kept, in bytes. A longer one is cut.
 const TEXT_BYTES_MAX: usize = 80;
 /// The longest name of a client that is kept, in bytes.
-const NAME_BYTES_MAX: usize = 64;
+pub(super) const NAME_BYTES_MAX: usize = 64;
 /// A text with so many digits may be a number of a telephone, an account or a card.
 const DIGITS_MAX: usize = 6;
 /// A word of letters and digits that is as long as this may be a key.

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::SiteNumbers;
-use super::document::{Document, InvalidDocument};
+use super::document::Document;
+use super::{SiteNumbers, stored};
 use crate::clock::{Clock, Day, unix_seconds};
 use crate::error::chain;
 use crate::site::ProjectId;
-use crate::store::{FileError, Store};
+use crate::store::Store;
 
 /// How often counts are written. A killed process loses the counts since the last write.
 const WRITE_INTERVAL: Duration = Duration::from_secs(30);
@@ -177,29 +177,11 @@ impl Writer {
         day: Day,
         document: Document,
     ) -> Result<(), Box<Document>> {
-        let mut newer = None;
-        let mut add = |before: Option<&[u8]>| {
-            let mut sum = match before.map(Document::parse) {
-                None => Document::default(),
-                Some(Ok(before)) => before,
-                Some(Err(why @ InvalidDocument::Newer(_))) => {
-                    newer = Some(why);
-                    return None;
-                }
-                Some(Err(why)) => {
-                    log::error!(target: "numbers", project:%; "the numbers of {project} on {day} begin again: {}", chain(&why));
-                    Document::default()
-                }
-            };
+        let added = stored::change(&self.store, project, day, |sum| {
             sum.add(document.clone());
-            Some(sum.to_bytes())
-        };
-        let written: Result<(), FileError> = self.store.change_numbers(project, day, &mut add);
-        if let Some(why) = newer {
-            log::warn!(target: "numbers", project:%; "the numbers of {project} on {day} are not written: {why}");
-            return Ok(());
-        }
-        written.map_err(|error| {
+            true
+        });
+        added.map_err(|error| {
             log::warn!(target: "numbers", project:%; "write the numbers of {project}: {}", chain(&error));
             Box::new(document)
         })

@@ -226,6 +226,18 @@ impl Store {
         }
     }
 
+    /// Lists the projects and days that have numbers, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when they cannot be listed.
+    pub fn numbered(&self) -> Result<Vec<(ProjectId, Day)>, FileError> {
+        match self {
+            Self::Local(store) => store.numbered(),
+            Self::Shared(store) => store.numbered(),
+        }
+    }
+
     /// Replaces the document of a day. `change` gets the old bytes and returns the new ones; after
     /// `None` the old ones stay. No other process changes the document at the same time. The store
     /// may call `change` several times. After a power cut, the bytes before may be there again.

@@ -19,6 +19,7 @@ use crate::follow::{
 };
 use crate::gateway::followers::{self, Identity};
 use crate::gateway::operator;
+use crate::numbers::received::Receiver;
 use crate::store::Store;
 use crate::telemetry::{Health, Metrics, panics};
 
@@ -74,7 +75,7 @@ impl Edges {
     pub(super) fn open(
         config: &Config,
         (rings, secrets): (Arc<Rings>, Arc<SourceSecrets>),
-        store: &Arc<Store>,
+        (store, numbers): (&Arc<Store>, Option<Receiver>),
         socket: TcpSocket,
         metrics: &Metrics,
         handed_over: CancellationToken,
@@ -86,6 +87,7 @@ impl Edges {
             certificates: Box::new(Arc::clone(&secrets)),
             key: settings::edge_key(config)?,
             tokens: settings::edge_tokens_here(config),
+            numbers,
         };
         Ok(Self {
             source: Arc::new(Source::new(parts, metrics, handed_over)),

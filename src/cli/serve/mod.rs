@@ -18,6 +18,7 @@
 //! | `verification` | DNS → ownership of domains |
 //! | `session-tickets` | keys of session tickets → TLS |
 //! | `numbers` | counts for the owners of sites → store |
+//! | `numbers-send` | on an edge: these counts → the node that it follows |
 //! | `edges` | answers edges that follow this node |
 //! | `edge-rings` | changes → rings of edges |
 //! | `edge-visible` | what every edge has → queue |
@@ -163,7 +164,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let drain = Drain::new();
     let directory = certificates::of_directory(&config, &metrics)?;
     let index = Index::new(config.service.clone());
-    let index = Arc::new(match Counting::is_on(&config) {
+    let index = Arc::new(match config.numbers.enabled {
         true => index.counting(),
         false => index,
     });
@@ -202,8 +203,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let following = Following::open(&config, followed, stores, &metrics, &health)?;
     let served = Arc::clone(&index);
     let documents = acme.as_ref().map(Acme::documents);
+    let counting = Counting::open(&config, &index, &written, following.as_ref())?;
     // An edge has no queue, no worker and no admin API.
-    let counting = Counting::is_on(&config).then(|| Counting::new(&config, &index, &written));
     let updates = (!config.store.is_edge())
         .then(|| {
             Updates::open(
@@ -289,7 +290,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Some(Edges::open(
                 &config,
                 (rings, secrets),
-                &reload.store,
+                (
+                    &reload.store,
+                    counting.as_ref().map(|it| it.receiver(&config, &written)),
+                ),
                 socket,
                 &metrics,
                 handed_over.clone(),

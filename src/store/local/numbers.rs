@@ -38,6 +38,87 @@ impl Local {
         Ok(found)
     }
 
+    pub(in crate::store) fn numbered(&self) -> Result<Vec<(ProjectId, Day)>, FileError> {
+        let mut found = Vec::new();
+        for shard in self.layout.number_shards().filter(|shard| shard.is_dir()) {
+            for directory in super::sweep::list(&shard)? {
+                if let Some(project) = project_of(&directory) {
+                    let days = days(&directory)?.into_iter();
+                    found.extend(days.map(|(day, _)| (project.clone(), day)));
+                }
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Moves documents of numbers into a directory on the same file system, each as
+    /// `{project}~{day}.json`: at most so many, and none after so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when one could not be moved. Those before are moved, perhaps not durably.
+    pub fn move_numbers(
+        &self,
+        to: &Path,
+        files_max: usize,
+        bytes_max: u64,
+    ) -> Result<(), FileError> {
+        let (mut files, mut bytes) = (0, 0);
+        for shard in self.layout.number_shards().filter(|shard| shard.is_dir()) {
+            let _lock = layout::lock_directory(&shard)?;
+            for directory in super::sweep::list(&shard)? {
+                let Some(project) = project_of(&directory) else {
+                    continue;
+                };
+                for (day, path) in days(&directory)? {
+                    if files >= files_max || bytes >= bytes_max {
+                        break;
+                    }
+                    bytes += length(&path)?;
+                    let moved = to.join(format!("{project}~{day}{EXTENSION}"));
+                    fs::rename(&path, &moved).map_err(FileError::on("move", &path))?;
+                    files += 1;
+                }
+                // It stays if it has other files.
+                if fs::remove_dir(&directory).is_err() {
+                    durable::flush_directory(&directory)?;
+                }
+            }
+            durable::flush_directory(&shard)?;
+            if files >= files_max || bytes >= bytes_max {
+                break;
+            }
+        }
+        durable::flush_directory(to)
+    }
+
+    /// Removes the oldest days of numbers until they have at most so many bytes. Returns how many
+    /// bytes are left, and how many documents were removed.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when the documents cannot be listed or removed.
+    pub fn bound_numbers(&self, bytes_max: u64) -> Result<(u64, u64), FileError> {
+        let mut all = Vec::new();
+        for (project, day) in self.numbered()? {
+            let path = self.numbers_file(&project, day);
+            all.push((day, project, length(&path)?));
+        }
+        all.sort_unstable();
+        let (mut bytes, mut removed) = (all.iter().map(|(_, _, bytes)| bytes).sum(), 0);
+        for (day, project, length) in all {
+            if bytes <= bytes_max {
+                break;
+            }
+            let _lock = self.lock_numbers(&project)?;
+            durable::remove(&self.numbers_file(&project, day))?;
+            bytes -= length;
+            removed += 1;
+        }
+        Ok((bytes, removed))
+    }
+
     pub(in crate::store) fn change_numbers(
         &self,
         project: &ProjectId,
@@ -48,7 +129,7 @@ impl Local {
         let _writing = self.layout.lock(Access::Shared)?;
         let _lock = self.lock_numbers(project)?;
         let directory = self.layout.numbers(project);
-        let path = directory.join(format!("{day}{EXTENSION}"));
+        let path = self.numbers_file(project, day);
         let before = durable::read(&path, BYTES_MAX)?;
         let Some(bytes) = change(before.as_deref()) else {
             return Ok(());
@@ -99,6 +180,11 @@ impl Local {
         Ok(removed)
     }
 
+    fn numbers_file(&self, project: &ProjectId, day: Day) -> PathBuf {
+        let directory = self.layout.numbers(project);
+        directory.join(format!("{day}{EXTENSION}"))
+    }
+
     fn lock_numbers(&self, project: &ProjectId) -> Result<Lock, FileError> {
         let directory = self.layout.numbers(project);
         let shard = directory.parent().unwrap_or(&directory);
@@ -118,4 +204,18 @@ fn days(directory: &Path) -> Result<Vec<(Day, PathBuf)>, FileError> {
     };
     let listed = super::sweep::list(directory)?.into_iter();
     Ok(listed.filter_map(day_of).collect())
+}
+
+/// Returns the project of a directory of days.
+fn project_of(directory: &Path) -> Option<ProjectId> {
+    ProjectId::parse(directory.file_name()?.to_str()?).ok()
+}
+
+/// Returns the length of a file; 0 if there is none.
+fn length(path: &Path) -> Result<u64, FileError> {
+    match fs::metadata(path) {
+        Ok(found) => Ok(found.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(FileError::on("look at", path)(error)),
+    }
 }

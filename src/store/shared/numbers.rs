@@ -28,6 +28,20 @@ impl Shared {
         Ok(rows.filter_map(parse).collect())
     }
 
+    pub(in crate::store) fn numbered(&self) -> Result<Vec<(ProjectId, Day)>, FileError> {
+        const ALL: &str = "SELECT project, day FROM numbers ORDER BY project, day";
+        let rows = self.database.transact(READ, Repeat::Always, |link, _now| {
+            let rows = link.rows(ALL, &[])?.into_iter();
+            rows.map(|mut row| Ok((row.text()?, row.text()?)))
+                .collect::<Result<Vec<_>, DatabaseError>>()
+        });
+        let rows = rows.map_err(away)?.into_iter();
+        let parse = |(project, day): (String, String)| {
+            Some((ProjectId::parse(&project).ok()?, Day::parse(&day).ok()?))
+        };
+        Ok(rows.filter_map(parse).collect())
+    }
+
     pub(in crate::store) fn change_numbers(
         &self,
         project: &ProjectId,

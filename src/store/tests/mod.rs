@@ -291,6 +291,9 @@ fn numbers_of_several_writers_add_up_and_go_with_their_site() {
             .unwrap();
         assert_eq!(store.sweep_numbers(day("2026-11-01")).unwrap(), 1);
         assert_eq!(read(&acme, "2026-01-01", "2026-12-31"), november);
+        let listed = |project: &ProjectId| (project.clone(), day("2026-11-22"));
+        let both = [listed(&acme), listed(&project("other"))];
+        assert_eq!(store.numbered().unwrap(), both);
         store.remove_numbers(&acme).unwrap();
         store.remove_numbers(&acme).unwrap();
         assert!(read(&acme, "2026-01-01", "2026-12-31").is_empty());

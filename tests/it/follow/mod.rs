@@ -2,6 +2,7 @@
 //! away, and nobody between can make them serve anything else.
 
 mod figures;
+mod numbers;
 mod relay;
 mod rollout;
 mod secrets;
@@ -217,9 +218,17 @@ impl Between {
         }
         let head = String::from_utf8(head).unwrap();
         let path = head.split(' ').nth(1).unwrap().to_owned();
+        let length = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            let is_length = name.eq_ignore_ascii_case("content-length");
+            is_length.then(|| value.parse().unwrap())
+        });
+        let mut content = vec![0; length.unwrap_or(0)];
+        client.read_exact(&mut content).ok()?;
         let mut server = TcpStream::connect(source).ok()?;
         let closing = head.replacen("\r\n", "\r\nConnection: close\r\n", 1);
         server.write_all(closing.as_bytes()).ok()?;
+        server.write_all(&content).ok()?;
         let mut response = Vec::new();
         server.read_to_end(&mut response).ok()?;
         if let Some(lie) = &*self.lie.lock().unwrap() {
