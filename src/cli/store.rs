@@ -12,6 +12,7 @@ use super::documents::{self, CopiedDocuments, Way};
 use super::settings::{self, Settings};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::numbers;
 use crate::store::audit::Who;
 use crate::store::copy::{self, Copied};
 use crate::store::{Checked, Local, Shared, Store, local};
@@ -53,10 +54,11 @@ enum Action {
     /// Copy the store of a node into the database and the object store, or back
     ///
     /// It copies releases, the pointers of sites and their history, site records, the hosts of each
-    /// site, the key that makes ownership tokens, admin keys, tokens of edges, certificates with their
-    /// accounts and orders, and keys of session tickets. It does not copy the audit log. You can
-    /// repeat the command: it skips documents and releases that were copied before, and never replaces a pointer by an older
-    /// one.
+    /// site, the key that makes ownership tokens, admin keys, tokens of edges, certificates with
+    /// their accounts and orders, keys of session tickets, and the numbers for owners. It does not
+    /// copy the audit log. You can repeat the command: it skips documents and releases that were
+    /// copied before, and never replaces a pointer by an older one. If both have numbers of a day,
+    /// the larger counts stay.
     Copy {
         /// The directory of a store, to copy from
         #[arg(long, value_name = "DIRECTORY", required_unless_present = "to")]
@@ -113,7 +115,7 @@ fn shared(config: &Config, action: &Action) -> anyhow::Result<ExitCode> {
             if let Store::Shared(shared) = &store {
                 shared.look()?;
             }
-            let (copied, place, way) = match (from, to) {
+            let ((copied, days), place, way) = match (from, to) {
                 (Some(from), _) => {
                     anyhow::ensure!(Local::exists(from), "{} is not a store", from.display());
                     (copy(&directory(config, from)?, &store)?, from, Way::In)
@@ -121,6 +123,9 @@ fn shared(config: &Config, action: &Action) -> anyhow::Result<ExitCode> {
                 (None, Some(to)) => (copy(&store, &directory(config, to)?)?, to, Way::Out),
                 (None, None) => anyhow::bail!("give `--from` or `--to`"),
             };
+            if days > 0 {
+                writeln!(io::stdout(), "copied {days} days of numbers").context("print")?;
+            }
             if let Store::Shared(shared) = &store {
                 print_copied(&documents::copy(config, shared, place, way)?)?;
             }
@@ -148,12 +153,15 @@ fn directory(config: &Config, path: &Path) -> anyhow::Result<Store> {
     Ok(Store::Local(Local::open(&settings, Clock::System)?))
 }
 
-fn copy(from: &Store, to: &Store) -> anyhow::Result<Copied> {
+/// Copies one store into the other. Also returns how many days of numbers were written.
+fn copy(from: &Store, to: &Store) -> anyhow::Result<(Copied, u64)> {
     let who = Who {
         user: std::env::var("USER").ok().map(Into::into),
         ..Who::default()
     };
-    Ok(copy::copy(from, to, &who, &Clock::System)?)
+    let copied = copy::copy(from, to, &who, &Clock::System)?;
+    let days = numbers::copy(from, to).context("copy the numbers for owners")?;
+    Ok((copied, days))
 }
 
 /// Prints which documents were copied, if there are any.

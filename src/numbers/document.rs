@@ -190,6 +190,41 @@ impl Document {
         self.bound();
     }
 
+    /// Raises each count to that of another document, if that is larger, and cuts the lists to
+    /// their bounds.
+    pub(super) fn raise(&mut self, other: Self) {
+        for (path, page) in other.pages {
+            let there = self.pages.entry(path).or_default();
+            raise(&mut there.html, page.html);
+            raise(&mut there.markdown, page.markdown);
+            there.yes = there.yes.max(page.yes);
+            there.no = there.no.max(page.no);
+        }
+        for (there, more) in [
+            (&mut self.files, other.files),
+            (&mut self.skills, other.skills),
+            (&mut self.tools, other.tools),
+        ] {
+            for (name, readers) in more {
+                raise(there.entry(name).or_default(), readers);
+            }
+        }
+        self.searches.asked = self.searches.asked.max(other.searches.asked);
+        self.searches.empty = self.searches.empty.max(other.searches.empty);
+        raise(&mut self.searches.texts, other.searches.texts);
+        self.left_out.raise(other.left_out);
+        for (edge, batch) in other.batches {
+            let is_newer = self
+                .batches
+                .get(&edge)
+                .is_none_or(|there| batch.is_after(there));
+            if is_newer {
+                self.batches.insert(edge, batch);
+            }
+        }
+        self.bound();
+    }
+
     fn bound(&mut self) {
         let LeftOut {
             requests,
@@ -231,6 +266,12 @@ impl LeftOut {
         self.searches += other.searches;
         self.clients += other.clients;
     }
+
+    fn raise(&mut self, other: Self) {
+        self.requests = self.requests.max(other.requests);
+        self.searches = self.searches.max(other.searches);
+        self.clients = self.clients.max(other.clients);
+    }
 }
 
 // === impl Page ===
@@ -253,6 +294,14 @@ pub(super) fn total(readers: &Readers) -> u64 {
 pub(super) fn add(sums: &mut Readers, more: Readers) {
     for (name, count) in more {
         *sums.entry(name).or_default() += count;
+    }
+}
+
+/// Raises counts to others of the same names.
+fn raise(counts: &mut Readers, others: Readers) {
+    for (name, count) in others {
+        let there = counts.entry(name).or_default();
+        *there = count.max(*there);
     }
 }
 

@@ -48,6 +48,7 @@ mod writer;
 pub use document::{Document, InvalidDocument};
 pub use reader::Reader;
 pub use site::SiteNumbers;
+pub use stored::copy;
 pub use summary::Summary;
 pub use table::Budget;
 pub use writer::Writer;

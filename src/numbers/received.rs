@@ -170,6 +170,15 @@ impl Document {
     }
 }
 
+// === impl LastBatch ===
+
+impl LastBatch {
+    /// Returns whether this is a later batch of the same life.
+    pub(super) fn is_after(&self, other: &Self) -> bool {
+        self.life == other.life && self.sequence > other.sequence
+    }
+}
+
 fn parse(line: &[u8]) -> Result<(ProjectId, Day, Document), ReceiveError> {
     let invalid = |why: &dyn fmt::Display| ReceiveError::Invalid(why.to_string());
     let line: Line<serde_json::Value> =
