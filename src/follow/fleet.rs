@@ -411,11 +411,7 @@ impl Fleet {
         let until = tokio::time::Instant::now() + time;
         loop {
             progress.borrow_and_update();
-            let now = self.clock.unix_seconds();
-            let behind = |(edge, (applied, at)): (&EdgeName, &(u64, u64))| {
-                (*applied < revision && now < at + SEEN_SECONDS).then(|| edge.clone())
-            };
-            let behind: Vec<EdgeName> = self.applied().iter().filter_map(behind).collect();
+            let behind = self.behind(revision);
             if behind.is_empty() {
                 return behind;
             }
@@ -424,6 +420,16 @@ impl Fleet {
                 Ok(Err(_)) | Err(_) => return behind,
             }
         }
+    }
+
+    /// Returns the edges that follow and have not applied the secrets up to a revision.
+    #[must_use]
+    pub fn behind(&self, revision: u64) -> Vec<EdgeName> {
+        let now = self.clock.unix_seconds();
+        let behind = |(edge, (applied, at)): (&EdgeName, &(u64, u64))| {
+            (*applied < revision && now < at + SEEN_SECONDS).then(|| edge.clone())
+        };
+        self.applied().iter().filter_map(behind).collect()
     }
 
     fn applied(&self) -> MutexGuard<'_, BTreeMap<EdgeName, (u64, u64)>> {

@@ -38,7 +38,7 @@ fn message(line: &serde_json::Value) -> &str {
 }
 
 /// Returns a setup that orders certificates and encrypts their keys with a file.
-fn ordering(setup: Setup, settings: &Settings, key_file: &Path, challenge: &str) -> Setup {
+pub fn ordering(setup: Setup, settings: &Settings, key_file: &Path, challenge: &str) -> Setup {
     let acme = format!(
         "{{ authorities: [{}], agree_to_terms: true, key_file: {}, retry_seconds: [1], \
          challenges: [{challenge}] }}",

@@ -29,7 +29,7 @@ const LIFE: &str = "edges-life";
 /// The listener for edges, before it accepts connections.
 pub(super) struct Edges {
     pub(super) source: Arc<Source>,
-    secrets: Arc<SourceSecrets>,
+    pub(super) secrets: Arc<SourceSecrets>,
     listener: EdgeListener,
 }
 

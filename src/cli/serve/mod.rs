@@ -22,6 +22,7 @@
 //! | `edges` | answers edges that follow this node |
 //! | `edge-rings` | changes → rings of edges |
 //! | `edge-visible` | what every edge has → queue |
+//! | `edge-documents` | with a store of several machines: what every edge has → its database |
 //! | `edge-secrets` | certificates, ticket keys, challenges → edges |
 //! | `follow` | on an edge: the node that it follows → cache; with a store of several machines: its database → cache |
 //! | `follow-secrets` | the same for certificates, ticket keys, challenges |
@@ -376,6 +377,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let working = updates
         .map(|updates| updates.start(stopped, predecessor, worker_thread))
         .transpose()?;
+    if let (Some(edges), Some(copied)) = (&edges, &copied) {
+        copied.follow_edges(edges.source.fleet(), &edges.secrets)?;
+    }
     if let Some(edges) = edges {
         edges.start()?;
     }

@@ -106,7 +106,7 @@ impl SourceSecrets {
     }
 
     /// Reads what has changed since the last time. What cannot be read is read the next time.
-    fn read(&self) {
+    pub(super) fn read(&self) {
         let mut state = self.state();
         let log = &self.log;
         if let Some(vault) = &self.vault {

@@ -3,28 +3,34 @@
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
 use super::reload;
+use super::shared::SourceSecrets;
 use crate::acme::{Elsewhere, Vault};
 use crate::cli::{deploying, settings};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::deploy::keys::ADMIN_KEYS;
 use crate::error::chain;
-use crate::follow::EDGE_TOKENS;
+use crate::follow::{EDGE_TOKENS, Fleet};
 use crate::store::documents::{LocalDocuments, SealKey};
 use crate::store::shared::{
-    Mirror, MirroredDocuments, SharedDocuments, SharedTicketKeys, TICKET_KEYS,
+    ALIVE, Mirror, MirroredDocuments, SharedDocuments, SharedTicketKeys, TICKET_KEYS,
 };
 use crate::store::{Store, local};
 use crate::telemetry::{Health, panics};
 
+/// How often it is looked whether every edge has a document.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// The documents of the database: certificates and their challenges, keys. They are served from a
 /// copy in the cache.
 pub(super) struct Copied {
+    /// The name of this process.
+    name: String,
     documents: SharedDocuments,
     mirror: Arc<Mirror>,
     certificates: Arc<LocalDocuments>,
@@ -33,7 +39,7 @@ pub(super) struct Copied {
     copy: PathBuf,
 }
 
-/// Waits until every gateway of the database answers challenges.
+/// Waits until every gateway of the database answers challenges, and every edge of a gateway.
 #[derive(Debug)]
 struct ByGateways {
     documents: SharedDocuments,
@@ -95,6 +101,7 @@ impl Copied {
         let key_file = config.acme.key_file.as_deref();
         let seal = key_file.map(|file| documents.open_seal(file)).transpose()?;
         Ok(Some(Self {
+            name: name.as_str().to_owned(),
             documents,
             mirror: Arc::new(mirror),
             certificates,
@@ -130,6 +137,45 @@ impl Copied {
         })
     }
 
+    /// Starts to say in the database up to which revision all edges of this gateway have the
+    /// documents, so that the gateway that orders waits for them too. The thread is never joined:
+    /// it can be stopped at any point.
+    pub(super) fn follow_edges(
+        &self,
+        fleet: &Arc<Fleet>,
+        secrets: &Arc<SourceSecrets>,
+    ) -> anyhow::Result<()> {
+        let (fleet, secrets) = (Arc::clone(fleet), Arc::clone(secrets));
+        let (documents, mirror) = (self.documents.clone(), Arc::clone(&self.mirror));
+        let name = self.name.clone();
+        let work = move || {
+            let (mut applied, mut read) = (0, (0, 0));
+            let mut told: Option<(u64, Instant)> = None;
+            loop {
+                let copied = mirror.wait_for_other(applied, ALIVE / 2);
+                if copied != read.0 {
+                    // What the copy has is in the log afterwards, and the log is sent to edges.
+                    secrets.read();
+                    read = (copied, secrets.log.revision());
+                }
+                match fleet.behind(read.1).is_empty() {
+                    true => applied = copied,
+                    false => std::thread::sleep(LOOK),
+                }
+                if told.is_some_and(|(told, at)| told == applied && at.elapsed() < ALIVE) {
+                    continue;
+                }
+                match documents.edges_have_read(&name, applied) {
+                    Ok(()) => told = Some((applied, Instant::now())),
+                    // The part `documents` reports that the database is away.
+                    Err(_away) => std::thread::sleep(ALIVE),
+                }
+            }
+        };
+        panics::essential_thread("edge-documents", work).context("start a thread")?;
+        Ok(())
+    }
+
     /// Starts to copy changes. The thread is never joined: it can be stopped at any point.
     pub(super) fn start(self, health: &Health) -> anyhow::Result<()> {
         let (mirror, part) = (self.mirror, health.part("documents"));
@@ -145,7 +191,8 @@ impl Elsewhere for ByGateways {
     fn answers(&self) -> Pin<Box<dyn Future<Output = Vec<String>> + Send + '_>> {
         Box::pin(async move {
             let (documents, time) = (self.documents.clone(), self.time);
-            let waiting = tokio::task::spawn_blocking(move || documents.wait_until_read(time));
+            let waiting =
+                tokio::task::spawn_blocking(move || documents.wait_until_read(true, time));
             match waiting.await {
                 Ok(Ok(behind)) => behind,
                 Ok(Err(error)) => {

@@ -93,7 +93,7 @@ impl Keys {
     pub fn wait_until_read(&self, time: Duration) -> Result<Vec<String>, KeyFileError> {
         match self {
             Self::Directory(_) => Ok(Vec::new()),
-            Self::Shared(documents) => Ok(documents.wait_until_read(time)?),
+            Self::Shared(documents) => Ok(documents.wait_until_read(false, time)?),
         }
     }
 

@@ -27,6 +27,8 @@ const LEADER: &str = "certificates";
 const REMOVED_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many documents are read at once.
 pub(super) const ROWS: u64 = 500;
+/// The first words of the name of a reader that stands for all edges of a gateway.
+const EDGES_OF: &str = "edges of ";
 /// The time between two looks whether every gateway has a change.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a gateway counts as running without saying so again.
@@ -245,12 +247,17 @@ impl SharedDocuments {
         said.map(|_one| ()).map_err(away)
     }
 
-    /// Returns the names of the gateways that run and do not have the documents up to a revision.
+    /// Says the same for all edges of a gateway.
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
-    pub fn behind(&self, revision: u64) -> Result<Vec<String>, FileError> {
+    /// When the database cannot be written.
+    pub fn edges_have_read(&self, gateway: &str, revision: u64) -> Result<(), FileError> {
+        self.has_read(&format!("{EDGES_OF}{gateway}"), revision)
+    }
+
+    /// Returns the names of the gateways that run and do not have the documents up to a revision.
+    fn behind(&self, revision: u64) -> Result<Vec<String>, FileError> {
         const BEHIND: &str = "SELECT name FROM readers WHERE revision < ?1 AND ends_at > ?2";
         let read = self.database.transact(READ, Repeat::Always, |link, now| {
             let rows = link.rows(BEHIND, &[revision.into(), now.into()])?;
@@ -291,17 +298,23 @@ impl SharedDocuments {
         read.map_err(away)
     }
 
-    /// Waits until every running gateway has all changes up to now, at most for a time. Returns the
-    /// names of the gateways that do not have them.
+    /// Waits until every running gateway has all changes up to now, at most for a time. With
+    /// `with_edges`, also until all edges of these gateways have them. Returns the names of the
+    /// gateways that do not have them, and `edges of` a gateway.
     ///
     /// # Errors
     ///
     /// When the database cannot be read.
-    pub fn wait_until_read(&self, time: Duration) -> Result<Vec<String>, FileError> {
+    pub fn wait_until_read(
+        &self,
+        with_edges: bool,
+        time: Duration,
+    ) -> Result<Vec<String>, FileError> {
         let deadline = Instant::now() + time;
         let revision = self.revision()?;
         loop {
-            let behind = self.behind(revision)?;
+            let mut behind = self.behind(revision)?;
+            behind.retain(|name| with_edges || !name.starts_with(EDGES_OF));
             if behind.is_empty() || Instant::now() >= deadline {
                 return Ok(behind);
             }

@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,8 @@ use crate::telemetry::Part;
 
 /// How often the database is asked for changes without a `NOTIFY`.
 const POLL: Duration = Duration::from_millis(200);
-/// How often a gateway says that it runs.
-const ALIVE: Duration = Duration::from_secs(2);
+/// How often a gateway says that it runs, for itself and for its edges.
+pub const ALIVE: Duration = Duration::from_secs(2);
 /// The largest file with a position.
 const POSITION_BYTES_MAX: u64 = 4096;
 /// The version of that file.
@@ -44,6 +44,9 @@ pub struct Mirror {
     position_file: PathBuf,
     temp: PathBuf,
     state: Mutex<State>,
+    /// The revision up to which the copy is complete; 0 at first.
+    copied: Mutex<u64>,
+    moved: Condvar,
 }
 
 /// The documents of certificates. Documents that every gateway serves are read from the copy.
@@ -104,7 +107,20 @@ impl Mirror {
             position_file: directory.join("position"),
             temp,
             state: Mutex::default(),
+            copied: Mutex::default(),
+            moved: Condvar::new(),
         })
+    }
+
+    /// Waits until the copy is complete up to another revision than this one, at most for a time.
+    /// Returns the revision.
+    #[must_use]
+    pub fn wait_for_other(&self, revision: u64, time: Duration) -> u64 {
+        let copied = self.copied.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .moved
+            .wait_timeout_while(copied, time, |copied| *copied == revision);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Copies the certificates and the challenges into a directory of documents.
@@ -194,6 +210,8 @@ impl Mirror {
                 durable::replace(&self.temp, &self.position_file, &text)?;
             }
             state.position = Some(position);
+            *self.copied.lock().unwrap_or_else(PoisonError::into_inner) = revision;
+            self.moved.notify_all();
             if is_last {
                 return Ok(revision);
             }

@@ -54,7 +54,7 @@ pub use self::changes::{Change, Changes};
 pub use self::database::Life;
 pub use documents::SharedDocuments;
 pub use lease::Lease;
-pub use mirror::{Mirror, MirroredDocuments};
+pub use mirror::{ALIVE, Mirror, MirroredDocuments};
 pub use objects::Config as ObjectsConfig;
 pub use seal::SealError;
 pub use tickets::{SharedTicketKeys, TICKET_KEYS};

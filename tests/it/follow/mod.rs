@@ -6,6 +6,7 @@ mod numbers;
 mod relay;
 mod rollout;
 mod secrets;
+mod shared;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

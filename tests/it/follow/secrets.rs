@@ -11,6 +11,7 @@ use rustls::{ClientConfig, HandshakeKind};
 
 use super::*;
 use crate::pebble::{Pebble, Settings};
+use crate::store_documents;
 use crate::tls::{connect, encrypted};
 
 /// Listeners with TLS on free ports.
@@ -18,7 +19,7 @@ const LISTEN: &str =
     "{ http: [\"127.0.0.1:0\"], https: [\"127.0.0.1:0\"], operator: \"127.0.0.1:0\" }";
 
 /// Returns the setup of an edge that gets certificates.
-fn edge_with_key(source: &Setup, url: &str, name: &str, listen: &str) -> Setup {
+pub(super) fn edge_with_key(source: &Setup, url: &str, name: &str, listen: &str) -> Setup {
     let edge = Setup::new();
     let key_file = edge.path("key");
     // The edge prints its key before it has a token.
@@ -32,7 +33,7 @@ fn edge_with_key(source: &Setup, url: &str, name: &str, listen: &str) -> Setup {
 }
 
 /// Returns the certificate that a client sees; `None` if it does not trust it.
-fn certificate(edge: &Edge, name: &str, client: &Arc<ClientConfig>) -> Option<Vec<u8>> {
+pub(super) fn certificate(edge: &Edge, name: &str, client: &Arc<ClientConfig>) -> Option<Vec<u8>> {
     // The authority has the same address as this test, and handshakes of an address are limited.
     std::thread::sleep(std::time::Duration::from_millis(25));
     let stream = connect(edge.https.unwrap(), name, client).ok()?;
@@ -41,7 +42,7 @@ fn certificate(edge: &Edge, name: &str, client: &Arc<ClientConfig>) -> Option<Ve
 
 /// Waits for an order whose first tries may fail, because the edge was not there yet.
 #[track_caller]
-fn wait_for_order(is_so: impl Fn() -> bool) {
+pub(super) fn wait_for_order(is_so: impl Fn() -> bool) {
     let since = Instant::now();
     while !is_so() {
         assert!(since.elapsed() < 2 * TIMEOUT, "a certificate in time");
@@ -75,15 +76,10 @@ fn ordering(challenge: &str) -> (SocketAddr, Pebble, Edge, String) {
     let settings = Settings::new();
     let listen = free_address();
     let setup = source(listen).with_skill().conf("listen", LISTEN);
-    let key = setup.path("acme.key").display().to_string();
-    let acme = format!(
-        "{{ authorities: [{}], agree_to_terms: true, key_file: {key}, retry_seconds: [1], \
-         challenges: [{challenge}] }}",
-        settings.entry()
-    );
+    let key_file = setup.path("acme.key");
     // The authority connects to the ports of the edge.
     let of_edge = settings.listen();
-    let setup = setup.conf("acme", &acme);
+    let setup = store_documents::ordering(setup, &settings, &key_file, challenge);
     (listen, settings.start(), setup.start(), of_edge)
 }
 

@@ -1,0 +1,82 @@
+//! Edges of gateways that share a database: a challenge counts for the edges of all of them, whichever
+//! gateway orders certificates.
+
+use std::time::Duration;
+
+use super::secrets::{certificate, edge_with_key, wait_for_order};
+use super::*;
+use crate::pebble::Settings;
+use crate::store_documents::ordering;
+use crate::store_postgres::{Objects, cluster, init, machine};
+
+const LISTEN: &str =
+    "{ http: [\"127.0.0.1:0\"], https: [\"127.0.0.1:0\"], operator: \"127.0.0.1:0\" }";
+
+#[test]
+fn a_challenge_is_on_the_edges_of_every_gateway_before_the_authority_asks() {
+    for challenge in ["http-01", "tls-alpn-01"] {
+        let cluster = cluster();
+        let settings = Settings::new();
+        let listen = free_address();
+        let first = machine(&cluster, None, &Objects::Directory)
+            .conf("listen", LISTEN)
+            .conf("edges", "{ challenge_wait_seconds: 6 }");
+        let key_file = first.path("acme.key");
+        let first = ordering(first, &settings, &key_file, challenge);
+        init(&first);
+        let second = machine(&cluster, Some(&first), &Objects::Directory).conf("listen", LISTEN);
+        let copy = second.path("acme.key");
+        let second = ordering(second, &settings, &copy, challenge);
+        let edges = format!("{{ listen: \"{listen}\", allow_http: true }}");
+        let second = second.conf("edges", &edges);
+        // The authority connects to the ports of the edge.
+        let of_edge = settings.listen();
+        let pebble = settings.start();
+        let client = pebble.client(&["http/1.1"]);
+        let leader = first.acme("").with_skill().start();
+        leader.wait_for_log(|line| line["message"] == "this process orders certificates");
+        std::fs::copy(&key_file, &copy).unwrap();
+        let other = second.acme("").start();
+        let between = Between::start(listen);
+        let address = url(between.address);
+        let edge = edge_with_key(&other.setup, &address, "paris", &of_edge).start();
+        wait_for_order(|| certificate(&edge, DOMAIN, &client).is_some());
+
+        // The edge gets each change late, and still no order fails.
+        between.lie(|path, _| {
+            if path.contains("secrets") {
+                std::thread::sleep(Duration::from_millis(1500));
+            }
+        });
+        for gateway in [&leader, &other] {
+            gateway.write_site("second", "domains: [docs.second.test]");
+        }
+        wait_until("a second certificate", || {
+            certificate(&edge, "docs.second.test", &client).is_some()
+        });
+        let failed = |line: &serde_json::Value| {
+            let message = line["message"].as_str().unwrap_or_default();
+            message.starts_with("no certificate for docs.second.test")
+                || message.starts_with("these machines do not answer the challenge of docs.second")
+        };
+        assert_eq!(leader.count_log(failed), 0);
+
+        if challenge != "http-01" {
+            continue;
+        }
+        // An edge that does not take the challenge is waited for only so long, and the log says so.
+        between.lie(|path, response| {
+            if path.contains("secrets") {
+                change_end(response);
+            }
+        });
+        for gateway in [&leader, &other] {
+            gateway.write_site("third", "domains: [docs.third.test]");
+        }
+        leader.wait_for_log(|line| {
+            let message = line["message"].as_str().unwrap_or_default();
+            message.starts_with("these machines do not answer the challenge of docs.third.test")
+                && message.contains("edges of ")
+        });
+    }
+}
