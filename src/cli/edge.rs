@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 
+use super::key::wait_for_gateways;
 use super::settings::{self, Acting};
 use crate::clock::Clock;
 use crate::config;
@@ -111,6 +112,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         },
         Action::Key => format!("{}\n", settings::edge_key(&config)?.public()),
     };
+    if !matches!(args.action, Action::List | Action::Key) {
+        wait_for_gateways(|time| tokens.wait_until_read(time));
+    }
     io::stdout()
         .write_all(printed.as_bytes())
         .context("print the outcome")?;

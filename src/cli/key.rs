@@ -13,7 +13,7 @@ use clap::Subcommand;
 use super::settings::{self, Settings};
 use super::{deploying, project};
 use crate::clock::Clock;
-use crate::deploy::keys::{Key, KeyId, Keys, Listed, NewKey, Role, Scope};
+use crate::deploy::keys::{Key, KeyId, Listed, NewKey, Role, Scope};
 use crate::deploy::{InvalidTimestamp, Timestamp};
 use crate::site::ProjectId;
 
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 expires_at: *expires,
             };
             let (key, secret) = keys.create(&config.service.name, &new, now)?;
-            wait_for_gateways(&keys);
+            wait_for_gateways(|time| keys.wait_until_read(time));
             let id = key.id();
             writeln!(
                 io::stderr(),
@@ -129,7 +129,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let Some(key) = keys.revoke(id, now)? else {
                 bail!("there is no key {id}");
             };
-            wait_for_gateways(&keys);
+            wait_for_gateways(|time| keys.wait_until_read(time));
             writeln!(io::stdout(), "revoked key {id} of {}", key.owner)
                 .context("print the outcome")?;
         }
@@ -139,8 +139,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Waits until all gateways of a database have the change, and prints the names of gateways that do
 /// not have it in time. The change is in the database in any case.
-fn wait_for_gateways(keys: &Keys) {
-    let behind = match keys.wait_until_read(GATEWAYS_WAIT) {
+pub(super) fn wait_for_gateways<E: std::error::Error>(
+    wait: impl FnOnce(Duration) -> Result<Vec<String>, E>,
+) {
+    let behind = match wait(GATEWAYS_WAIT) {
         Ok(behind) => behind.join(", "),
         Err(error) => crate::error::chain(&error),
     };

@@ -9,6 +9,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
@@ -287,6 +288,19 @@ impl Tokens {
         let is_equal = bool::from(given.as_bytes().ct_eq(stored.digest.as_bytes()));
         let is_holder = scheme.eq_ignore_ascii_case(b"bearer ") && is_equal;
         is_holder.then(|| stored.listed(name))
+    }
+
+    /// Waits until every running gateway of the database has the last change, at most for a time.
+    /// Returns the names of the gateways that do not have it. Files are read at each request.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenError::Database`] when the database cannot be read.
+    pub fn wait_until_read(&self, time: Duration) -> Result<Vec<String>, TokenError> {
+        match &self.shared {
+            None => Ok(Vec::new()),
+            Some(documents) => Ok(documents.wait_until_read(false, time)?),
+        }
     }
 
     /// Copies the tokens of edges that the other one does not have. Returns how many.

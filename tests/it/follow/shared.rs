@@ -1,5 +1,5 @@
-//! Edges of gateways that share a database: a challenge counts for the edges of all of them, whichever
-//! gateway orders certificates.
+//! Edges of gateways that share a database: a challenge and a token count for the edges of all of
+//! them, whichever gateway orders certificates or runs the command.
 
 use std::time::Duration;
 
@@ -79,4 +79,37 @@ fn a_challenge_is_on_the_edges_of_every_gateway_before_the_authority_asks() {
                 && message.contains("edges of ")
         });
     }
+}
+
+#[test]
+fn a_token_of_an_edge_counts_and_ends_on_every_gateway() {
+    let cluster = cluster();
+    let [one, two] = [free_address(), free_address()];
+    let edges = |listen| format!("{{ listen: \"{listen}\", allow_http: true }}");
+    let first = machine(&cluster, None, &Objects::Directory);
+    init(&first);
+    let second = machine(&cluster, Some(&first), &Objects::Directory);
+    let first = first.conf("edges", &edges(one)).acme("").with_skill();
+    let second = second.conf("edges", &edges(two)).acme("");
+    let (first, second) = (first.start(), second.start());
+    let token = output(&first.setup, &["edge", "add", "paris"]);
+    // The command ends when all gateways know the token.
+    let field = format!("Bearer {token}");
+    let answers = || {
+        let fields = [("Authorization", &*field)];
+        let path = "/v1/follow/snapshot";
+        [one, two].map(|listen| http::request(listen, "GET", "source", path, &fields).status)
+    };
+    assert_eq!(answers(), [200, 200]);
+    // An edge follows the gateway on which its token was not made.
+    let edge = Setup::new();
+    write_private(edge.path("token"), &token);
+    let edge = following(&second.setup, edge, &url(two), "").start();
+    wait_until_serves(&edge, SKILL);
+    output(&second.setup, &["edge", "remove", "paris"]);
+    assert_eq!(answers(), [401, 401]);
+    // A change ends its long poll.
+    first.publish("acme", &[("skill.md", PAY)]);
+    wait_until("the edge is refused", || cause(&edge).contains("401"));
+    assert_eq!(served(&edge, DOMAIN), SKILL);
 }
