@@ -13,8 +13,10 @@ pub(crate) const PASSWORD: &str = "for tests only";
 
 /// A server with its data.
 pub(crate) struct Cluster {
-    directory: PathBuf,
-    settings: Vec<String>,
+    pub(crate) directory: PathBuf,
+    pub(crate) settings: Vec<String>,
+    /// The name of the socket contains it.
+    pub(crate) port: u16,
     process: Option<Child>,
 }
 
@@ -22,33 +24,50 @@ impl Cluster {
     /// Makes a cluster with these settings of the server and starts it.
     #[track_caller]
     pub(crate) fn start(settings: &[&str]) -> Self {
-        // A short path: that of a socket has at most 107 bytes.
-        let directory = tempfile::tempdir().unwrap().keep();
-        std::fs::write(directory.join("password"), PASSWORD).unwrap();
-        if rustix::process::geteuid().is_root() {
-            let mut chown = Command::new("chown");
-            let status = chown.args(["-R", "nobody:"]).arg(&directory).status();
-            assert!(status.unwrap().success());
-        }
-        let mut cluster = Self {
-            settings: settings.iter().map(ToString::to_string).collect(),
-            directory,
-            process: None,
-        };
-        let data = cluster.data();
-        let made = as_user(&cluster.directory)
-            .arg(program("initdb"))
-            .args(["--auth=scram-sha-256", "--no-sync", "-U", USER, "-D"])
-            .arg(data)
-            .arg("--pwfile=password")
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{made:?}");
+        let mut cluster = Self::empty(settings);
+        cluster.init();
         cluster.restart();
         cluster
     }
 
-    fn data(&self) -> PathBuf {
+    /// Makes a directory without data.
+    pub(crate) fn empty(settings: &[&str]) -> Self {
+        // A short path: that of a socket has at most 107 bytes.
+        let directory = tempfile::tempdir().unwrap().keep();
+        std::fs::write(directory.join("password"), PASSWORD).unwrap();
+        Self {
+            settings: settings.iter().map(ToString::to_string).collect(),
+            directory,
+            port: 5432,
+            process: None,
+        }
+    }
+
+    /// Makes the data.
+    #[track_caller]
+    pub(crate) fn init(&self) {
+        self.own();
+        let made = as_user(&self.directory)
+            .arg(program("initdb"))
+            .args(["--auth=scram-sha-256", "--no-sync", "-U", USER, "-D"])
+            .arg(self.data())
+            .arg("--pwfile=password")
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+    }
+
+    /// Gives the directory to the user of the server.
+    #[track_caller]
+    pub(crate) fn own(&self) {
+        if rustix::process::geteuid().is_root() {
+            let mut chown = Command::new("chown");
+            let status = chown.args(["-R", "nobody:"]).arg(&self.directory).status();
+            assert!(status.unwrap().success());
+        }
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
         self.directory.join("data")
     }
 
@@ -70,7 +89,8 @@ impl Cluster {
                 .arg("-D")
                 .arg(self.data())
                 .args(["-c", "listen_addresses=", "-c", "shared_buffers=16MB", "-k"])
-                .arg(&self.directory);
+                .arg(&self.directory)
+                .args(["-p", &self.port.to_string()]);
             for setting in &self.settings {
                 run.args(["-c", setting]);
             }
@@ -132,6 +152,8 @@ impl Cluster {
                 USER,
                 "-d",
                 database,
+                "-p",
+                &self.port.to_string(),
                 "-h",
             ])
             .arg(&self.directory)
@@ -163,7 +185,7 @@ impl Drop for Cluster {
 }
 
 /// A command in the directory, as another user if this one is root: PostgreSQL refuses root.
-fn as_user(directory: &Path) -> Command {
+pub(crate) fn as_user(directory: &Path) -> Command {
     let mut command = match rustix::process::geteuid().is_root() {
         true => {
             let mut command = Command::new("setpriv");
@@ -177,7 +199,7 @@ fn as_user(directory: &Path) -> Command {
 }
 
 /// Returns the path of a program of PostgreSQL: Debian has them in a directory for each version.
-fn program(name: &str) -> PathBuf {
+pub(crate) fn program(name: &str) -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten();

@@ -89,7 +89,14 @@ impl Link {
         let client = runtime.block_on(async { tokio::time::timeout(CONNECT, connecting).await });
         let client = client
             .map_err(|_late| DatabaseError::unavailable(NoAnswer))?
-            .map_err(failed)?;
+            .map_err(|error| match certificate_error(&error) {
+                Some(why) => Refusal::Certificate {
+                    section: schema.section,
+                    why,
+                }
+                .into(),
+                None => failed(error),
+            })?;
         let link = Self {
             runtime,
             client,
@@ -272,6 +279,15 @@ fn failed(error: tokio_postgres::Error) -> DatabaseError {
     match refusal {
         Some(message) => Refusal::Access(message).into(),
         None => DatabaseError::unavailable(error),
+    }
+}
+
+/// Returns why the certificate of the server was not accepted; `None` for another error.
+fn certificate_error(error: &tokio_postgres::Error) -> Option<String> {
+    let tls = error.source()?.downcast_ref::<std::io::Error>()?;
+    match tls.get_ref()?.downcast_ref()? {
+        rustls::Error::InvalidCertificate(why) => Some(why.to_string()),
+        _ => None,
     }
 }
 

@@ -7,6 +7,17 @@ pub enum Refusal {
     /// Wrong user or password, no such database, a missing permission.
     #[error("the database refuses access: {0}")]
     Access(String),
+    /// The certificate of the server does not prove who the server is.
+    #[error(
+        "the certificate of the server is refused: {why}; it must have the name of the server in \
+         `{section}.url`, and be signed by an authority in `{section}.ca_file`"
+    )]
+    Certificate {
+        /// The section of the configuration.
+        section: &'static str,
+        /// The reason.
+        why: String,
+    },
     /// The file with authorities cannot be used.
     #[error("`{section}.ca_file` cannot be used: {why}")]
     Authorities {

@@ -52,6 +52,7 @@
 //! | `specifications` | OpenAPI files by URL: which hosts are allowed, and the result when none responds |
 //! | `start` | every mistake in the configuration is reported at the start |
 //! | `store_documents` | gateways of one database share certificates, challenges, ticket keys, admin keys |
+//! | `store_servers` | a database server proves who it is; one that lost commits is noticed |
 //! | `store_postgres` | several machines share releases and records, and serve alone while those are away |
 //! | `tidy` | the layers of the source tree |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
@@ -83,6 +84,7 @@ mod http2;
 mod origin;
 mod presets;
 mod repository;
+mod servers;
 
 // The promises.
 mod backup;
@@ -139,6 +141,7 @@ mod specifications;
 mod start;
 mod store_documents;
 mod store_postgres;
+mod store_servers;
 mod tidy;
 mod tls;
 mod toolchain;

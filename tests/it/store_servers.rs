@@ -1,0 +1,86 @@
+//! The server of a database, as machines see it: it proves who it is, and it may be replaced by one
+//! that lacks the last commits.
+
+use std::fs;
+use std::net::TcpListener;
+
+use crate::certificates::Authority;
+use crate::cluster::{Cluster, USER};
+use crate::edge::Setup;
+use crate::queue_postgres::wait_until;
+use crate::store_postgres::private;
+
+#[test]
+fn a_server_whose_certificate_does_not_prove_its_name_is_refused() {
+    let authority = Authority::new();
+    let free = || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let port = free();
+    let cluster = Cluster::with_tls(port, &authority.issue(&["localhost"]));
+    cluster.psql("postgres", "CREATE DATABASE waypost").unwrap();
+    let other = free();
+    let misnamed = Cluster::with_tls(other, &authority.issue(&["db.example.test"]));
+    misnamed
+        .psql("postgres", "CREATE DATABASE waypost")
+        .unwrap();
+    let setup = Setup::new();
+    let (ours, another) = (setup.path("ca.pem"), setup.path("other.pem"));
+    authority.write(&ours);
+    Authority::new().write(&another);
+    let password = setup.path("password");
+    fs::copy(cluster.password_file(), &password).unwrap();
+    private(&password);
+    let queue = |port: u16, ca_file: &str| {
+        let setup = Setup::new();
+        let postgres = format!(
+            "{{ postgres: {{ url: \"postgres://{USER}@localhost:{port}/waypost\", \
+             password_file: {}{ca_file} }} }}",
+            password.display()
+        );
+        setup.conf("queue", &postgres)
+    };
+    let trusting = |file: &std::path::Path| format!(", ca_file: {}", file.display());
+    let refused = |setup: &Setup, sentence: &str| {
+        let output = setup.run(&["queue", "init"]);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && text.contains(sentence),
+            "{text}"
+        );
+        assert!(text.contains("`queue.postgres.ca_file`"), "{text}");
+    };
+    // Another authority, and those of this machine.
+    for ca_file in [&*trusting(&another), ""] {
+        refused(
+            &queue(port, ca_file),
+            "the certificate of the server is refused",
+        );
+    }
+    // The right authority, and a server with another name.
+    refused(&queue(other, &trusting(&ours)), "db.example.test");
+    let tables = "SELECT to_regnamespace('waypost_queue')";
+    for cluster in [&cluster, &misnamed] {
+        assert_eq!(cluster.psql("waypost", tables).unwrap(), "");
+    }
+    // A server without TLS is refused too: a password is never sent to it.
+    let port_of_plain = free();
+    let mut plain = Cluster::empty(&["listen_addresses=127.0.0.1"]);
+    plain.port = port_of_plain;
+    plain.init();
+    plain.restart();
+    let output = queue(port_of_plain, "").run(&["queue", "init"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && text.contains("TLS"), "{text}");
+
+    let setup = queue(port, &trusting(&ours));
+    let output = setup.run(&["queue", "init"]);
+    assert!(output.status.success(), "{output:?}");
+    let encrypted = "SELECT count(*) FROM pg_stat_ssl WHERE ssl";
+    let edge = setup.start();
+    wait_until("the gateway uses TLS", || {
+        cluster.psql("waypost", encrypted).unwrap() != "0"
+    });
+    drop(edge);
+}
