@@ -1,9 +1,9 @@
-//! PostgreSQL servers with TLS.
+//! PostgreSQL servers with TLS, and standbys.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::certificates::Pair;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, PASSWORD, USER, as_user, program};
 
 impl Cluster {
     /// Starts a server that listens on this port of 127.0.0.1, with a certificate.
@@ -26,5 +26,38 @@ impl Cluster {
         cluster.init();
         cluster.restart();
         cluster
+    }
+
+    /// Starts a standby with a copy of this server, which it follows.
+    #[track_caller]
+    pub fn standby(&self) -> Self {
+        let mut standby = Self::empty(&[]);
+        standby.settings.clone_from(&self.settings);
+        standby.own();
+        let copied = as_user(&standby.directory)
+            .arg(program("pg_basebackup"))
+            .args(["--checkpoint=fast", "--no-sync", "--write-recovery-conf"])
+            .args(["-U", USER, "-h"])
+            .arg(&self.directory)
+            .arg("-D")
+            .arg(standby.data())
+            .env("PGPASSWORD", PASSWORD)
+            .output()
+            .unwrap();
+        assert!(copied.status.success(), "{copied:?}");
+        standby.restart();
+        standby
+    }
+
+    /// Makes a standby a primary, with a timeline of its own.
+    #[track_caller]
+    pub fn promote(&self) {
+        assert_eq!(self.psql("postgres", "SELECT pg_promote()"), Ok("t".into()));
+    }
+
+    /// Returns the address of a database that is on one of two servers.
+    pub fn url_with(&self, other: &Self, database: &str) -> String {
+        let (one, two) = (self.directory.display(), other.directory.display());
+        format!("host={one},{two} user={USER} dbname={database}")
     }
 }

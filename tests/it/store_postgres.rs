@@ -26,15 +26,25 @@ pub enum Objects<'s> {
 /// A machine whose queue and store are in a database of this server. Machines of one fleet have
 /// the objects and the site records in files of the first one.
 pub fn machine(cluster: &Cluster, first: Option<&Setup>, objects: &Objects<'_>) -> Setup {
+    let password = cluster.password_file();
+    machine_at(&cluster.url("waypost"), &password, first, objects)
+}
+
+/// The same, with a database at this address, and the file with its password.
+pub fn machine_at(
+    url: &str,
+    password_file: &Path,
+    first: Option<&Setup>,
+    objects: &Objects<'_>,
+) -> Setup {
     let setup = setup();
     let place = |setup: &Setup, name: &str| setup.path(name).display().to_string();
     let password = setup.path("password");
-    fs::copy(cluster.password_file(), &password).unwrap();
+    fs::copy(password_file, &password).unwrap();
     private(&password);
     let database = |more: &str| {
         format!(
-            "postgres: {{ url: \"{}\", password_file: {}, tls: false{more} }}",
-            cluster.url("waypost"),
+            "postgres: {{ url: \"{url}\", password_file: {}, tls: false{more} }}",
             password.display()
         )
     };
@@ -127,11 +137,11 @@ fn site(setup: &Setup, project: &str) -> Value {
     })
 }
 
-fn skill(number: usize) -> String {
+pub fn skill(number: usize) -> String {
     SKILL.replacen("description:", &format!("description: Number {number}."), 1)
 }
 
-fn serves(edge: &Edge, text: &str) -> bool {
+pub fn serves(edge: &Edge, text: &str) -> bool {
     let response = edge.get("acme.waypost.localhost", "/skill.md");
     response.status == 200 && response.text() == text
 }

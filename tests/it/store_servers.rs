@@ -6,9 +6,9 @@ use std::net::TcpListener;
 
 use crate::certificates::Authority;
 use crate::cluster::{Cluster, USER};
-use crate::edge::Setup;
+use crate::edge::{Edge, Setup};
 use crate::queue_postgres::wait_until;
-use crate::store_postgres::private;
+use crate::store_postgres::{Objects, init, machine_at, private, serves, skill};
 
 #[test]
 fn a_server_whose_certificate_does_not_prove_its_name_is_refused() {
@@ -83,4 +83,61 @@ fn a_server_whose_certificate_does_not_prove_its_name_is_refused() {
         cluster.psql("waypost", encrypted).unwrap() != "0"
     });
     drop(edge);
+}
+
+#[test]
+fn after_a_fail_over_that_lost_commits_all_machines_compare_and_say_so() {
+    let mut primary = Cluster::start(&[]);
+    primary.psql("postgres", "CREATE DATABASE waypost").unwrap();
+    let mut standby = primary.standby();
+    let url = primary.url_with(&standby, "waypost");
+    let password = primary.password_file();
+    let first = machine_at(&url, &password, None, &Objects::Directory);
+    init(&first);
+    let second = machine_at(&url, &password, Some(&first), &Objects::Directory);
+    for setup in [&first, &second] {
+        setup.write_site("acme", "owner: acme");
+    }
+    let writer = machine_at(&url, &password, Some(&first), &Objects::Directory);
+    writer.write_site("acme", "owner: acme");
+    writer.publish("acme", &[("skill.md", &*skill(1))]);
+    let gateways = [first.start(), second.start()];
+    let all_serve = |number: usize| {
+        for gateway in &gateways {
+            wait_until("a gateway does not serve the release", || {
+                serves(gateway, &skill(number))
+            });
+        }
+    };
+    all_serve(1);
+    let revision = "SELECT n FROM waypost_store.revision";
+    wait_until("the standby has it", || {
+        standby.psql("waypost", revision) == primary.psql("waypost", revision)
+    });
+
+    // The standby lacks what comes now.
+    standby.stop();
+    writer.publish("acme", &[("skill.md", &*skill(2))]);
+    all_serve(2);
+    primary.stop();
+    standby.restart();
+    standby.promote();
+    // Everybody goes back together, and says so.
+    all_serve(1);
+    for gateway in &gateways {
+        for sentence in [
+            "has another history than before",
+            "everything is compared, and sites may go back to an earlier state",
+        ] {
+            gateway.wait_for_log(|line| {
+                let message = line["message"].as_str().unwrap_or_default();
+                line["level"] == "error" && message.contains(sentence)
+            });
+        }
+    }
+    // The next release is newer than both, also on a machine that knows the lost one.
+    gateways[0].publish("acme", &[("skill.md", &*skill(3))]);
+    all_serve(3);
+    let follows = |edge: &Edge| edge.metric("follow_lag_revisions") == 0.0;
+    assert!(gateways.iter().all(follows));
 }
