@@ -6,17 +6,19 @@ use waypost::site::ProjectId;
 use waypost::store::{Local, Store, local};
 
 use super::*;
+use crate::repository::{self, Repository};
 
 /// Starts a source with two rings, and an edge in each.
 fn rings(hold: u64) -> (SocketAddr, Edge, [Edge; 2]) {
+    rings_of(Setup::new().acme("").with_skill(), hold)
+}
+
+/// The same for a source with other settings.
+fn rings_of(source: Setup, hold: u64) -> (SocketAddr, Edge, [Edge; 2]) {
     let listen = free_address();
     let edges =
         format!("{{ listen: \"{listen}\", allow_http: true, rings: 2, hold_seconds: {hold} }}");
-    let source = Setup::new()
-        .acme("")
-        .conf("edges", &edges)
-        .with_skill()
-        .start();
+    let source = source.conf("edges", &edges).start();
     let edges = [("first", "0"), ("second", "1")].map(|(name, ring)| {
         let setup = edge_of(&source.setup, &url(listen), name, "");
         output(&source.setup, &["edge", "set", name, "--ring", ring]);
@@ -68,6 +70,35 @@ fn a_change_reaches_the_second_ring_after_the_hold() {
     assert!(published.elapsed().as_secs_f64() >= 1.0);
     assert_eq!(source.metric("follow_source_frozen"), 0.0);
     wait_until("the metrics", || source.metric("follow_source_edges") > 1.5);
+}
+
+#[test]
+fn an_update_is_visible_when_the_slowest_edge_serves_it() {
+    let setup = repository::setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let setup = setup.acme(&docs.record());
+    let (_, source, edges) = rings_of(setup, 4);
+    let update = |text: &str| {
+        docs.push("Change", &[("skill.md", text)]);
+        let id = repository::queue(&source.setup, "acme");
+        let record = repository::follow(&source.setup, &id);
+        assert_eq!(record["status"], "success", "{record:#}");
+        id
+    };
+    let visible_at = |id: &str| repository::record(&source.setup, id)["visibleAt"].clone();
+    update(PAY);
+    edges.iter().for_each(|edge| wait_until_serves(edge, PAY));
+    let [first, second] = edges;
+    let id = update(SKILL);
+    wait_until_serves(&first, SKILL);
+    // While it is not visible, the list of edges names the ring that does not have it.
+    wait_until("it is named", || {
+        fleet(&source).contains("ring 1: 1 projects wait")
+    });
+    assert!(visible_at(&id).is_null() || served(&second, DOMAIN) == SKILL);
+    wait_until("visible", || !visible_at(&id).is_null());
+    assert_eq!(served(&second, DOMAIN), SKILL);
 }
 
 #[test]
