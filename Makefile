@@ -30,7 +30,7 @@ test:
 soak:
 	@.ci/install long
 	cargo build --release --locked
-	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: both_paths:: rendering:: hostile:: acme:: upgrade::
+	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: both_paths:: rendering:: hostile:: acme:: upgrade:: follow:: store_postgres:: queue_postgres::
 
 check:
 	@.ci/install check

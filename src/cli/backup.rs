@@ -46,8 +46,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     anyhow::ensure!(
         config.store.shared().is_none(),
-        "the store is in PostgreSQL and in an object store: back it up with the tools of both; \
-         keep `acme.key_file` too; `waypost store copy --to DIRECTORY` copies it into a directory"
+        "the store is in PostgreSQL and in an object store: back it up with the tools of both, first \
+         the database (`pg_dump`), then the bucket; keep `acme.key_file` too; or copy it into a \
+         directory with `waypost store copy --to DIRECTORY`, and back that up"
     );
     let key_file = args.key_file.as_ref().or(config.backup.key_file.as_ref());
     let key_file = key_file
