@@ -53,8 +53,7 @@ impl Fetcher<'_> {
         name: &dyn Fn() -> Result<(), FollowError>,
     ) -> Result<(), FollowError> {
         let writing = self.space.write();
-        // An inventory is written after all its files.
-        if self.store.inventory(release).is_ok() {
+        if self.has_whole(release) {
             match name() {
                 // A sweep has removed a part of it.
                 Err(FollowError::Promote(PromoteError::UnknownRelease(_))) => {}
@@ -70,6 +69,14 @@ impl Fetcher<'_> {
             }
             put => put,
         }
+    }
+
+    /// Returns whether the cache has a release with all its files. It may have an inventory without
+    /// them: a gateway with a shared store reads the inventories of all releases when it sweeps.
+    fn has_whole(&self, release: ReleaseId) -> bool {
+        let has = |item: &Item| self.store.open(item).is_ok();
+        let inventory = self.store.inventory(release);
+        inventory.is_ok_and(|inventory| inventory.iter().all(|(_, item)| has(item)))
     }
 
     fn inventory(&self, release: ReleaseId) -> Result<Inventory, FollowError> {

@@ -147,6 +147,29 @@ pub fn serves(edge: &Edge, text: &str) -> bool {
 }
 
 #[test]
+fn a_gateway_fetches_the_files_of_a_release_whose_inventory_it_has() {
+    let cluster = cluster();
+    let first = machine(&cluster, None, &Objects::Directory).acme("");
+    init(&first);
+    let published = first.publish("acme", &[("skill.md", &skill(0))]);
+    let second = machine(&cluster, Some(&first), &Objects::Directory).acme("");
+    // A sweep of the second machine reads the inventories of all releases, and keeps them.
+    let [from, to] = [&first, &second].map(|setup| setup.path("store/inventories"));
+    for shard in fs::read_dir(from).unwrap() {
+        let shard = shard.unwrap();
+        let to = to.join(shard.file_name());
+        fs::create_dir_all(&to).unwrap();
+        for file in fs::read_dir(shard.path()).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+    }
+    let edge = second.start();
+    edge.wait_until_served("acme", published.generation);
+    assert!(serves(&edge, &skill(0)));
+}
+
+#[test]
 fn machines_share_a_store_and_serve_while_its_database_is_away() {
     let mut cluster = cluster();
     let first = machine(&cluster, None, &Objects::Directory).conf("worker", "{ embedded: false }");
