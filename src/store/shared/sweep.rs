@@ -19,6 +19,12 @@ const CHANGES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// put that is running.
 const LEFTOVERS: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The beginning of the oldest transaction that runs, in milliseconds since the Unix epoch. A put
+/// or a promotion that this sweep cannot see yet keeps its rows at a later time. So they stay, even
+/// if the retention time is shorter than a transaction.
+const OLDEST_TRANSACTION: &str = "SELECT (extract(epoch FROM min(xact_start)) * 1000)::bigint \
+     FROM pg_stat_activity WHERE datname = current_database()";
+
 impl Shared {
     /// Removes releases, objects and rows that are old enough. Does nothing while another process
     /// sweeps. Only tests pass a `now` that differs from the clock.
@@ -30,12 +36,14 @@ impl Shared {
         self.prune()?;
         let ahead = now.duration_since(self.clock.now()).unwrap_or_default();
         let retention = self.retention.unnamed_seconds * 1000;
-        let oldest = self
-            .database
-            .transact(READ, Repeat::Always, |_link, now| Ok(now))
-            .map_err(away)?
+        let times = self.database.transact(READ, Repeat::Always, |link, now| {
+            Ok((now, link.one(OLDEST_TRANSACTION, &[])?.number()?))
+        });
+        let (database_now, running_since) = times.map_err(away)?;
+        let oldest = database_now
             .saturating_add(millis(ahead))
-            .saturating_sub(retention);
+            .saturating_sub(retention)
+            .min(running_since);
         let mut swept = Swept::default();
         let kept = self.kept_digests(oldest)?;
         let removed = self.remove_releases(oldest)?;
