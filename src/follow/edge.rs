@@ -225,7 +225,8 @@ impl Follower {
             None => WAIT,
         };
         let identity = &position.identity;
-        let report = self.reporter.report(self.waiting.len());
+        let complete = self.complete(&position);
+        let report = self.reporter.report(self.waiting.len(), complete);
         let (id, after) = (&identity.id, position.revision);
         match self.client.changes(id, after, wait, &report)? {
             Changes::None => {

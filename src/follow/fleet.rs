@@ -289,7 +289,8 @@ impl Fleet {
                 known.map_or((0, None), |(revision, known)| (revision, known.current));
             let has = current.is_some_and(|current| current.fence() >= fence)
                 && seen.is_this_life
-                && seen.revision >= revision;
+                && seen.revision >= revision
+                && seen.report.complete >= revision;
             (!has).then(|| format!("{} of ring {}", edge.name, edge.ring))
         })
     }

@@ -10,6 +10,8 @@ use crate::telemetry::Metrics;
 pub(super) struct Report {
     /// Sites whose current release it could not fetch or cannot serve.
     pub(super) failing: u64,
+    /// The revision up to which it has the releases of all sites.
+    pub(super) complete: u64,
     /// How long its process has run, in milliseconds.
     pub(super) up: u64,
     /// Requests that it has answered.
@@ -33,11 +35,12 @@ impl Reporter {
         }
     }
 
-    pub(super) fn report(&self, waiting: usize) -> Report {
+    pub(super) fn report(&self, waiting: usize, complete: u64) -> Report {
         let (requests, errors) = self.metrics.answers();
         let failing = u64::try_from(self.metrics.index_failing.get()).unwrap_or(0);
         Report {
             failing: failing.max(waiting as u64),
+            complete,
             up: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             requests,
             errors,
@@ -50,11 +53,14 @@ impl Report {
     pub(super) fn to_query(self) -> String {
         let Self {
             failing,
+            complete,
             up,
             requests,
             errors,
         } = self;
-        format!("&failing={failing}&up={up}&requests={requests}&errors={errors}")
+        format!(
+            "&failing={failing}&complete={complete}&up={up}&requests={requests}&errors={errors}"
+        )
     }
 
     /// Reads the members of a query; one that is missing or is no number is 0.
@@ -62,6 +68,7 @@ impl Report {
         let number = |name| query(name).unwrap_or(0);
         Self {
             failing: number("failing"),
+            complete: number("complete"),
             up: number("up"),
             requests: number("requests"),
             errors: number("errors"),

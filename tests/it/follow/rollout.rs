@@ -1,5 +1,7 @@
 //! Rings, freezing and going back: what one ring cannot bear never reaches the next one.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use waypost::clock::Clock;
 use waypost::release::{Release, ReleaseFile, ReleasePath};
 use waypost::site::ProjectId;
@@ -99,6 +101,48 @@ fn an_update_is_visible_when_the_slowest_edge_serves_it() {
     assert!(visible_at(&id).is_null() || served(&second, DOMAIN) == SKILL);
     wait_until("visible", || !visible_at(&id).is_null());
     assert_eq!(served(&second, DOMAIN), SKILL);
+}
+
+#[test]
+fn an_update_is_not_visible_while_an_edge_cannot_fetch_it() {
+    let setup = repository::setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let listen = free_address();
+    let edges = format!("{{ listen: \"{listen}\", allow_http: true }}");
+    let source = setup.acme(&docs.record()).conf("edges", &edges).start();
+    let update = || {
+        let id = repository::queue(&source.setup, "acme");
+        let record = repository::follow(&source.setup, &id);
+        assert_eq!(record["status"], "success", "{record:#}");
+        id
+    };
+    update();
+    let between = Between::start(listen);
+    let edge = edge_of(&source.setup, &url(between.address), "paris", "").start();
+    wait_until_serves(&edge, SKILL);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    between.lie(move |path, response| {
+        if path.contains("objects") {
+            change_end(response);
+        }
+        if path.contains("failing=1") {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    docs.push("Change", &[("skill.md", PAY)]);
+    let id = update();
+    let visible_at = || repository::record(&source.setup, &id)["visibleAt"].clone();
+    // The edge has the change and asks for later ones.
+    wait_until("it reports twice that it fails", || {
+        asked.load(Ordering::SeqCst) > 1
+    });
+    assert!(visible_at().is_null());
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+    between.be_honest();
+    wait_until_serves(&edge, PAY);
+    wait_until("visible", || !visible_at().is_null());
 }
 
 #[test]
