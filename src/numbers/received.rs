@@ -48,7 +48,7 @@ pub struct Batch<'b> {
     pub life: &'b str,
     /// The number of the batch in this life.
     pub sequence: u64,
-    /// The lines of [`line`].
+    /// The lines of [`line()`].
     pub content: &'b [u8],
 }
 

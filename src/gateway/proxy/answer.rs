@@ -225,9 +225,9 @@ impl Proxy {
 /// Reads the body of an HTTP/2 request before it is answered, if it is small and comes soon.
 ///
 /// Some clients lose a response that ends before they have sent the whole request, although RFC
-/// 9113 §8.1 allows it. A body that is larger or slower is read after the response
-/// ([`StreamSession`](super::http2_stream::StreamSession)). A client that waits for permission to
-/// send its body gets the response at once.
+/// 9113 §8.1 allows it. A body that is larger or slower is read after the response, by
+/// [`StreamSession`](crate::gateway::http2_stream::StreamSession). A client that waits for
+/// permission to send its body gets the response at once.
 pub(super) async fn read_small_body(session: &mut Session) {
     let header = session.req_header();
     if !is_http2(header)
