@@ -153,11 +153,12 @@ fn a_request_without_a_trace_gets_one_if_that_is_configured() {
         }
         let received = origin.received();
         let lines = edge.stop();
+        assert_eq!(lines.len(), 4);
         let mut traces = Vec::new();
-        for (request, line) in received.iter().zip(&lines) {
+        for request in &received {
             let parent = request.field("traceparent").unwrap();
             let trace = parent.split('-').nth(1).unwrap();
-            assert_eq!(line["trace"], trace, "{line}");
+            assert!(lines.iter().any(|line| line["trace"] == trace), "{trace}");
             traces.push((
                 trace.to_owned(),
                 request.field("x-request-id").unwrap().to_owned(),
