@@ -1,7 +1,7 @@
 //! The input of a build.
 //!
 //! Every command and every update opens a tree and calls [`Input::fetch`], which reads the
-//! documentation and what it needs besides the files of the tree. The result is the input of
+//! documentation and the inputs that are not files of the tree. The result is the input of
 //! [`build`](super::build()) or of a [`Preview`](super::Preview). So the documentation is read only
 //! once.
 
@@ -40,9 +40,9 @@ impl Input {
 
     /// Reads the documentation of a tree.
     ///
-    /// A page of `before` with the same path and text is reused. `fetch` gets what the
-    /// documentation needs besides the files of the tree: specifications that are named by URL, and
-    /// the days on which pages were last changed. It is called only if there is anything. What it
+    /// A page of `before` with the same path and text is reused. `fetch` gets the
+    /// inputs that are not files of the tree: specifications that are named by URL, and the days on
+    /// which pages were last changed. It is called only if there are any. What it
     /// does not return stays unknown.
     ///
     /// # Errors

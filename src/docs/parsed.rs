@@ -47,7 +47,8 @@ pub struct Needs {
     pub docs_root: TreePath,
 }
 
-/// What was fetched for documentation; `None` if nothing was needed or may be fetched.
+/// Inputs that were fetched for documentation; `None` if none were needed or fetching is not
+/// allowed.
 #[derive(Debug, Default)]
 pub struct Fetched {
     /// The specifications.
@@ -116,7 +117,7 @@ impl Parsed {
         urls
     }
 
-    /// Returns what the documentation needs besides the files of the tree.
+    /// Returns the inputs of the documentation that are not files of the tree.
     #[must_use]
     pub fn needs(&self, tree: &Tree) -> Needs {
         let pages = self
@@ -252,7 +253,7 @@ impl Needs {
 // === impl Fetched ===
 
 impl Fetched {
-    /// Adds what was fetched to the tree.
+    /// Adds the fetched inputs to the tree.
     #[must_use]
     pub fn into_tree(self, tree: Tree) -> Tree {
         let tree = match self.remote {

@@ -22,7 +22,7 @@ const START: Duration = Duration::from_secs(2);
 /// How long the source may take to add a batch, and how long at the end of this process.
 const TIME: Duration = Duration::from_secs(120);
 const LAST_TIME: Duration = Duration::from_secs(10);
-/// How often it is looked how many bytes of counts wait.
+/// The interval of the checks how many bytes of counts wait.
 const BOUND_INTERVAL: Duration = Duration::from_secs(600);
 /// The level of compression: fast.
 const LEVEL: i32 = 1;
@@ -91,8 +91,9 @@ impl CountSender {
         self.closing.notify_all();
     }
 
-    /// Sends what is there at the end of this process, unless a batch is on its way. What the
-    /// source does not take in some seconds stays in the cache, and the next process sends it.
+    /// Sends the remaining counts when this process ends, unless another thread is sending. If the
+    /// source does not accept them within seconds, they stay in the cache, and the next process
+    /// sends them.
     pub fn send_last(&self) {
         self.send(LAST_TIME);
     }

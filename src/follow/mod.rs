@@ -13,7 +13,7 @@
 //! * A [`Fleet`] holds the state of the edges of a source: the revision and the health of each.
 //! * A [`SecretLog`] does the same for certificates, ticket keys and answers to challenges, and
 //!   a [`SecretFollower`] keeps them. They are encrypted for one edge.
-//! * A [`CountSender`] sends what an edge has counted for the owners of sites.
+//! * A [`CountSender`] sends the counts of an edge for the owners of sites.
 //! * A [`Relay`] passes on what edges of an edge ask.
 //! * A [`Follower`] writes what it gets into the [cache](crate::store::Store), which is a store in
 //!   a directory of the edge. The rest of the process reads that store as on any node. So an edge
@@ -89,7 +89,7 @@ pub enum Answering {
 
 /// The path below which a source answers.
 pub const PATH: &str = "/v1/follow/";
-/// The path to which edges send what they have counted.
+/// The path to which edges send their counts.
 pub const NUMBERS_PATH: &str = "/v1/follow/numbers";
 /// The longest content that an edge sends, in bytes.
 pub const CONTENT_BYTES_MAX: usize = 4 << 20;

@@ -127,7 +127,8 @@ impl Outbox {
         let new = self.directory.join(NEW);
         fs::create_dir_all(&new)?;
         let is_empty = || Ok::<_, io::Error>(fs::read_dir(&new)?.next().is_none());
-        // What a killed process has moved comes first: a file of the same name would replace it.
+        // A killed process may have moved files here. They are sent first: a new file of the same
+        // name would replace them.
         if is_empty()? {
             let moved = cache.move_numbers(&new, FILES_MAX, BYTES_MAX);
             moved.map_err(io::Error::other)?;
@@ -303,7 +304,7 @@ mod tests {
             (again.sequence, &again.content),
             (first.sequence, &first.content)
         );
-        // Nobody knows which numbers were used, so another life begins.
+        // The numbers of earlier batches are not known any more, so a new life begins.
         assert_ne!(again.life, first.life);
         Outbox::new(path).remove(&again).unwrap();
         fs::create_dir(path.join(OUTBOX).join("7")).unwrap();

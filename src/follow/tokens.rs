@@ -244,7 +244,7 @@ impl Tokens {
         Ok(all.map(|(name, stored)| stored.listed(name)).collect())
     }
 
-    /// Returns what is stored of all edges, by name.
+    /// Returns the stored record of each edge, by name.
     fn all(&self) -> Result<Vec<(EdgeName, Stored)>, TokenError> {
         if let Some(documents) = &self.shared {
             let all = documents.all_in(EDGE_TOKENS)?.into_iter();

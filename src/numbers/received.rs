@@ -6,7 +6,8 @@
 //! last batch of each edge that was added to it, in the same write. So a batch that is sent again,
 //! or that arrives late, is added once.
 //!
-//! An edge is trusted to count, and not to keep the bounds: what an honest edge never sends is cut.
+//! An edge is trusted to count, but not to keep the bounds: values that no correct edge sends are
+//! removed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -192,8 +193,8 @@ fn parse(line: &[u8]) -> Result<(ProjectId, Day, Document), ReceiveError> {
     }
 }
 
-/// Removes what an honest edge never sends: names and texts that are too long or must not be kept,
-/// kinds of readers that do not exist, impossible counts.
+/// Removes values that no correct edge sends: names and texts that are too long or must not be
+/// kept, unknown kinds of readers, impossible counts.
 fn bounded(mut document: Document) -> Document {
     let is_kind = |name: &str| Reader::all().any(|known| known == name);
     let bound = |readers: &mut Readers, is_known: &dyn Fn(&str) -> bool| {

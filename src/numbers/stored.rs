@@ -44,7 +44,7 @@ pub(super) fn change(
 ///
 /// # Errors
 ///
-/// When one of the stores cannot be used. What was copied stays.
+/// When one of the stores cannot be used. The target keeps the days that were copied before.
 pub fn copy(from: &Store, to: &Store) -> Result<u64, FileError> {
     let mut written = 0;
     for (project, day) in from.numbered()? {

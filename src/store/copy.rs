@@ -26,7 +26,7 @@ pub struct Copied {
     pub newer: Vec<ProjectId>,
 }
 
-/// Why a copy has stopped. What was copied stays.
+/// Why a copy has stopped. The target keeps the documents and releases that were copied before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {

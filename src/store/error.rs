@@ -17,7 +17,7 @@ pub enum PutError {
     /// Neither the store nor the caller has the bytes of a file.
     #[error("content {0} of the release is missing")]
     Missing(Digest),
-    /// The bytes of a file are not those that the inventory names.
+    /// The bytes of a file do not have the digest in the inventory.
     #[error("content {0} of the release has other bytes")]
     Digest(Digest),
     /// The release has more files or bytes than it may have, or cannot be read.

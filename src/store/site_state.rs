@@ -111,7 +111,7 @@ impl Store {
         }
     }
 
-    /// Returns what was written about the last look at a domain of a project.
+    /// Returns the record of the last check of a domain of a project.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl Store {
         }
     }
 
-    /// Replaces what is written about the last look at a domain; `None` removes it.
+    /// Replaces the record of the last check of a domain; `None` removes it.
     ///
     /// # Errors
     ///

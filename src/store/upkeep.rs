@@ -1,4 +1,5 @@
-//! Upkeep: removes what no pointer names, checks what is stored, and looks for space.
+//! Upkeep: removes releases and files that no pointer names, checks the stored files, and measures
+//! the free space.
 
 use std::collections::HashSet;
 use std::time::SystemTime;
@@ -106,8 +107,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`PromoteError`] when the store cannot be listed or written. What is damaged is in the
-    /// value.
+    /// [`PromoteError`] when the store cannot be listed or written. The value lists the damage.
     pub fn check(&self, repair: bool, now: SystemTime) -> Result<Checked, PromoteError> {
         match self {
             Self::Local(store) => store.check(repair, now),

@@ -51,7 +51,7 @@ fn a_server_whose_certificate_does_not_prove_its_name_is_refused() {
         );
         assert!(text.contains("`queue.postgres.ca_file`"), "{text}");
     };
-    // Another authority, and those of this machine.
+    // A different authority, and the authorities of this machine.
     for ca_file in [&*trusting(&another), ""] {
         refused(
             &queue(port, ca_file),

@@ -226,7 +226,7 @@ impl Manager {
                 self.shared.challenges.sweep();
                 self.requests = KnownKeys::default();
                 self.read_failures();
-                // What the leader before has ordered, and when.
+                // The orders of the previous leader count against the budgets.
                 self.refresh();
                 self.authorities.read_budgets();
             }

@@ -1,4 +1,5 @@
-//! Orders: begins those that are due and allowed, writes what was issued, and notes failures.
+//! Orders: begins the orders that are due and allowed, writes issued certificates, and records
+//! failures.
 
 use std::sync::Arc;
 

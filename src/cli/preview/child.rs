@@ -130,7 +130,7 @@ struct Follower<'p, 'r> {
     /// change; a failed fetch is repeated.
     fetched: HashMap<Box<str>, Bytes>,
     /// The days of the last changes, and the files for which they were read. They are read again
-    /// when there are other files, not at each change of a file: what is not committed has no day.
+    /// when files appear or disappear. A changed text has no new day before it is committed.
     history: Option<(Vec<TreePath>, History)>,
 }
 

@@ -69,7 +69,7 @@ impl Counting {
         }))
     }
 
-    /// Returns what adds the counts of edges to those of this node.
+    /// Returns the receiver, which adds the counts of edges to the counts of this node.
     pub(super) fn receiver(&self, config: &Config, store: &Arc<Store>) -> Receiver {
         let index = Arc::clone(&self.index);
         let is_counted = move |project: &ProjectId| {

@@ -23,7 +23,7 @@ use crate::store::shared::{
 use crate::store::{Store, local};
 use crate::telemetry::{Health, panics};
 
-/// How often it is looked whether every edge has a document.
+/// The interval of the checks whether every edge has a document.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The documents of the database: certificates and their challenges, keys. They are served from a
@@ -129,7 +129,7 @@ impl Copied {
         })
     }
 
-    /// Returns what waits until all gateways answer challenges.
+    /// Returns the wait until all gateways answer challenges.
     pub(super) fn elsewhere(&self, config: &Config) -> Arc<dyn Elsewhere> {
         Arc::new(ByGateways {
             documents: self.documents.clone(),
@@ -137,9 +137,9 @@ impl Copied {
         })
     }
 
-    /// Starts to say in the database up to which revision all edges of this gateway have the
-    /// documents, so that the gateway that orders waits for them too. The thread is never joined:
-    /// it can be stopped at any point.
+    /// Starts a thread that writes into the database up to which revision all edges of this gateway
+    /// have the documents. The gateway that orders certificates waits for them too. The thread is
+    /// never joined: it can be stopped at any point.
     pub(super) fn follow_edges(
         &self,
         fleet: &Arc<Fleet>,
@@ -150,11 +150,11 @@ impl Copied {
         let name = self.name.clone();
         let work = move || {
             let (mut applied, mut read) = (0, (0, 0));
-            let mut told: Option<(u64, Instant)> = None;
+            let mut reported: Option<(u64, Instant)> = None;
             loop {
                 let copied = mirror.wait_for_other(applied, ALIVE / 2);
                 if copied != read.0 {
-                    // What the copy has is in the log afterwards, and the log is sent to edges.
+                    // This writes the new documents of the copy into the log, which edges read.
                     secrets.read();
                     read = (copied, secrets.log.revision());
                 }
@@ -162,11 +162,11 @@ impl Copied {
                     true => applied = copied,
                     false => std::thread::sleep(LOOK),
                 }
-                if told.is_some_and(|(told, at)| told == applied && at.elapsed() < ALIVE) {
+                if reported.is_some_and(|(last, at)| last == applied && at.elapsed() < ALIVE) {
                     continue;
                 }
                 match documents.edges_have_read(&name, applied) {
-                    Ok(()) => told = Some((applied, Instant::now())),
+                    Ok(()) => reported = Some((applied, Instant::now())),
                     // The part `documents` reports that the database is away.
                     Err(_away) => std::thread::sleep(ALIVE),
                 }

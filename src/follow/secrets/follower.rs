@@ -242,8 +242,8 @@ impl SecretFollower {
         Ok(())
     }
 
-    /// Removes what a complete message does not have. If it would remove very many certificates,
-    /// they are kept: they serve until they expire.
+    /// Removes all items that are not in a complete message. If that would remove very many
+    /// certificates, they are kept: they serve until they expire.
     fn remove_others(&self, items: &[Item]) -> Result<(), FollowError> {
         let documents = &self.parts.documents;
         for (kind, of) in [

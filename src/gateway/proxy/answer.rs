@@ -1,5 +1,5 @@
-//! What the gateway itself responds: discovery, the admin API, MCP servers, votes, the embedded
-//! origin, challenges of certificate authorities, and redirects to TLS.
+//! Responses that the gateway makes itself: discovery, the admin API, MCP servers, votes, the
+//! embedded origin, challenges of certificate authorities, and redirects to TLS.
 //!
 //! A response whose body is a file is handed over to the connection, which sends it after pingora
 //! has finished with the request.

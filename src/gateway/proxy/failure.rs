@@ -1,4 +1,4 @@
-//! Exchanges that fail: which attempt is repeated, and what the client gets.
+//! Exchanges that fail: which attempt is repeated, and which response the client gets.
 //!
 //! Connecting is retried up to [`UpstreamLimits::retries_max`] times, at another server of the site
 //! if it has one ([`balance`](crate::gateway::balance)). Once a request may have reached the

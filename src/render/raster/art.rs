@@ -44,7 +44,7 @@ pub struct Art {
     pub(super) digest: Digest,
 }
 
-/// What a picture is drawn from.
+/// The source of a picture.
 #[derive(Clone, Debug)]
 enum Source {
     Svg(Arc<Tree>),

@@ -3,7 +3,7 @@
 //!
 //! Headings that differ only in the way ("Install on Linux", "Install on macOS") are one step. A
 //! heading that begins something else after the start, such as "Upgrade" or "Uninstall", is no
-//! step: what is below it is read as a procedure of its own.
+//! step: the text below it is read as a separate procedure.
 
 use crate::mdx::{Element, Node};
 
@@ -14,7 +14,7 @@ use super::workflow::{STEPS_MIN, Step, step};
 
 /// The fewest headings of a procedure without numbers.
 const HEADINGS_MIN: usize = 3;
-/// First words of headings that begin a procedure of its own.
+/// First words of headings that begin a separate procedure.
 const APART: [&str; 8] = [
     "upgrade",
     "upgrading",
@@ -41,8 +41,8 @@ struct Section<'d> {
     title: String,
     /// The heading, and everything below it.
     whole: &'d [Node],
-    /// What is below it, up to a further heading: what follows is a part of the step, and often one
-    /// of several ways.
+    /// The content below it, up to the next heading. That heading begins a part of the step, often
+    /// one of several ways to do it.
     content: &'d [Node],
 }
 

@@ -11,7 +11,8 @@ use super::text::sentences;
 /// Marks of wrong samples, and of right ones.
 const MARKS: [char; 6] = ['❌', '✗', '✘', '🚫', '⛔', '👎'];
 const RIGHT_MARKS: [char; 4] = ['✅', '✓', '✔', '👍'];
-/// What stands before a colon, a bracket or a dash, or alone, in a text above a wrong sample.
+/// Words that announce a wrong sample. They are the whole text above it, or its beginning up to a
+/// colon, a bracket or a dash.
 const WRONG: [&str; 22] = [
     "anti pattern",
     "antipattern",
@@ -40,7 +41,7 @@ const WRONG: [&str; 22] = [
 const SAMPLES: [&str; 9] = [
     "approach", "code", "example", "pattern", "practice", "sample", "style", "usage", "way",
 ];
-/// What stands there in a text above a right sample.
+/// Words that announce a right sample in the same places.
 const RIGHT: [&str; 9] = [
     "after",
     "better",
@@ -57,7 +58,7 @@ const INSTEAD: [&str; 4] = ["instead", "to prevent this", "to avoid this", "to f
 /// Beginnings of headings whose first sample is wrong.
 const FORBIDS: [&str; 4] = [" don t ", " do not ", " avoid ", " never "];
 
-/// What the texts above a sample say about it, while a page is read in its order.
+/// Whether the texts above a sample call it wrong. A page is read from its beginning to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
     by_heading: bool,
@@ -101,7 +102,7 @@ impl Verdict {
     }
 }
 
-/// Returns whether a title, a line or a remark says that what it is about is wrong.
+/// Returns whether a title, a line or a remark calls a sample wrong.
 pub(super) fn is_wrong(text: &str) -> bool {
     text.trim_start().starts_with(MARKS) || announces(text, &WRONG)
 }

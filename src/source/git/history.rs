@@ -18,8 +18,8 @@ use crate::source::history::{COMMITS_MAX, End, History};
 
 /// The directory of the history in a mirror.
 const DIRECTORY: &str = "history";
-/// How many commits are fetched: those that are read, their parents, and some more, because the
-/// branch may have moved on since the newest commit was fetched.
+/// How many commits are fetched: the commits that are read, their parents, and 1,000 more, because
+/// the branch may have got commits since the newest one was fetched.
 pub(super) const DEPTH: usize = COMMITS_MAX + 1000;
 /// The beginning of a line about a commit: no path begins so.
 const COMMIT: u8 = b'/';

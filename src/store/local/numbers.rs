@@ -136,8 +136,8 @@ impl Local {
         };
         let temp = self.layout.temp();
         match before {
-            // The new file is durable, its name not yet: after a power cut, the file before may be
-            // there again. That loses what a kill may lose too, and saves half of the flushes.
+            // The new file is durable, but its name is not yet. After a power cut the previous file
+            // may be back. A kill may lose the same counts, and this saves half of the flushes.
             Some(_) => Temp::write(&temp, &bytes)?.rename(&path),
             None => {
                 layout::make(&directory)?;

@@ -34,7 +34,7 @@ struct RequestFile {
 }
 
 impl Local {
-    /// Returns what was written about the last look at a domain.
+    /// Returns the record of the last check of a domain.
     pub(in crate::store) fn domain_check(
         &self,
         project: &ProjectId,
@@ -46,7 +46,7 @@ impl Local {
         )?)
     }
 
-    /// Replaces what is written about the last look at a domain; `None` removes it.
+    /// Replaces the record of the last check of a domain; `None` removes it.
     pub(in crate::store) fn put_domain_check(
         &self,
         project: &ProjectId,

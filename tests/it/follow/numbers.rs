@@ -45,7 +45,7 @@ fn waits(cache: &Path) -> bool {
     })
 }
 
-/// Stops an edge, which then sends what it has counted.
+/// Stops an edge, which then sends its counts.
 fn stop(edge: Edge) -> Setup {
     edge.signal("TERM");
     edge.ended()
