@@ -6,13 +6,14 @@
 //! snapshot.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use super::files;
 use super::message::{Entry, Head, Identity, Kind, VERSION, push_line};
 use super::revisions::Revisions;
 use super::secrets::SecretLog;
@@ -71,12 +72,7 @@ impl ChangeLog {
             Err(error) => return Err(error),
         };
         let life = before.saturating_add(1).max(now);
-        let directory = file.parent().unwrap_or(Path::new("."));
-        let mut partial = tempfile::NamedTempFile::new_in(directory)?;
-        writeln!(partial, "{life}")?;
-        partial.as_file().sync_all()?;
-        partial.persist(file)?;
-        File::open(directory)?.sync_all()?;
+        files::replace_durably(file, format!("{life}\n").as_bytes())?;
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let id = hex::encode(random);

@@ -42,6 +42,7 @@ mod client;
 mod counts;
 mod edge;
 mod fetch;
+mod files;
 mod fleet;
 mod message;
 mod outbox;

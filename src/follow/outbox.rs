@@ -11,11 +11,12 @@
 //! batch.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::files;
 use crate::clock::Day;
 use crate::error::chain;
 use crate::numbers::received;
@@ -141,7 +142,7 @@ impl Outbox {
         self.write(state)?;
         let directory = self.directory.join(sequence.to_string());
         fs::rename(&new, &directory)?;
-        File::open(&self.directory)?.sync_all()?;
+        files::flush_directory(&self.directory)?;
         Ok(Some((sequence, directory)))
     }
 
@@ -198,11 +199,7 @@ impl Outbox {
     }
 
     fn write(&self, state: &State) -> io::Result<()> {
-        let mut partial = tempfile::NamedTempFile::new_in(&self.directory)?;
-        partial.write_all(&serde_json::to_vec(state)?)?;
-        partial.as_file().sync_all()?;
-        partial.persist(self.directory.join(STATE))?;
-        File::open(&self.directory)?.sync_all()
+        files::replace_durably(&self.directory.join(STATE), &serde_json::to_vec(state)?)
     }
 }
 

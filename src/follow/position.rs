@@ -5,11 +5,12 @@
 //! everything is compared.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::files;
 use super::message::Identity;
 
 const VERSION: u32 = 1;
@@ -58,12 +59,7 @@ impl Position {
 
     /// Replaces the file.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
-        let directory = path.parent().unwrap_or(Path::new("."));
-        let mut partial = tempfile::NamedTempFile::new_in(directory)?;
-        partial.write_all(&serde_json::to_vec(self)?)?;
-        partial.as_file().sync_all()?;
-        partial.persist(path)?;
-        Ok(())
+        files::replace(path, &serde_json::to_vec(self)?)
     }
 }
 

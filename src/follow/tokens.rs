@@ -6,14 +6,15 @@
 //! database, and the files are a copy of them, which is some hundred milliseconds old at most.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
+use super::files;
 use super::sealing::SealingKey;
 use crate::digest::Digest;
 use crate::store::FileError;
@@ -203,18 +204,8 @@ impl Tokens {
         let mut stored = stored.ok_or_else(|| TokenError::Unknown(name.clone()))?;
         stored.set(key, ring);
         let path = self.file(name);
-        let write = || -> io::Result<()> {
-            self.written(&stored)?.persist(&path)?;
-            File::open(&self.directory)?.sync_all()
-        };
-        write().map_err(|error| failed(&path, error))
-    }
-
-    fn written(&self, stored: &Stored) -> io::Result<tempfile::NamedTempFile> {
-        let mut partial = tempfile::NamedTempFile::new_in(&self.directory)?;
-        partial.write_all(&stored.to_bytes())?;
-        partial.as_file().sync_all()?;
-        Ok(partial)
+        let written = files::replace_durably(&path, &stored.to_bytes());
+        written.map_err(|error| failed(&path, error))
     }
 
     /// Removes the token of an edge. Returns whether it had one.
@@ -336,8 +327,8 @@ impl Tokens {
         let path = self.file(name);
         let write = || -> io::Result<()> {
             fs::create_dir_all(&self.directory)?;
-            self.written(stored)?.persist_noclobber(&path)?;
-            File::open(&self.directory)?.sync_all()
+            files::written(&self.directory, &stored.to_bytes())?.persist_noclobber(&path)?;
+            files::flush_directory(&self.directory)
         };
         write().map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => TokenError::Exists(name.clone()),

@@ -1,11 +1,12 @@
 //! The keys of session tickets that an edge has got from its source, in an encrypted file.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::follow::files;
 use crate::store::FileError;
 use crate::store::documents::{SealKey, Sealed};
 use crate::store::ticket_keys::{TicketKey, TicketSource, from_text, is_over};
@@ -73,16 +74,7 @@ impl FollowedTickets {
         self.shared.changed.notify_all();
         let sealed = self.shared.seal.seal(text.as_bytes(), CONTEXT);
         let sealed = sealed.map_err(io::Error::other)?;
-        let directory = self
-            .shared
-            .file
-            .parent()
-            .unwrap_or(std::path::Path::new("."));
-        let mut partial = tempfile::NamedTempFile::new_in(directory)?;
-        partial.write_all(&serde_json::to_vec(&sealed)?)?;
-        partial.as_file().sync_all()?;
-        partial.persist(&self.shared.file)?;
-        Ok(())
+        files::replace(&self.shared.file, &serde_json::to_vec(&sealed)?)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
