@@ -67,6 +67,7 @@ impl Local {
         let (mut files, mut bytes) = (0, 0);
         for shard in self.layout.number_shards().filter(|shard| shard.is_dir()) {
             let _lock = layout::lock_directory(&shard)?;
+            let before = files;
             for directory in super::sweep::list(&shard)? {
                 let Some(project) = project_of(&directory) else {
                     continue;
@@ -85,12 +86,18 @@ impl Local {
                     durable::flush_directory(&directory)?;
                 }
             }
-            durable::flush_directory(&shard)?;
+            // An edge without requests flushes nothing.
+            if files > before {
+                durable::flush_directory(&shard)?;
+            }
             if files >= files_max || bytes >= bytes_max {
                 break;
             }
         }
-        durable::flush_directory(to)
+        match files {
+            0 => Ok(()),
+            _ => durable::flush_directory(to),
+        }
     }
 
     /// Removes the oldest days of numbers until they have at most so many bytes. Returns how many
