@@ -2,9 +2,8 @@
 //!
 //! Its clients are edges with a token, so it needs little of what a public listener has: it reads
 //! heads, hands them to the source or relay, and writes the answers. It reads content only from a
-//! known edge that sends counts, and from a few edges at the same time. A
-//! connection is closed when the source stops answering, so that its edge asks the process that has
-//! taken over.
+//! known edge that sends counts, and from a few edges at the same time. A connection is closed when
+//! the source stops answering, so that its edge asks the process that has taken over.
 //!
 //! The certificate is read again when its files change; a broken one leaves the one of before in
 //! use.

@@ -239,8 +239,8 @@ impl Group {
     fn choose(&self, tried: Tried, is_idempotent: bool) -> Option<(usize, bool)> {
         let now = Instant::now();
         let mut states = self.states();
-        let open = Servers::all(self.servers.len()).that(|at| !tried.0.has(at));
-        let passing = open.that(|at| !self.servers[at].fails_checks());
+        let open = Servers::all(self.servers.len()).filter(|at| !tried.0.has(at));
+        let passing = open.filter(|at| !self.servers[at].fails_checks());
         let chosen = self.choose_of(passing, &mut states, is_idempotent, now);
         if chosen.is_some() {
             return chosen;
@@ -265,7 +265,7 @@ impl Group {
         now: Instant,
     ) -> Option<(usize, bool)> {
         for is_backup in [false, true] {
-            let tier = servers.that(|at| self.servers[at].is_backup == is_backup);
+            let tier = servers.filter(|at| self.servers[at].is_backup == is_backup);
             let is_due = |at: &usize| {
                 let state = &states[*at];
                 is_idempotent
@@ -276,8 +276,8 @@ impl Group {
                 states[at].is_tried = true;
                 return Some((at, true));
             }
-            let well = tier.that(|at| states[at].ejected_until.is_none());
-            let with_room = well.that(|at| self.servers[at].places.has_room());
+            let well = tier.filter(|at| states[at].ejected_until.is_none());
+            let with_room = well.filter(|at| self.servers[at].places.has_room());
             let able = if with_room.is_empty() {
                 well
             } else {
@@ -475,10 +475,10 @@ impl Servers {
         })
     }
 
-    /// Returns those for which something is so.
-    fn that(self, is_so: impl Fn(usize) -> bool) -> Self {
-        let those = self.iter().filter(|server| is_so(*server));
-        those.fold(Self::default(), Self::and)
+    /// Returns the servers that meet a condition.
+    fn filter(self, condition: impl Fn(usize) -> bool) -> Self {
+        let kept = self.iter().filter(|server| condition(*server));
+        kept.fold(Self::default(), Self::and)
     }
 }
 

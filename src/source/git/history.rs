@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::failure::{FetchError, GitError};
 use super::program::{Extent, Git};
-use super::{Address, Config, Destination, Fetching, clean, mirror, ssh_files, update};
+use super::{Address, Config, Fetching, clean, git_of, mirror, update};
 use crate::source::TreePath;
 use crate::source::history::{COMMITS_MAX, End, History};
 
@@ -47,10 +47,7 @@ pub fn fetch_history(
         bytes_max: fetching.bytes_max.saturating_sub(others),
         ..*fetching
     };
-    let ssh = ssh_files(&fetching)?;
-    let login = fetching.secrets.login.as_ref();
-    let destination = Destination::of(config, address)?;
-    let git = Git::fetching(config, &directory, address, &destination, login, &ssh);
+    let git = git_of(config, address, &fetching)?;
     update(&git, address, &fetching, Extent::History)?;
     clean(&git, &directory);
     Ok(())
@@ -87,7 +84,8 @@ pub(super) fn read(
 ) -> Result<History, GitError> {
     let mut missing: HashMap<&str, &TreePath> =
         files.iter().map(|path| (path.as_str(), path)).collect();
-    let is_below = |path: &TreePath| path.as_str().starts_with(&format!("{below}/"));
+    let prefix = format!("{below}/");
+    let is_below = |path: &TreePath| path.as_str().starts_with(&prefix);
     let below = Some(below).filter(|below| !below.is_root() && files.iter().all(is_below));
     let shallow = git.shallow()?;
     let shallow: HashSet<&str> = shallow.lines().collect();

@@ -169,11 +169,7 @@ pub fn fetch(
     address: &Address,
     fetching: &Fetching<'_>,
 ) -> Result<Head, FetchError> {
-    let directory = fetching.mirror;
-    let ssh = ssh_files(fetching)?;
-    let login = fetching.secrets.login.as_ref();
-    let destination = Destination::of(config, address)?;
-    let git = Git::fetching(config, directory, address, &destination, login, &ssh);
+    let git = git_of(config, address, fetching)?;
     update(&git, address, fetching, Extent::Newest)?;
     let [commit, author, message] = git.head(address.branch())?;
     Ok(Head {
@@ -275,17 +271,29 @@ pub fn open(
     Ok((tree.with_docs_root(found.path), diagnostics))
 }
 
-/// Writes the files of ssh for one fetch.
-fn ssh_files(fetching: &Fetching<'_>) -> Result<SshFiles, FetchError> {
-    let secrets = fetching.secrets;
-    Ok(SshFiles {
+/// Returns the commands of one fetch, with its credentials.
+fn git_of(config: &Config, address: &Address, fetching: &Fetching<'_>) -> Result<Git, FetchError> {
+    let Fetching {
+        mirror, secrets, ..
+    } = fetching;
+    let ssh = SshFiles {
         key: scratch_file(fetching, SSH_KEY, secrets.ssh_key.as_deref())?,
         known_hosts: scratch_file(
             fetching,
             SSH_KNOWN_HOSTS,
             secrets.ssh_known_hosts.as_deref(),
         )?,
-    })
+    };
+    let destination = Destination::of(config, address)?;
+    let login = secrets.login.as_ref();
+    Ok(Git::fetching(
+        config,
+        mirror,
+        address,
+        &destination,
+        login,
+        &ssh,
+    ))
 }
 
 /// Writes a file of ssh that only its owner can read.
