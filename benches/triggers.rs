@@ -10,8 +10,9 @@
 //! fixed times, so that a late response delays no request. Rounds with and without triggers
 //! alternate, and a ratio is computed for each pair.
 //!
-//! `WAYPOST_QUEUE` names another queue, as the value of the key `queue`: for example `{ postgres: {
-//! url: "postgres://waypost@/bench?host=/run/postgresql", tls: false } }`, after `waypost queue init`.
+//! `WAYPOST_QUEUE` names another queue, as the value of the key `queue`. Run `waypost queue init`
+//! first. For example:
+//! `{ postgres: { url: "postgres://waypost@/bench?host=/run/postgresql", tls: false } }`
 //!
 //! The sites have no repository, so an update ends without a build: the queue and the API are
 //! measured, with a worker that claims and ends updates in the same queue.

@@ -5,8 +5,8 @@
 //! release is promoted. The repository has 1,100 generated pages of 1.7 KB and 24 specifications of
 //! 10 endpoints. The bench measures the first build, one changed page and all pages changed. It
 //! measures each twice: once with the default configuration, and once with specifications by URL
-//! allowed and a command for the `skill.md`, because both have a cost even if nothing is fetched and
-//! the command writes nothing. The processor time counts the worker and its processes.
+//! allowed and a command for the `skill.md`, because both have a cost even if nothing is fetched
+//! and the command writes nothing. The processor time counts the worker and its processes.
 //!
 //! `WAYPOST=PATH` measures another binary: to compare two commits, run this bench alternately for
 //! both, on the same repository.

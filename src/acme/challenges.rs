@@ -39,8 +39,8 @@ pub struct Challenges {
 
 /// Other machines that answer challenges.
 pub trait Elsewhere: std::fmt::Debug + Send + Sync {
-    /// Waits until they answer every challenge that is installed now, for a bounded time. Returns the
-    /// names of those that do not yet.
+    /// Waits until they answer every challenge that is installed now, for a bounded time. Returns
+    /// the names of those that do not yet.
     fn answers(&self) -> Pin<Box<dyn Future<Output = Vec<String>> + Send + '_>>;
 }
 
@@ -92,8 +92,8 @@ impl Challenges {
         all.push(elsewhere);
     }
 
-    /// Waits until other machines answer what is installed. One that does not in time is logged: the
-    /// authority may ask another one.
+    /// Waits until other machines answer what is installed. One that does not in time is logged:
+    /// the authority may ask another one.
     pub(super) async fn everywhere(&self, name: &str) {
         let all = self
             .elsewhere

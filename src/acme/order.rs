@@ -3,7 +3,8 @@
 //! 1. The order is placed, with the certificate that it replaces (RFC 9773 §5).
 //! 2. A private key is made and written, with the address of the order: if the process ends now,
 //!    the next one goes on with this order.
-//! 3. The answer to a challenge is installed, on edges too, and the authority is told to ask for it.
+//! 3. The answer to a challenge is installed, on edges too, and the authority is told to ask for
+//!    it.
 //! 4. The authority issues the certificate, and the record is written.
 
 use std::sync::Arc;
@@ -180,8 +181,8 @@ impl Shared {
                 match account.new_order(&wanted().replaces(replaced)).await {
                     // The authority has no renewal information.
                     Err(Error::Unsupported(_)) => account.new_order(&wanted()).await,
-                    // It was replaced already, or the authority does not know it any more. This order
-                    // counts for the limits.
+                    // It was replaced already, or the authority does not know it any more. This
+                    // order counts for the limits.
                     Err(error) if matches!(failed(&error).cause, Cause::Replaced | Cause::Name) => {
                         let _is_within = known.take(self.clock.unix_seconds());
                         account.new_order(&wanted()).await

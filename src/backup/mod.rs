@@ -10,16 +10,17 @@
 //!   backups/{time}.part/      a backup that has not ended
 //! ```
 //!
-//! * **Order.** The queue is copied first, then pointers, then the rest. So an update that the copy of
-//!   the queue calls done has its release in the copy, and one that it does not call done is
-//!   built again after a restore. The fence of its pointer keeps an older release from replacing
-//!   a newer one.
+//! * **Order.** The queue is copied first, then pointers, then the rest. So an update that the copy
+//!   of the queue calls done has its release in the copy, and one that it does not call done is
+//!   built again after a restore. The fence of its pointer keeps an older release from replacing a
+//!   newer one.
 //! * **A queue in PostgreSQL** is copied row by row in one transaction, and put back in one.
 //! * **A pointer** is added when the releases that it names were copied. If a release was removed
 //!   meanwhile, the pointer is read again.
-//! * **Site records** are copied under their lock, so records, claims of hosts and the audit log are
-//!   of one moment.
-//! * **A kill** leaves `{time}.part`, which the next backup removes. Earlier backups are not touched.
+//! * **Site records** are copied under their lock, so records, claims of hosts and the audit log
+//!   are of one moment.
+//! * **A kill** leaves `{time}.part`, which the next backup removes. Earlier backups are not
+//!   touched.
 //! * **A restore** reads and checks all of a backup before it writes anything.
 
 mod archive;

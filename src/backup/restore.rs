@@ -158,8 +158,8 @@ fn pointer(entry: &Entry, bytes: &mut dyn Read) -> Result<(ProjectId, Pointer), 
     }
 }
 
-/// Restores a backup that [`check`] has read. With `replace`, what is at the places already is moved
-/// aside; otherwise nothing may be there.
+/// Restores a backup that [`check`] has read. With `replace`, what is at the places already is
+/// moved aside; otherwise nothing may be there.
 ///
 /// # Errors
 ///

@@ -41,8 +41,9 @@ impl Input {
     /// Reads the documentation of a tree.
     ///
     /// A page of `before` with the same path and text is reused. `fetch` gets the inputs that are
-    /// not files of the tree: specifications that are named by URL, and the days on which pages were
-    /// last changed. It is called only if there are any. Inputs that it does not return stay unknown.
+    /// not files of the tree: specifications that are named by URL, and the days on which pages
+    /// were last changed. It is called only if there are any. Inputs that it does not return stay
+    /// unknown.
     ///
     /// # Errors
     ///

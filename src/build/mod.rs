@@ -152,8 +152,8 @@ pub fn build_after(input: &Input, options: &Options, previous: &Previous<'_>) ->
 
 /// Does the same, and hands the files of the site to `output` while they are made.
 ///
-/// The files of skills and of discovery are small and stay in the release; so does the search index, because the
-/// writer of a skill needs it.
+/// The files of skills and of discovery are small and stay in the release; so does the search
+/// index, because the writer of a skill needs it.
 #[must_use]
 pub fn build_into(
     input: &Input,

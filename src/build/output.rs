@@ -11,8 +11,8 @@ pub trait Output: Sync {
     /// Takes a finished file, and returns what the release keeps of it: the file itself, or the
     /// file without its bytes.
     ///
-    /// An output whose disk fails takes the other files too, and its owner reports the failure after
-    /// the build.
+    /// An output whose disk fails takes the other files too, and its owner reports the failure
+    /// after the build.
     fn take(&self, file: ReleaseFile) -> ReleaseFile;
 }
 

@@ -1,9 +1,8 @@
-//! Copies certificates, admin keys, tokens of edges and keys of session tickets between the directory
-//! of a node and the database of a store that several machines share.
+//! Copies certificates, admin keys, tokens of edges and keys of session tickets between the
+//! directory of a node and the database of a store that several machines share.
 //!
-//! A document that the destination has stays, so a copy can be repeated. A key that is revoked here is
-//! revoked there too.
-//! Challenges and requests belong to a gateway that runs, and are not copied.
+//! A document that the destination has stays, so a copy can be repeated. A key that is revoked here
+//! is revoked there too. Challenges and requests belong to a gateway that runs, and are not copied.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `waypost fleet`, `waypost freeze` and `waypost unfreeze`: the edges of a running node, and whether they
-//! get changes.
+//! `waypost fleet`, `waypost freeze` and `waypost unfreeze`: the edges of a running node, and
+//! whether they get changes.
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -108,9 +108,9 @@ fn build(
     })
 }
 
-/// Returns the record of a project's site, if it can be read, and the quota of its owner. The record
-/// only adds links to the source of each page, so a release can be published without it; then the
-/// releases of the project alone count.
+/// Returns the record of a project's site, if it can be read, and the quota of its owner. The
+/// record only adds links to the source of each page, so a release can be published without it;
+/// then the releases of the project alone count.
 fn site(config: &Config, project: &ProjectId) -> (Option<Arc<Site>>, Quota) {
     let local = config.store.local();
     let sites = settings::read_sites(config).ok();

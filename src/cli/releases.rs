@@ -49,8 +49,8 @@ pub struct RollbackArgs {
     /// The project
     #[arg(value_parser = project, required_unless_present = "since", conflicts_with = "since")]
     pub project: Option<ProjectId>,
-    /// Every project whose current release was promoted at this time or later: it gets the newest one
-    /// from before. A time like 2027-01-31T12:00:00Z
+    /// Every project whose current release was promoted at this time or later: it gets the newest
+    /// one from before. A time like 2027-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
     pub since: Option<Timestamp>,
     /// Where the store is.

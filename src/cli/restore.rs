@@ -18,8 +18,8 @@ use crate::store::documents::SealKey;
 /// Restore a node from a backup
 ///
 /// The whole backup is read and checked before anything is written. The configuration in the
-/// backup says where everything goes; with `--conf FILE`, and if that file exists, that file says it.
-/// Run this in the directory in which the service is started, while it does not run.
+/// backup says where everything goes; with `--conf FILE`, and if that file exists, that file says
+/// it. Run this in the directory in which the service is started, while it does not run.
 ///
 /// Exit status: 0 on success, 1 if the backup is damaged, 2 if nothing could be restored.
 #[derive(Clone, Debug, clap::Args)]

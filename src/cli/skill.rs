@@ -41,7 +41,8 @@ enum Action {
         #[arg(long)]
         changes: bool,
     },
-    /// Accept the skill that waits, queue an update that publishes it, and print the id of the update
+    /// Accept the skill that waits, queue an update that publishes it, and print the id of the
+    /// update
     Approve {
         /// The project
         #[arg(value_parser = project)]

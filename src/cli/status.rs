@@ -273,8 +273,8 @@ impl Status {
         );
     }
 
-    /// Names the domains of the store by their state. A customer who forgets a record is no problem of
-    /// the gateway.
+    /// Names the domains of the store by their state. A customer who forgets a record is no problem
+    /// of the gateway.
     fn domains(&mut self, samples: &Samples) {
         let counts = OwnershipState::ALL.into_iter().filter_map(|state| {
             let count = samples.value(&format!("domains{{state=\"{state}\"}}"));

@@ -113,8 +113,8 @@ impl Session {
         }
     }
 
-    /// Runs a transaction, again if another one was in its way or the connection was lost. In a long
-    /// outage, only the first calls try again: others need not wait.
+    /// Runs a transaction, again if another one was in its way or the connection was lost. In a
+    /// long outage, only the first calls try again: others need not wait.
     pub(crate) fn transact<T, E: Failure>(
         &mut self,
         begin: &str,

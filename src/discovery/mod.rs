@@ -11,11 +11,12 @@
 //!
 //! and [`paths`] is the only list of their paths. Rules, each named by a test:
 //!
-//! * **D1** The `digest` in a manifest is the digest of the bytes at its `url`. If they differ, real
-//!   clients drop the skill without a message.
+//! * **D1** The `digest` in a manifest is the digest of the bytes at its `url`. If they differ,
+//!   real clients drop the skill without a message.
 //! * **D2** `$schema` is at the top level, where clients read it, and in each entry, where the
 //!   specification lists it.
-//! * **D3** The legacy index has no `$schema`: clients ignore an index whose `$schema` they do not know.
+//! * **D3** The legacy index has no `$schema`: clients ignore an index whose `$schema` they do not
+//!   know.
 //! * **D4** URLs in the manifest are path-absolute and carry the base path.
 //! * **D5** URLs in the card are absolute, on the host of the request; on the default subdomain
 //!   they are on the canonical domain.

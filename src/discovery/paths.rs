@@ -87,8 +87,8 @@ pub enum Document<'p> {
 }
 
 impl Document<'_> {
-    /// Returns the path at which all sites have this document; `None` for files of skills and absent
-    /// documents.
+    /// Returns the path at which all sites have this document; `None` for files of skills and
+    /// absent documents.
     #[must_use]
     pub fn pattern(&self) -> Option<&'static str> {
         match self {

@@ -269,8 +269,8 @@ impl Fleet {
         health
     }
 
-    /// Returns the name of an edge that follows and does not have the promotion of a project; `None`
-    /// if all have it.
+    /// Returns the name of an edge that follows and does not have the promotion of a project;
+    /// `None` if all have it.
     #[must_use]
     pub fn waits_for(&self, project: &ProjectId, fence: Fence) -> Option<String> {
         let now = Instant::now();

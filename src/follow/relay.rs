@@ -1,13 +1,15 @@
-//! An edge that serves other edges: it passes their requests on, and sends files from its own cache.
+//! An edge that serves other edges: it passes their requests on, and sends files from its own
+//! cache.
 //!
 //! Messages go through as they are, with the token of the edge that asks. So they are signed by the
-//! first source for that edge, and private keys are encrypted for it: this edge can withhold them, and
-//! can neither read nor change them. The first source knows every edge, its ring and its reports.
+//! first source for that edge, and private keys are encrypted for it: this edge can withhold them,
+//! and can neither read nor change them. The first source knows every edge, its ring and its
+//! reports.
 //!
 //! Counts for the owners of sites go through too, to the first source.
 //!
-//! A file is sent only for a token that the first source has accepted lately. One that the cache does
-//! not have, or not any more, is fetched from there and not kept.
+//! A file is sent only for a token that the first source has accepted lately. One that the cache
+//! does not have, or not any more, is fetched from there and not kept.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -49,8 +49,8 @@ impl<K: Clone + Eq + Hash, V> Revisions<K, V> {
         changed.map(|(&revision, key)| (revision, key, &self.values[key].1))
     }
 
-    /// Sets the value of a key. With `is_removed` the value says that the key was removed, and may be
-    /// forgotten.
+    /// Sets the value of a key. With `is_removed` the value says that the key was removed, and may
+    /// be forgotten.
     pub(super) fn set(&mut self, key: K, is_removed: bool, value: V) {
         self.latest += 1;
         let revision = self.latest;

@@ -1,5 +1,5 @@
-//! Rings of edges: a change reaches the edges of ring 0 first, and those of the next ring when it has
-//! been there for a time and the edges of the ring before are well.
+//! Rings of edges: a change reaches the edges of ring 0 first, and those of the next ring when it
+//! has been there for a time and the edges of the ring before are well.
 //!
 //! ```text
 //! index ─▶ ring 0 ── hold, health ──▶ ring 1 ── hold, health ──▶ ring 2 …
@@ -7,12 +7,13 @@
 //!
 //! Each ring has a [`ChangeLog`] of its own, so an edge cannot see what its ring does not have yet.
 //! What waits for a ring is not kept on disk: after a start of the source, each further ring gets
-//! nothing at all until the ring before it has been well for the time. Its edges serve what they have.
+//! nothing at all until the ring before it has been well for the time. Its edges serve what they
+//! have.
 //!
 //! * **R1** A change waits in the form in which it came. If another change of the project comes
 //!   meanwhile, it waits after it; if the ring before is not well, the later one replaces it.
-//! * **R2** A site that was removed or made private, and a release that the ring has served before with
-//!   the same record, do not wait.
+//! * **R2** A site that was removed or made private, and a release that the ring has served before
+//!   with the same record, do not wait.
 //! * **R3** While the node is frozen, no ring gets anything.
 
 use std::collections::{HashMap, VecDeque};

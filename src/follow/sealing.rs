@@ -1,10 +1,10 @@
 //! The key pair of an edge: what a source sends for one edge only is encrypted with its public key.
 //!
-//! It is HPKE in base mode: X25519, HKDF-SHA256, ChaCha20-Poly1305. What it says is authenticated by
-//! the signature of the source, as every message is.
+//! It is HPKE in base mode: X25519, HKDF-SHA256, ChaCha20-Poly1305. What it says is authenticated
+//! by the signature of the source, as every message is.
 //!
-//! The file of the edge has one key of 32 bytes in hexadecimal digits. The private key is derived from
-//! it, and it also encrypts what the edge keeps in its cache, as the key file of ACME does.
+//! The file of the edge has one key of 32 bytes in hexadecimal digits. The private key is derived
+//! from it, and it also encrypts what the edge keeps in its cache, as the key file of ACME does.
 //!
 //! Sources: RFC 9180; RFC 5869.
 
@@ -67,8 +67,8 @@ impl fmt::Debug for EdgeKey {
 }
 
 impl EdgeKey {
-    /// Reads the key of a file; makes the file with a new key if it does not exist. Also returns the
-    /// key that encrypts what is kept.
+    /// Reads the key of a file; makes the file with a new key if it does not exist. Also returns
+    /// the key that encrypts what is kept.
     ///
     /// # Errors
     ///
@@ -115,8 +115,8 @@ impl EdgeKey {
         self.public
     }
 
-    /// Decrypts what a source has sealed; `None` if it was sealed for another key or purpose, or was
-    /// changed.
+    /// Decrypts what a source has sealed; `None` if it was sealed for another key or purpose, or
+    /// was changed.
     pub(super) fn open(&self, purpose: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         let (secret, text) = sealed.split_at_checked(KEY_BYTES)?;
         let secret = EncapsulatedSecret(secret.to_vec());

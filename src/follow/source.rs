@@ -11,8 +11,8 @@
 //!
 //! Every request has the token of an edge. Secrets and certificates are encrypted for that edge.
 //! Changes and snapshots have their signature in a field, and a snapshot is compressed with zstd. A
-//! source makes a snapshot at most once a second; all edges that ask within this second get the same
-//! one.
+//! source makes a snapshot at most once a second; all edges that ask within this second get the
+//! same one.
 
 use std::fs::File;
 use std::io::{self, Read as _};

@@ -170,8 +170,8 @@ impl Access {
         }
     }
 
-    /// Opens the file at the path again, if another one is there: the signal of programs that rotate
-    /// files. Without it, that happens with the next lines.
+    /// Opens the file at the path again, if another one is there: the signal of programs that
+    /// rotate files. Without it, that happens with the next lines.
     pub fn reopen(&self) {
         let Some(shared) = &self.shared else { return };
         let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
 //! The minimum rate of a request body.
 //!
 //! A body is read in intervals of [`Limits::body`]. An interval without a byte, or with
-//! fewer bytes than [`Limits::body_rate_min`] requires, ends the request. While the process stops, an
-//! interval is at most a quarter of [`Limits::drain`]: a client that sends nothing does not hold
+//! fewer bytes than [`Limits::body_rate_min`] requires, ends the request. While the process stops,
+//! an interval is at most a quarter of [`Limits::drain`]: a client that sends nothing does not hold
 //! the process until the end of the drain.
 //!
 //! [`Limits::body`]: super::Limits::body

@@ -1,8 +1,8 @@
 //! Bytes that a connection holds back, to write them together.
 //!
-//! A connection has the memory only while it holds bytes back: during one poll of its task, or longer
-//! if the client does not read. Then the next connection on the same thread uses the memory. So an
-//! idle connection needs none, and a busy one allocates nothing.
+//! A connection has the memory only while it holds bytes back: during one poll of its task, or
+//! longer if the client does not read. Then the next connection on the same thread uses the memory.
+//! So an idle connection needs none, and a busy one allocates nothing.
 
 use std::cell::RefCell;
 

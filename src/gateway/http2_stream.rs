@@ -183,8 +183,8 @@ impl Http2Stream {
         self.send_interim(response);
     }
 
-    /// Sends an interim response, which has only fields that HTTP/2 has. The client may ignore it, so
-    /// a failure to send it is ignored too.
+    /// Sends an interim response, which has only fields that HTTP/2 has. The client may ignore it,
+    /// so a failure to send it is ignored too.
     pub(super) fn send_interim(&mut self, response: Response<()>) {
         if self.writer.is_none() {
             let _reset = self.respond.send_informational(response);

@@ -213,8 +213,8 @@ impl Gateway {
         self.tls.may_redirect(host) && self.index.with(host, is_discovery) != Some(true)
     }
 
-    /// Returns `Strict-Transport-Security` of responses over TLS for a host, as a client has written
-    /// it. A host without a site uses the value of the operator.
+    /// Returns `Strict-Transport-Security` of responses over TLS for a host, as a client has
+    /// written it. A host without a site uses the value of the operator.
     fn hsts(&self, host: &str) -> Option<Hsts> {
         let host = site::normalise(host).ok();
         let found = host.and_then(|host| self.index.with(&host, |served| served.site.hsts));

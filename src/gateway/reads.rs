@@ -19,8 +19,8 @@ const READS_PER_PROCESSOR: usize = 3;
 /// How many calls of MCP tools run at once. One call works for up to a quarter of a second.
 const TOOLS_MAX: usize = 4;
 
-/// How many searches run at once, if the machine has fewer processors. A search computes most of its
-/// time: more at once would only delay each other.
+/// How many searches run at once, if the machine has fewer processors. A search computes most of
+/// its time: more at once would only delay each other.
 const SEARCHES_MIN: usize = 2;
 
 /// Runs reads of files.

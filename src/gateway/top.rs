@@ -1,8 +1,8 @@
 //! Heavy hitters: which hosts, client addresses and kinds of ends have the most requests or bytes.
 //!
-//! The memory is bounded whatever clients send: each list has [`ENTRIES_MAX`] entries and counts with
-//! the algorithm Space-Saving. An entry that has more than 1/128 of all is always in the list, and
-//! its count is too high by at most this part; the list says by how much.
+//! The memory is bounded whatever clients send: each list has [`ENTRIES_MAX`] entries and counts
+//! with the algorithm Space-Saving. An entry that has more than 1/128 of all is always in the list,
+//! and its count is too high by at most this part; the list says by how much.
 //!
 //! A busy gateway counts a sample: every n-th request with the weight n, where n grows with the
 //! rate, so that about [`SAMPLES_PER_SECOND`] requests are counted. A response of

@@ -1,7 +1,7 @@
 //! How slowly a client may read.
 //!
-//! A [`WriteRate`] watches one connection, or one stream of HTTP/2, while bytes wait for the client.
-//! Time counts only then, so a slow upstream or a pause between two requests is never the
+//! A [`WriteRate`] watches one connection, or one stream of HTTP/2, while bytes wait for the
+//! client. Time counts only then, so a slow upstream or a pause between two requests is never the
 //! client's fault. A wait ends in two cases:
 //!
 //! * *stalled*: the client has taken nothing for [`Limits::write`](super::Limits::write). The

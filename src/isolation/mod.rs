@@ -1,7 +1,7 @@
 //! Isolation: restricts a process before it handles content that is not trusted.
 //!
-//! A process describes its [`Sandbox`] and enters it ([`Sandbox::enter`]). From then on, it and every
-//! program that it starts are restricted by the kernel, and nothing can undo that:
+//! A process describes its [`Sandbox`] and enters it ([`Sandbox::enter`]). From then on, it and
+//! every program that it starts are restricted by the kernel, and nothing can undo that:
 //!
 //! | feature | Linux | what it forbids |
 //! |---|---|---|

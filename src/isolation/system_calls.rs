@@ -4,7 +4,8 @@
 //! programs can handle. All other calls are allowed: git, ssh and the programs of operators use
 //! many calls, and a list of allowed calls would break with the next version of the C library.
 //!
-//! Sources: `seccomp(2)`, `syscalls(2)`, the kernel's `Documentation/userspace-api/seccomp_filter.rst`.
+//! Sources: `seccomp(2)`, `syscalls(2)`, the kernel's
+//! `Documentation/userspace-api/seccomp_filter.rst`.
 
 use std::collections::BTreeMap;
 

@@ -277,8 +277,8 @@ impl Node {
 // === impl Element ===
 
 impl Element {
-    /// Returns whether it is a `<picture>` of an image and its sources. Browsers show everything else
-    /// in a picture as if it were outside, and an author may have forgotten to end it.
+    /// Returns whether it is a `<picture>` of an image and its sources. Browsers show everything
+    /// else in a picture as if it were outside, and an author may have forgotten to end it.
     #[must_use]
     pub fn is_picture(&self) -> bool {
         fn is_part(node: &Node) -> bool {

@@ -1,9 +1,9 @@
 //! Postings: in which sections a term occurs, and where.
 //!
-//! A list of postings is written in bits ([`bits`](super::bits)): the distances between sections, and
-//! after each distance the *kind* of the occurrence: its frequency in the text, in one of eight
-//! steps, and a bit for each other field. Kinds are numbered by how often the part of the index
-//! has them, so the most frequent one, once in the text and nowhere else, takes a single bit.
+//! A list of postings is written in bits ([`bits`](super::bits)): the distances between sections,
+//! and after each distance the *kind* of the occurrence: its frequency in the text, in one of eight
+//! steps, and a bit for each other field. Kinds are numbered by how often the part of the index has
+//! them, so the most frequent one, once in the text and nowhere else, takes a single bit.
 
 use super::InvalidIndex;
 use super::bits::{LOW_MAX, Reader, Writer, bits, code_bits};

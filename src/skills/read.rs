@@ -144,8 +144,8 @@ impl File<'_> {
                 let message = format!("the file has {bytes} bytes; {limit} are allowed");
                 self.warn("skill-size", None, message);
             }
-            // This is not the author's mistake, so it is an error: a warning would publish a release
-            // without the skill.
+            // This is not the author's mistake, so it is an error: a warning would publish a
+            // release without the skill.
             Err(error) => {
                 let cause = std::error::Error::source(&error);
                 let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();

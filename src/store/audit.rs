@@ -1,8 +1,8 @@
 //! The audit log: one entry for each change of a site record, and of the state of a domain.
 //!
 //! An entry is written together with its change, in the same step, so there is no change without
-//! an entry and no entry without its change. Entries are never changed. The oldest ones are removed when
-//! the log has more bytes than the configuration allows.
+//! an entry and no entry without its change. Entries are never changed. The oldest ones are removed
+//! when the log has more bytes than the configuration allows.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -27,8 +27,8 @@ pub struct Entry {
     /// The host, if the change is of one domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Box<str>>,
-    /// The record before the change; `None` if there was none. If the state of a domain was changed,
-    /// `ownership` has the state.
+    /// The record before the change; `None` if there was none. If the state of a domain was
+    /// changed, `ownership` has the state.
     pub before: Option<Map<String, Value>>,
     /// The record after it; `None` if it was removed.
     pub after: Option<Map<String, Value>>,

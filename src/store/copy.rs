@@ -1,7 +1,8 @@
 //! Copying a store into another one: releases, pointers, site records and the key for tokens.
 //!
-//! A copy skips what the other store has, and never replaces a pointer by an older one. So it can be
-//! repeated: after an interruption, and once more after the last writer of a store in use has ended.
+//! A copy skips what the other store has, and never replaces a pointer by an older one. So it can
+//! be repeated: after an interruption, and once more after the last writer of a store in use has
+//! ended.
 
 use std::collections::BTreeMap;
 

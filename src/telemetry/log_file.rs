@@ -5,11 +5,11 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// A file that is appended to. If its path leads to another file or to none, the file at the path is
-/// opened or created. So logrotate may move the file away, with or without its option `create`.
+/// A file that is appended to. If its path leads to another file or to none, the file at the path
+/// is opened or created. So logrotate may move the file away, with or without its option `create`.
 ///
-/// If the file at the path cannot be opened, for example because a program that rotates has made one
-/// that only root can write, lines go to the file before, and none is lost.
+/// If the file at the path cannot be opened, for example because a program that rotates has made
+/// one that only root can write, lines go to the file before, and none is lost.
 #[derive(Debug)]
 pub struct LogFile {
     file: File,

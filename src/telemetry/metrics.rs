@@ -363,9 +363,9 @@ impl Metrics {
         self.durations[route as usize].observe(took.as_secs_f64());
     }
 
-    /// Returns how many requests were answered, and how many of them with an error of this process: a
-    /// status of 500 or more. Of the answers for sites only 500 counts: the others tell that the server
-    /// of a site does not answer.
+    /// Returns how many requests were answered, and how many of them with an error of this process:
+    /// a status of 500 or more. Of the answers for sites only 500 counts: the others tell that the
+    /// server of a site does not answer.
     #[must_use]
     pub fn answers(&self) -> (u64, u64) {
         let mut all = 0;

@@ -1,4 +1,5 @@
-//! Numbers for owners: which requests count, who may read the numbers, their bounds, and the switches.
+//! Numbers for owners: which requests count, who may read the numbers, their bounds, and the
+//! switches.
 
 use serde_json::{Value, json};
 

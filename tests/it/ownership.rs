@@ -1,4 +1,5 @@
-//! A domain is served only after its owner has proven it, and no owner can take the domain of another.
+//! A domain is served only after its owner has proven it, and no owner can take the domain of
+//! another.
 //!
 //! The name server of a test has the records that customers and attackers set.
 

@@ -1,5 +1,5 @@
-//! A relay between the gateway and an authority: a test decides at which step of an order the answer
-//! is held back or replaced.
+//! A relay between the gateway and an authority: a test decides at which step of an order the
+//! answer is held back or replaced.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};

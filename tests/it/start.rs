@@ -32,7 +32,8 @@ fn every_mistake_in_a_configuration_is_reported_at_once_with_line_and_column() {
             .map(|number| number.parse::<u32>().unwrap_or(0));
         places.push((numbers.next().unwrap(), numbers.next().unwrap()));
     }
-    // The harness writes keys in order: access_log, connections, listen, log, queue, server, services, …
+    // The harness writes keys in order: access_log, connections, listen, log, queue, server,
+    // services, …
     places.sort_unstable();
     assert_eq!(
         places,

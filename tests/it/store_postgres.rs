@@ -469,8 +469,8 @@ fn a_node_moves_into_a_database_and_s3_and_back() {
     assert!(serves(&edge, &skill(2)));
     let damaged = edge.setup.run(&["store", "check"]);
     assert!(!damaged.status.success());
-    // Each machine repairs what it still has: one has copied the earlier releases, the other one has
-    // published the last one.
+    // Each machine repairs what it still has: one has copied the earlier releases, the other one
+    // has published the last one.
     let partly = fleet.run(&["store", "check", "--repair"]);
     assert!(!partly.status.success(), "{partly:?}");
     let text = command(&edge.setup, &["store", "check", "--repair"]);

@@ -52,8 +52,8 @@ pub(super) struct List {
     parts: Vec<List>,
 }
 
-/// The lists of a documentation. Finding them takes as long as the documentation has pages, so it is
-/// done once for all their files.
+/// The lists of a documentation. Finding them takes as long as the documentation has pages, so it
+/// is done once for all their files.
 #[derive(Debug)]
 pub(super) struct Lists {
     /// First the main list, then a list for each other language and version.

@@ -46,8 +46,8 @@ struct Findings<'t> {
     document: Option<Value>,
 }
 
-/// Returns everything that can be found on this machine, and, unless `is_offline`, whether the servers
-/// of sites and the database of the queue accept connections.
+/// Returns everything that can be found on this machine, and, unless `is_offline`, whether the
+/// servers of sites and the database of the queue accept connections.
 pub(super) fn check(
     (name, text): (&str, &str),
     config: &Config,

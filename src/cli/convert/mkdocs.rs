@@ -531,8 +531,8 @@ impl Reading<'_, '_> {
         })
     }
 
-    /// Lists the pages of a directory and of those in it, as `MkDocs` does without `nav`. The name of
-    /// the directory ends with a slash; empty for all pages.
+    /// Lists the pages of a directory and of those in it, as `MkDocs` does without `nav`. The name
+    /// of the directory ends with a slash; empty for all pages.
     fn below(&self, directory: &str) -> Vec<Json> {
         let pages = self.pages.iter().map(|page| page.slug.as_str());
         let pages: Vec<&str> = pages.filter(|slug| !slug.ends_with("README")).collect();

@@ -234,8 +234,8 @@ impl<'t> Notes<'t> {
     }
 }
 
-/// Reads YAML without the tags of programs, such as `!!python/name:a.b` and `!ENV`: spaces take their
-/// place, so that the places of everything else stay.
+/// Reads YAML without the tags of programs, such as `!!python/name:a.b` and `!ENV`: spaces take
+/// their place, so that the places of everything else stay.
 fn open_yaml(tree: &Tree, path: &TreePath, found: &mut Diagnostics) -> Result<FileId, OpenError> {
     let bytes = tree.read_at_most(path, FILE_BYTES_MAX);
     let mut bytes = bytes.map_err(OpenError::Read)?.to_vec();

@@ -62,8 +62,8 @@ pub(super) fn of_directory(
     Ok(Some(certificates))
 }
 
-/// Returns where the keys of session tickets are. An edge has the keys of its source; the gateways of
-/// a database share theirs; every other gateway has the keys of its machine.
+/// Returns where the keys of session tickets are. An edge has the keys of its source; the gateways
+/// of a database share theirs; every other gateway has the keys of its machine.
 pub(super) fn ticket_source(
     config: &Config,
     followed: Option<FollowedTickets>,

@@ -112,7 +112,8 @@ impl Edges {
             secrets,
             listener,
         } = self;
-        // Before the first edge asks. These threads are never joined: they can be stopped at any point.
+        // Before the first edge asks. These threads are never joined: they can be stopped at any
+        // point.
         let fleet = Arc::clone(source.fleet());
         fleet.step();
         panics::essential_thread("edge-secrets", move || secrets.run())

@@ -84,8 +84,8 @@ impl Keys {
         }
     }
 
-    /// Waits until every running gateway has the last change, at most for a time. Returns the names of
-    /// the gateways that do not have it. The gateways of one machine read its directory at once.
+    /// Waits until every running gateway has the last change, at most for a time. Returns the names
+    /// of the gateways that do not have it. The gateways of one machine read its directory at once.
     ///
     /// # Errors
     ///
@@ -118,8 +118,8 @@ impl Keys {
         Ok(newest_first(listed))
     }
 
-    /// Adds keys that were made elsewhere. One that is there stays, but a revocation is never undone.
-    /// Returns how many were added or revoked.
+    /// Adds keys that were made elsewhere. One that is there stays, but a revocation is never
+    /// undone. Returns how many were added or revoked.
     ///
     /// # Errors
     ///
@@ -142,7 +142,8 @@ impl Keys {
     }
 }
 
-/// Adds a key to a database, or its revocation, in one transaction. Returns whether that was needed.
+/// Adds a key to a database, or its revocation, in one transaction. Returns whether that was
+/// needed.
 fn add(documents: &SharedDocuments, key: &Key) -> Result<bool, KeyFileError> {
     let id = key.id();
     let mut is_new = Ok(false);

@@ -341,8 +341,8 @@ impl Stages {
         })
     }
 
-    /// Makes this node serve the promoted release; `None` if this process serves nothing, or if edges
-    /// follow it that may not have it yet.
+    /// Makes this node serve the promoted release; `None` if this process serves nothing, or if
+    /// edges follow it that may not have it yet.
     async fn announce(&self, project: &ProjectId) -> Option<Timestamp> {
         let (announce, project) = (self.announce.clone()?, project.clone());
         let is_everywhere = blocking(move || announce(&project)).await;

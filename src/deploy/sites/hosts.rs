@@ -11,8 +11,8 @@ use crate::store::sites::read_record;
 use crate::store::{Ownership, OwnershipState, Quarantine, SiteRecord};
 
 impl SiteAdmin {
-    /// Checks the hosts of a changed site. Returns the hosts that it claims at once; the others wait
-    /// for a proof.
+    /// Checks the hosts of a changed site. Returns the hosts that it claims at once; the others
+    /// wait for a proof.
     pub(super) fn hosts_to_claim(
         &self,
         caller: &Caller,
@@ -121,8 +121,8 @@ impl SiteAdmin {
         }
     }
 
-    /// Returns the proven domains that a site has lost, with their quarantine; `None` if no proof is
-    /// required.
+    /// Returns the proven domains that a site has lost, with their quarantine; `None` if no proof
+    /// is required.
     pub(super) fn quarantine_of(
         &self,
         before: Option<&SiteRecord>,

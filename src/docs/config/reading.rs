@@ -14,7 +14,8 @@ object! {
         "metatags" => metatags: OrDefault<Texts>,
         /// Tags of the pages below a path.
         "paths" => paths: OrDefault<List<SeoPath>>,
-        /// The pages that search engines find: `navigable`, or `all` with those that `hidden` hides.
+        /// The pages that search engines find: `navigable`, or `all` with those that `hidden`
+        /// hides.
         "indexing" => indexing: OrDefault<Indexing>,
         /// The owner of the site, for search engines.
         "organization" => organization: Section<Organization>,
@@ -66,7 +67,8 @@ object! {
         "title" => title: Required<Label>,
         /// A sentence about it.
         "description" => description: Text,
-        /// Its destination: a URL. `$page` is the address of the page as Markdown, `$path` its path, `$mcp` the address of the MCP server.
+        /// Its destination: a URL. `$page` is the address of the page as Markdown, `$path` its
+        /// path, `$mcp` the address of the MCP server.
         "href" => href: Destination,
     }
     also { Field::accepted("icon", "Entries have no icons"), }
@@ -128,7 +130,8 @@ object! {
 object! {
     /// Facts about pages that come from the repository.
     pub struct Metadata = "`metadata`" {
-        /// Whether a page shows the day of the last commit that changed its file; `lastUpdatedDate` in the frontmatter wins.
+        /// Whether a page shows the day of the last commit that changed its file; `lastUpdatedDate`
+        /// in the frontmatter wins.
         "timestamp" => timestamp: OrDefault<Flag>,
     }
 }

@@ -136,7 +136,8 @@ impl<'s> Operation<'s> {
     pub fn parameters(&self) -> Vec<Parameter<'s>> {
         let of = |value: &'s Value| value.get("parameters").map_or(&[][..], Value::items);
         let mut found: Vec<Parameter<'s>> = Vec::new();
-        // §4.8.9: parameters of the operation override parameters of the path item, by name and place.
+        // §4.8.9: parameters of the operation override parameters of the path item, by name and
+        // place.
         for value in of(self.operation).iter().chain(of(self.item)) {
             let Some(parameter) = self.parameter(value) else {
                 continue;

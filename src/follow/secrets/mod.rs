@@ -1,17 +1,18 @@
-//! What edges get beside sites and releases: certificates with their private keys, the keys of session
-//! tickets, and the answers to challenges of authorities.
+//! What edges get beside sites and releases: certificates with their private keys, the keys of
+//! session tickets, and the answers to challenges of authorities.
 //!
 //! ```text
 //! source: documents of ACME, directory, ticket keys ─▶ SecretLog ─▶ Source ── sealed ──┐
 //! edge:   documents of its cache, encrypted ◀── SecretFollower ◀─────────────────────┘
 //! ```
 //!
-//! * A message is lines of JSON, as other messages are: a [`Head`] and [`Item`]s. It is encrypted with
-//!   the public key that the source knows of the edge, and then signed. An edge without a key gets
-//!   only answers to challenges, without encryption: these are public.
-//! * An item of a certificate has no content. The edge asks for the certificates that it does not have.
-//! * The next request of an edge tells that it has applied what it got. So the source knows which edges
-//!   answer a challenge.
+//! * A message is lines of JSON, as other messages are: a [`Head`] and [`Item`]s. It is encrypted
+//!   with the public key that the source knows of the edge, and then signed. An edge without a key
+//!   gets only answers to challenges, without encryption: these are public.
+//! * An item of a certificate has no content. The edge asks for the certificates that it does not
+//!   have.
+//! * The next request of an edge tells that it has applied what it got. So the source knows which
+//!   edges answer a challenge.
 
 mod follower;
 mod log;
@@ -85,8 +86,8 @@ pub struct Certificate {
     pub name: String,
     /// Where it is from: the directory of its authority.
     pub authority: String,
-    /// When it was issued, in seconds after the Unix epoch. Of two certificates of a name, the later one
-    /// is used.
+    /// When it was issued, in seconds after the Unix epoch. Of two certificates of a name, the
+    /// later one is used.
     pub issued_at: u64,
     /// The chain, in PEM.
     pub chain: String,

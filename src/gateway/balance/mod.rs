@@ -16,8 +16,8 @@
 //!   gateway.
 //! * **Retries.** Each request adds a part of a retry to the budget of its site, and each attempt
 //!   at another connection or server takes one ([`UpstreamLimits::retry_percent`]). So a dead
-//!   server does not get several times as many requests. A request that may have reached a server is
-//!   repeated only if its method is idempotent and nothing of a response has come. A connection
+//!   server does not get several times as many requests. A request that may have reached a server
+//!   is repeated only if its method is idempotent and nothing of a response has come. A connection
 //!   that has ended while it was idle costs nothing.
 //!
 //! The state belongs to a site and to this process: two sites with the same server do not share it,
@@ -84,8 +84,8 @@ impl Balancer {
         }
     }
 
-    /// Turns on active checks, for sites whose record asks for them. `conf` has the authorities that
-    /// sign the certificates of servers.
+    /// Turns on active checks, for sites whose record asks for them. `conf` has the authorities
+    /// that sign the certificates of servers.
     #[must_use]
     pub fn with_checks(mut self, resolver: Resolver, conf: &ServerConf) -> Self {
         let metrics = Arc::clone(&self.metrics);

@@ -30,8 +30,8 @@
 //!   have no copies.
 //! * A client never waits for a copy to be written. If the disk is slow, or too much is collected
 //!   already, the copy is dropped and counted.
-//! * A response that says that the page has gone, or is not public any more, removes its copies, and
-//!   so does a successful request with a method that may change it.
+//! * A response that says that the page has gone, or is not public any more, removes its copies,
+//!   and so does a successful request with a method that may change it.
 
 mod answer;
 mod collect;

@@ -56,7 +56,8 @@ struct Exchange<'c, D> {
     downstream: D,
     /// The status that the client has got; 0 before the final head.
     status: u16,
-    /// Whether the client has got anything. It is a reference, so that `Parts::exchange` can read it after a panic.
+    /// Whether the client has got anything. It is a reference, so that `Parts::exchange` can read
+    /// it after a panic.
     is_answered: &'c mut bool,
     /// How many bytes of content the client has got.
     sent: u64,

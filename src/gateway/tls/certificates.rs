@@ -175,8 +175,9 @@ impl Certificates {
         Ok(report)
     }
 
-    /// Reads the files of all pairs that are in use: name, chain in PEM, and private key in DER. A pair
-    /// whose files cannot be used now is left out, although an earlier one may still be in use.
+    /// Reads the files of all pairs that are in use: name, chain in PEM, and private key in DER. A
+    /// pair whose files cannot be used now is left out, although an earlier one may still be in
+    /// use.
     #[must_use]
     pub fn exported(&self) -> Vec<(Box<str>, String, Vec<u8>)> {
         let Ok(entries) = fs::read_dir(&self.directory) else {

@@ -263,7 +263,8 @@ impl PageWriter<'_> {
             if self.segments.is_empty() {
                 self.segments.push(Segment::own(0..html.len(), false));
             }
-            // The head is in the first segment. The text after the addresses does not refer to them.
+            // The head is in the first segment. The text after the addresses does not refer to
+            // them.
             let first = self.segments[0].range.clone();
             let parts = [
                 Segment::own(0..start, false),

@@ -3,8 +3,8 @@
 //! A phone shows an icon when a reader adds a site to the home screen. The icons are drawn from the
 //! icon of the site, which is often an SVG. One in pixels is made smaller, never larger.
 //!
-//! Sources: W3C Web Application Manifest §1.6 (`start_url`), §1.7 (`icons`); Apple, "Configuring Web
-//! Applications" (180 pixels, without transparency).
+//! Sources: W3C Web Application Manifest §1.6 (`start_url`), §1.7 (`icons`); Apple, "Configuring
+//! Web Applications" (180 pixels, without transparency).
 
 use serde_json::json;
 

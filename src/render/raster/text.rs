@@ -126,7 +126,8 @@ impl Setting {
 // === impl Ruler ===
 
 impl Ruler<'_> {
-    /// Returns the width of a text in pixels. Kerning, which makes it a little smaller, is left out.
+    /// Returns the width of a text in pixels. Kerning, which makes it a little smaller, is left
+    /// out.
     fn width(&self, text: &str) -> f32 {
         let glyphs = text.chars().filter_map(|c| self.charmap.map(c));
         let widths = glyphs.map(|glyph| self.metrics.advance_width(glyph).unwrap_or_default());

@@ -415,8 +415,8 @@ pub(super) fn description(docs: &Docs, title: &str, about: &str, outline: &Outli
     text
 }
 
-/// Writes a title such as `Connect Your Client` as in a sentence. `text` returns the text of the page.
-/// A word that the page never has in small letters is a name, and keeps its capital.
+/// Writes a title such as `Connect Your Client` as in a sentence. `text` returns the text of the
+/// page. A word that the page never has in small letters is a name, and keeps its capital.
 fn without_title_case(title: &str, text: &dyn Fn() -> String) -> String {
     let is_large = |word: &str| {
         let mut letters = word.chars();

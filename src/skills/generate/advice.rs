@@ -1,4 +1,5 @@
-//! The advice of authors: pitfalls and limits, and cases in which the product is not the right tool.
+//! The advice of authors: pitfalls and limits, and cases in which the product is not the right
+//! tool.
 
 use std::collections::{BTreeSet, HashSet};
 

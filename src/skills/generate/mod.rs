@@ -31,7 +31,8 @@
 //! a release does not know its domain.
 //!
 //! An operator may configure another program or a language model that writes the file;
-//! [`Material`](super::Material) is its input. [`accept()`] decides whether the text of that program replaces this one.
+//! [`Material`](super::Material) is its input. [`accept()`] decides whether the text of that
+//! program replaces this one.
 //!
 //! Sources: `internals/decisions#generated-skill` (the sections); Agent Skills specification.
 

@@ -91,7 +91,8 @@ fn has_password(line: &str) -> bool {
         let authority = rest.split(ends).next().unwrap_or_default();
         let user = authority.rsplit_once('@').map(|(user, _host)| user);
         let password = user.and_then(|user| user.split_once(':'));
-        // `https://USER:PASSWORD@host` and `{user}:{password}` are placeholders: they have no digit.
+        // `https://USER:PASSWORD@host` and `{user}:{password}` are placeholders: they have no
+        // digit.
         password.is_some_and(|(_, password)| password.bytes().any(|byte| byte.is_ascii_digit()))
     })
 }

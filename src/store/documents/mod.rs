@@ -168,8 +168,8 @@ impl KnownKeys {
         (known == history).then_some(*revision)
     }
 
-    /// Notes keys that exist, and keys that do not, up to a revision of a database. Returns what has
-    /// changed.
+    /// Notes keys that exist, and keys that do not, up to a revision of a database. Returns what
+    /// has changed.
     pub(super) fn note(
         &mut self,
         keys: impl IntoIterator<Item = (Box<str>, bool)>,

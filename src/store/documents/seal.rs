@@ -1,8 +1,8 @@
 //! Encryption of secrets at rest: AES-256-GCM, with a key from a file.
 //!
 //! The file holds a key of 32 bytes in each line, as 64 hexadecimal digits. The first key
-//! encrypts. All keys decrypt, so a new key can be put before the old one. The name of the document is
-//! authenticated with its secret: a secret that was copied to another document is not decrypted.
+//! encrypts. All keys decrypt, so a new key can be put before the old one. The name of the document
+//! is authenticated with its secret: a secret that was copied to another document is not decrypted.
 //!
 //! Sources: NIST SP 800-38D; RFC 5116 §5.2.
 
@@ -164,7 +164,8 @@ impl SealKey {
         })
     }
 
-    /// Makes the file and reads it. If another process makes it at the same moment, reads that file.
+    /// Makes the file and reads it. If another process makes it at the same moment, reads that
+    /// file.
     ///
     /// # Errors
     ///

@@ -84,8 +84,8 @@ impl Local {
         Ok(swept)
     }
 
-    /// Finds the files that stay. When an inventory that is named cannot be read, the sweep ends and
-    /// nothing is removed.
+    /// Finds the files that stay. When an inventory that is named cannot be read, the sweep ends
+    /// and nothing is removed.
     fn mark(&self, named: &HashSet<Digest>, oldest: SystemTime) -> Result<Marked, ReadError> {
         let mut marked = Marked::default();
         for shard in self.layout.inventory_shards() {

@@ -166,11 +166,11 @@ impl Database {
         })
     }
 
-    /// Tells the readers that there is a change, after its commit. While one hint is being sent, the
-    /// next one is sent for all changes until then.
+    /// Tells the readers that there is a change, after its commit. While one hint is being sent,
+    /// the next one is sent for all changes until then.
     pub(super) fn tell(&self) {
-        // `NOTIFY` holds a lock of all databases of the server until its commit, so nothing else is in
-        // its transaction, and its commit waits for no disk.
+        // `NOTIFY` holds a lock of all databases of the server until its commit, so nothing else is
+        // in its transaction, and its commit waits for no disk.
         const TELL: &str =
             "BEGIN; SET LOCAL synchronous_commit = off; NOTIFY waypost_store; COMMIT";
         if self.is_told_next.swap(true, Ordering::AcqRel) {

@@ -1,8 +1,8 @@
 //! The key file of gateways that share a database: all of them must have the same keys.
 //!
 //! The database has a text that was encrypted with the key file of the first gateway. A gateway
-//! that cannot decrypt it has another file: it would serve no certificate, and write secrets that no
-//! other one can read.
+//! that cannot decrypt it has another file: it would serve no certificate, and write secrets that
+//! no other one can read.
 
 use std::path::{Path, PathBuf};
 

@@ -470,8 +470,8 @@ struct Script {
 }
 
 impl Script {
-    /// Sends a case to both gateways: calls `send` with the number of the case and the number of the
-    /// gateway. Returns the two results, and the requests that the upstream received.
+    /// Sends a case to both gateways: calls `send` with the number of the case and the number of
+    /// the gateway. Returns the two results, and the requests that the upstream received.
     fn observe<S>(&self, case: &Case, send: impl Fn(usize, usize) -> S) -> ([S; 2], Vec<Received>) {
         let mut tries = 0;
         loop {

@@ -1,5 +1,6 @@
-//! Figures of edges, printed: run with `WAYPOST_LONG_TESTS=1` and `--nocapture`, one at a time, and with the
-//! program to be measured in `WAYPOST_MEASURED`. Without, the same code runs with small numbers.
+//! Figures of edges, printed: run with `WAYPOST_LONG_TESTS=1` and `--nocapture`, one at a time, and
+//! with the program to be measured in `WAYPOST_MEASURED`. Without, the same code runs with small
+//! numbers.
 
 use std::time::Duration;
 

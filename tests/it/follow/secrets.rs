@@ -96,8 +96,8 @@ fn an_edge_answers_the_challenges_of_its_source_and_serves_its_certificates() {
         wait_until("the same on the source", || {
             certificate(&edge, DOMAIN, &client) == certificate(&source, DOMAIN, &client)
         });
-        // A new domain is ordered while the edge follows: the first try succeeds, although each change
-        // needs a while to the edge.
+        // A new domain is ordered while the edge follows: the first try succeeds, although each
+        // change needs a while to the edge.
         between.lie(|path, _| {
             if path.contains("secrets") {
                 std::thread::sleep(std::time::Duration::from_millis(700));

@@ -1,8 +1,8 @@
 //! Copying all of a queue, and putting a copy back.
 //!
-//! A copy is lines of text. The first one is JSON: whose queue it is, and the version of its tables.
-//! Each further one is the name of a table, a space, and a row as JSON. The rows are of one moment,
-//! and writers are not held up.
+//! A copy is lines of text. The first one is JSON: whose queue it is, and the version of its
+//! tables. Each further one is the name of a table, a space, and a row as JSON. The rows are of one
+//! moment, and writers are not held up.
 
 use serde_json::{Value as Json, json};
 
@@ -148,7 +148,8 @@ impl Postgres {
             rows.push(row.to_owned());
         }
         store(&link, table, &mut rows)?;
-        // References are checked at the end of a transaction otherwise, and then no table can be altered.
+        // References are checked at the end of a transaction otherwise, and then no table can be
+        // altered.
         batch("SET CONSTRAINTS ALL IMMEDIATE; ALTER TABLE updates ENABLE TRIGGER USER; COMMIT")?;
         Ok(())
     }

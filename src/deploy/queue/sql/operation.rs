@@ -1,7 +1,8 @@
 //! The operations of the writer: each finds rows, moves updates, and saves them.
 //!
-//! Every function here runs in a transaction that is undone if the function fails. The moves in `update` and the decisions
-//! in `policy` determine the next state of an update; this module only applies them.
+//! Every function here runs in a transaction that is undone if the function fails. The moves in
+//! `update` and the decisions in `policy` determine the next state of an update; this module only
+//! applies them.
 
 use super::super::super::update::{Holder, Source, State, Update, WorkerId};
 use super::super::super::{StatusId, Timestamp};

@@ -138,8 +138,8 @@ impl Config {
 // === impl Check ===
 
 impl Check {
-    /// Reads what was seen at the last look at a domain; `None` if it was not looked at since it was
-    /// added, or if that cannot be read.
+    /// Reads what was seen at the last look at a domain; `None` if it was not looked at since it
+    /// was added, or if that cannot be read.
     pub(super) fn read(
         store: &Store,
         project: &ProjectId,

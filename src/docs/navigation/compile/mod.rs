@@ -1,9 +1,10 @@
 //! Compiles `navigation` of `docs.json` into the resolved navigation.
 //!
 //! The compiler walks over the elements once. On the way down, a [`Scope`] carries what
-//! children inherit: directory (N4), specification (N6), hidden, place in search, language, version, the labels
-//! of the breadcrumb. Each element is checked against the table of keys, and one kind of its
-//! children is compiled (N1, N2). An element without content is omitted, with a diagnostic.
+//! children inherit: directory (N4), specification (N6), hidden, place in search, language,
+//! version, the labels of the breadcrumb. Each element is checked against the table of keys, and
+//! one kind of its children is compiled (N1, N2). An element without content is omitted, with a
+//! diagnostic.
 
 mod binding;
 mod divisions;
