@@ -10,9 +10,10 @@
 //! | searches, those without result, and their texts | |
 //! | votes whether a page was helpful | page |
 //!
-//! A request is counted if it is a `GET` of something that exists, answered with 200 or 304. What a
-//! cache in front of the gateway or the cache of a browser answers is not counted, and neither are
-//! pages of a site's own server.
+//! A request is counted if it is a `GET` of something that exists, answered with 200 or 304. A
+//! search is counted when it is computed, so not if it is answered with 304. What a cache in front
+//! of the gateway or the cache of a browser answers is not counted, and neither are pages of a
+//! site's own server.
 //!
 //! **No personal data.** No address, cookie or identifier of a client is used or kept, and nothing
 //! joins two requests. A kind of reader is one of a closed list, or the name of a program. A

@@ -153,6 +153,9 @@ fn searches_without_result_are_kept_once_they_are_asked_again() {
     for accept in ["application/json", "text/html"] {
         search("webhook+retries&settled=0", accept);
     }
+    let path = "/_waypost/search?q=webhook+retries+now";
+    let json = [("Accept", "application/json")];
+    assert_eq!(edge.request("HEAD", SUBDOMAIN, path, &json).status, 200);
     for _ in 0..2 {
         search("jane.doe%40example.com", "application/json");
     }

@@ -134,9 +134,10 @@ impl Request<'_> {
         Ok(open(self.conditional(response(body.into(), JSON))))
     }
 
-    /// Counts a search for the owner of the site.
+    /// Counts a search for the owner of the site. A `HEAD` is no search.
     fn count(&self, parameters: &Parameters, question: &Question<'_>, found: &Found) {
-        if let Some(numbers) = self.numbers.filter(|_| parameters.is_counted()) {
+        let is_counted = self.headers.method == "GET" && parameters.is_counted();
+        if let Some(numbers) = self.numbers.filter(|_| is_counted) {
             numbers.search(question, found.total);
         }
     }
