@@ -147,6 +147,10 @@ fn a_database_is_named_without_its_password() {
             "postgres://USER@HOST/DATABASE",
         ),
         ("url: \"dbname=queue\"", "a URL with a host"),
+        (
+            "url: \"postgres://w@/queue?host=/a,/b\"",
+            "one directory of a socket in each `host=`",
+        ),
         ("tls: false, ca_file: ca.pem", "has no effect"),
         ("connections_max: 1", "a whole number from 2"),
     ] {

@@ -1,11 +1,12 @@
 //! The settings of the database.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use super::Refusal;
 
@@ -62,6 +63,14 @@ impl Config {
         }
         if server.get_hosts().is_empty() && server.get_hostaddrs().is_empty() {
             return Err("a URL with a host, or with `?host=/directory/of/the/socket`");
+        }
+        // In a URL, tokio-postgres takes the text for one directory.
+        let is_list = |host: &Host| match host {
+            Host::Unix(directory) => directory.as_os_str().as_bytes().contains(&b','),
+            Host::Tcp(_) => false,
+        };
+        if server.get_hosts().iter().any(is_list) {
+            return Err("one directory of a socket in each `host=`: `?host=/a&host=/b`");
         }
         Ok(())
     }
