@@ -247,4 +247,6 @@ fn too_many(wait: std::time::Duration) -> Response {
 }
 
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;

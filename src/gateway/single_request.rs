@@ -408,3 +408,188 @@ impl GetSocketDigest for SingleRequestStream {
 }
 
 impl Peek for SingleRequestStream {}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::*;
+    use crate::gateway::testing;
+
+    const HEAD: &[u8] = b"POST / HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n";
+
+    /// Makes the stream of a request; its head and these bytes have arrived.
+    async fn stream_of(
+        framing: Framing,
+        arrived: &[u8],
+    ) -> (SingleRequestStream, ReturnSlot<Parts>, TcpStream) {
+        let gateway = testing::gateway();
+        let (connection, _activity, client) = testing::connect(&gateway).await;
+        let inbox = BytesMut::from(&[HEAD, arrived].concat()[..]);
+        let (head, slot) = (HEAD.len(), ReturnSlot::new());
+        let stream =
+            SingleRequestStream::new(connection, inbox, head, framing, &gateway, slot.clone());
+        (stream, slot, client)
+    }
+
+    /// Reads this many bytes in small pieces.
+    async fn read(stream: &mut SingleRequestStream, length: usize) -> Vec<u8> {
+        let mut got = Vec::new();
+        while got.len() < length {
+            let mut piece = vec![0; 7.min(length - got.len())];
+            let read = stream.read(&mut piece).await.unwrap();
+            assert!(read > 0, "the stream has ended");
+            got.extend_from_slice(&piece[..read]);
+        }
+        got
+    }
+
+    /// Polls a read, which must wait, until `is_done`.
+    async fn wait(
+        stream: &mut SingleRequestStream,
+        is_done: impl Fn(&SingleRequestStream) -> bool,
+    ) {
+        std::future::poll_fn(|cx| {
+            let mut byte = [0; 1];
+            let polled = Pin::new(&mut *stream).poll_read(cx, &mut ReadBuf::new(&mut byte));
+            assert!(polled.is_pending(), "{polled:?}");
+            match is_done(stream) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_reader_gets_one_request_and_the_next_one_returns_with_the_connection() {
+        for (framing, body) in [
+            (Framing::None, &b""[..]),
+            (Framing::Length(9), b"nine byte"),
+            (Framing::Chunked, b"3\r\nabc\r\n0\r\n\r\n"),
+        ] {
+            let (mut stream, slot, _client) = stream_of(framing, &[body, b"GET"].concat()).await;
+            let request = [HEAD, body].concat();
+            assert_eq!(read(&mut stream, request.len()).await, request);
+            wait(&mut stream, |_| true).await;
+            assert_eq!(stream.fault(), None);
+            drop(stream);
+            let parts = slot.take().unwrap();
+            assert_eq!(&parts.inbox[..], b"GET");
+            assert!(parts.is_read && !parts.is_half_closed && !parts.is_answered);
+            assert!(parts.handed_over.is_none());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_that_was_not_read_whole_returns_as_such() {
+        for (framing, length) in [
+            (Framing::None, HEAD.len() - 1),
+            (Framing::Length(2), HEAD.len()),
+            (Framing::Length(2), HEAD.len() + 1),
+            (Framing::Chunked, HEAD.len() + 1),
+        ] {
+            let (mut stream, slot, _client) = stream_of(framing, b"2\r\nab\r\n").await;
+            read(&mut stream, length).await;
+            drop(stream);
+            assert!(!slot.take().unwrap().is_read, "{framing:?} {length}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_limited_number_of_bytes_is_stored_after_the_request() {
+        let (mut stream, _slot, mut client) = stream_of(Framing::None, b"").await;
+        read(&mut stream, HEAD.len()).await;
+        let limit = INBOX_BYTES_MAX;
+        let sending = tokio::spawn(async move { client.write_all(&vec![b'a'; 8 * limit]).await });
+        wait(&mut stream, |stream| stream.inbox.len() >= limit).await;
+        let stored = stream.inbox.len();
+        // The buffer may double when it grows.
+        assert!(stored <= 2 * limit, "{stored}");
+        wait(&mut stream, |_| true).await;
+        assert_eq!(stream.inbox.len(), stored);
+        sending.abort();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_closes_its_side_still_gets_its_response() {
+        let (mut stream, slot, mut client) = stream_of(Framing::None, b"").await;
+        read(&mut stream, HEAD.len()).await;
+        client.write_all(b"GET").await.unwrap();
+        client.shutdown().await.unwrap();
+        wait(&mut stream, |stream| stream.is_half_closed).await;
+        stream.write_all(b"response").await.unwrap();
+        stream.flush().await.unwrap();
+        drop(stream);
+        let parts = slot.take().unwrap();
+        assert!(parts.is_read && parts.is_half_closed && parts.is_answered);
+        assert_eq!(&parts.inbox[..], b"GET");
+        drop(parts);
+        let mut response = Vec::new();
+        client.read_to_end(&mut response).await.unwrap();
+        assert_eq!(response, b"response");
+    }
+
+    #[tokio::test]
+    async fn a_response_that_is_held_back_is_not_counted_as_sent() {
+        let (mut stream, slot, _client) = stream_of(Framing::None, b"").await;
+        stream.write_all(b"response").await.unwrap();
+        drop(stream);
+        let parts = slot.take().unwrap();
+        assert_eq!(parts.connection.held_back(), 8);
+        assert!(!parts.is_answered);
+    }
+
+    #[tokio::test]
+    async fn a_malformed_or_incomplete_body_is_a_400() {
+        for (framing, arrived) in [
+            (Framing::Length(5), &b"abcd"[..]),
+            (Framing::Chunked, b"5\r\nabcd"),
+            (Framing::Chunked, b"x\r\n"),
+        ] {
+            let (mut stream, slot, mut client) = stream_of(framing, arrived).await;
+            client.shutdown().await.unwrap();
+            let mut got = Vec::new();
+            stream.read_to_end(&mut got).await.unwrap_err();
+            assert_eq!(stream.fault(), Some(400));
+            drop(stream);
+            assert!(!slot.take().unwrap().is_read);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stops_is_a_408_and_a_silent_upstream_is_a_504() {
+        for (framing, status) in [(Framing::Length(2), 408), (Framing::None, 504)] {
+            let (mut stream, _slot, _client) = stream_of(framing, b"").await;
+            read(&mut stream, HEAD.len()).await;
+            let error = stream.read_u8().await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+            assert_eq!(stream.fault(), Some(status));
+        }
+    }
+
+    #[tokio::test]
+    async fn all_bytes_pass_after_an_upgrade() {
+        let (mut stream, slot, mut client) = stream_of(Framing::None, b"early").await;
+        read(&mut stream, HEAD.len()).await;
+        stream.upgrade();
+        client.write_all(b"and late").await.unwrap();
+        assert_eq!(read(&mut stream, 13).await, b"earlyand late");
+        drop(stream);
+        // The bytes belonged to another protocol: no other request can follow.
+        assert!(!slot.take().unwrap().is_read);
+    }
+
+    #[tokio::test]
+    async fn the_stream_has_the_properties_of_its_connection() {
+        let (stream, slot, client) = stream_of(Framing::None, b"").await;
+        let digest = stream.get_socket_digest().unwrap();
+        let peer = digest.peer_addr().unwrap().as_inet().copied();
+        assert_eq!(peer, client.local_addr().ok());
+        assert!(stream.get_ssl_digest().is_none());
+        let id = stream.id();
+        drop(stream);
+        assert_eq!(slot.take().unwrap().connection.id(), id);
+    }
+}

@@ -7,42 +7,9 @@ use pingora::server::configuration::ServerConf;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::access::Target;
-use super::clients::ClientLimits;
-use super::connection::ClientConnection;
 use super::http1::Http1;
-use super::open::Guards;
-use super::write_rate::WriteRate;
+use super::testing::gateway;
 use super::*;
-use crate::site::{PrivateHosts, Service};
-
-/// A gateway without sites.
-fn gateway() -> Arc<Gateway> {
-    let metrics = Arc::new(Metrics::new());
-    let clients = Clients::new(ClientLimits::default(), TrustedPeers::default(), &metrics);
-    Arc::new(Gateway {
-        proxy_protocol: Vec::new(),
-        index: Arc::new(Index::new(Service::default())),
-        access: Access::start(&Target::Off, metrics.access_lines_dropped.clone()).unwrap(),
-        metrics,
-        limits: Arc::default(),
-        clients: Arc::new(clients),
-        open: Arc::default(),
-        pressure: Arc::default(),
-        top: Arc::default(),
-        upstream: UpstreamLimits::default(),
-        trusted: TrustedPeers::default(),
-        fast_path: true,
-        tls: tls::Policy::default(),
-        challenges: None,
-        drain: Drain::new(),
-        resolver: Resolver::new(PrivateHosts::default()),
-        balancer: Arc::new(Balancer::new(UpstreamLimits::default(), Arc::default())),
-        copies: None,
-        admin: None,
-        clock: Clock::System,
-    })
-}
 
 /// Serves each connection to the returned address, with HTTP/2 if the client knows it before.
 async fn serve(gateway: &Arc<Gateway>, is_http2: bool) -> SocketAddr {
@@ -54,14 +21,7 @@ async fn serve(gateway: &Arc<Gateway>, is_http2: bool) -> SocketAddr {
     tokio::spawn(async move {
         loop {
             let (stream, peer) = listener.accept().await.unwrap();
-            let (registration, activity) = gateway.open.add(&gateway.drain);
-            let guards = Guards {
-                connection: gateway.drain.guard(),
-                address: None,
-                open: Some(registration),
-            };
-            let write_rate = WriteRate::of_connection(&gateway.limits, &gateway.metrics);
-            let connection = ClientConnection::plain(stream, peer, guards, write_rate);
+            let (connection, activity) = testing::connection(&gateway, stream, peer);
             let handler = Arc::clone(&handler);
             tokio::spawn(async move {
                 match is_http2 {

@@ -145,4 +145,38 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_framing_of_the_upstream_decides_the_framing_for_the_client() {
+        // Whether the client gets chunks, the content has ended, it may end with the connection of
+        // the upstream, and it ends the connection of the client.
+        for (content, expected) in [
+            (Content::None, [false, true, false, false]),
+            (Content::Length(0), [false, true, false, false]),
+            (Content::Length(1), [false, false, false, false]),
+            (Content::chunked(), [true, false, false, false]),
+            (Content::Rechunked, [true, false, true, false]),
+            (Content::Raw, [false, false, true, true]),
+        ] {
+            let actual = [
+                content.is_chunked(),
+                content.is_done(),
+                content.may_end(),
+                content.ends_connection(),
+            ];
+            assert_eq!(actual, expected, "{content:?}");
+        }
+    }
+
+    #[test]
+    fn a_response_without_content_has_none_and_its_chunks_end_once() {
+        let mut none = Content::None;
+        assert_eq!(none.take(&mut BytesMut::from("next")), Ok(0));
+        let mut chunked = Content::chunked();
+        let mut bytes = BytesMut::from("1\r\na\r\n0\r\n\r\nnext");
+        assert_eq!(chunked.take(&mut bytes), Ok(1));
+        assert_eq!(&bytes[..], b"anext");
+        assert!(chunked.is_done());
+        assert_eq!(chunked.take(&mut BytesMut::from("next")), Ok(0));
+    }
 }

@@ -217,3 +217,164 @@ fn response_of(head: &[u8]) -> io::Result<Response<()>> {
     *response.headers_mut() = headers;
     Ok(response)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::*;
+    use crate::gateway::open::Activity;
+    use crate::gateway::testing;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    /// The parts of a downstream.
+    struct Parts {
+        connection: ClientConnection,
+        inbox: BytesMut,
+        is_half_closed: bool,
+        timers: Timers,
+        _activity: Arc<Activity>,
+    }
+
+    impl Parts {
+        async fn new(arrived: &[u8]) -> (Self, TcpStream) {
+            let (connection, activity, client) = testing::connect(&testing::gateway()).await;
+            let parts = Self {
+                connection,
+                inbox: BytesMut::from(arrived),
+                is_half_closed: false,
+                timers: Timers::new(&activity, LONG),
+                _activity: activity,
+            };
+            (parts, client)
+        }
+
+        fn downstream(&mut self) -> Http1Downstream<'_> {
+            Http1Downstream {
+                connection: &mut self.connection,
+                inbox: &mut self.inbox,
+                is_half_closed: &mut self.is_half_closed,
+                timers: &mut self.timers,
+            }
+        }
+
+        /// Waits for the upstream until the wait is interrupted, or until `is_done`.
+        async fn wait(
+            &mut self,
+            limit: Duration,
+            is_done: impl Fn(&Self) -> bool,
+        ) -> Option<Interrupted> {
+            let deadline = Instant::now() + limit;
+            std::future::poll_fn(
+                |cx| match self.downstream().poll_interrupted(deadline, cx) {
+                    Poll::Ready(interrupted) => Poll::Ready(Some(interrupted)),
+                    Poll::Pending if is_done(self) => Poll::Ready(None),
+                    Poll::Pending => Poll::Pending,
+                },
+            )
+            .await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_of_http_1_gets_whole_chunks() {
+        let (mut parts, mut client) = Parts::new(b"").await;
+        let mut expected = Vec::new();
+        for (is_chunked, head, piece, is_done, bytes) in [
+            (false, "head", "piece", true, "headpiece"),
+            (false, "", "piece", false, "piece"),
+            (false, "", "", true, ""),
+            (true, "head", "", false, "head"),
+            (true, "head", "", true, "head0\r\n\r\n"),
+            (true, "", "0123456789", false, "a\r\n0123456789\r\n"),
+            (true, "", "last", true, "4\r\nlast\r\n0\r\n\r\n"),
+            (true, "", "", false, ""),
+            (true, "", "", true, "0\r\n\r\n"),
+        ] {
+            let framing = Framing {
+                is_chunked,
+                is_done,
+            };
+            let mut downstream = parts.downstream();
+            let writing = downstream.write(head.as_bytes(), piece.as_bytes(), framing);
+            writing.await.unwrap();
+            expected.extend_from_slice(bytes.as_bytes());
+        }
+        let interim = b"HTTP/1.1 103 Early\r\n\r\n";
+        parts.downstream().write_interim(interim).await.unwrap();
+        expected.extend_from_slice(interim);
+        drop(parts);
+        let mut got = Vec::new();
+        client.read_to_end(&mut got).await.unwrap();
+        assert_eq!(String::from_utf8(got), String::from_utf8(expected));
+    }
+
+    #[tokio::test]
+    async fn a_client_may_send_more_and_close_its_side_while_the_upstream_is_awaited() {
+        let (mut parts, mut client) = Parts::new(b"request").await;
+        client.write_all(b"next").await.unwrap();
+        client.shutdown().await.unwrap();
+        assert_eq!(parts.wait(LONG, |parts| parts.is_half_closed).await, None);
+        assert_eq!(parts.downstream().request(), b"requestnext");
+        assert!(!parts.downstream().is_tls());
+    }
+
+    #[tokio::test]
+    async fn a_client_that_sends_too_much_is_not_read_while_the_upstream_is_awaited() {
+        let stored = vec![b'a'; INBOX_BYTES_MAX];
+        let (mut parts, mut client) = Parts::new(&stored).await;
+        client.write_all(b"more").await.unwrap();
+        std::future::poll_fn(|cx| parts.connection.poll_readable(cx)).await;
+        assert_eq!(parts.wait(LONG, |_| true).await, None);
+        assert_eq!(parts.inbox.len(), INBOX_BYTES_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_wait_for_the_upstream_ends_at_its_deadline_or_with_the_client() {
+        let (mut parts, client) = Parts::new(b"").await;
+        let ended = parts.wait(Duration::from_millis(1), |_| false).await;
+        assert_eq!(ended, Some(Interrupted::Late));
+        let linger = socket2::SockRef::from(&client).set_linger(Some(Duration::ZERO));
+        linger.unwrap();
+        drop(client);
+        assert_eq!(parts.wait(LONG, |_| false).await, Some(Interrupted::Gone));
+    }
+
+    #[tokio::test]
+    async fn the_content_of_a_request_is_read_behind_its_head() {
+        let (mut parts, mut client) = Parts::new(b"head").await;
+        client.write_all(b"content").await.unwrap();
+        client.shutdown().await.unwrap();
+        while std::future::poll_fn(|cx| parts.downstream().poll_content(cx))
+            .await
+            .unwrap()
+            > 0
+        {}
+        assert_eq!(&parts.inbox[..], b"headcontent");
+    }
+
+    #[test]
+    fn a_head_becomes_a_response_of_http_2_without_the_fields_of_the_connection() {
+        let head = b"HTTP/1.1 204 No Content\r\nX-A: b\r\nConnection: close\r\nx-a:  c \r\n\r\n";
+        let response = response_of(head).unwrap();
+        assert_eq!(response.status(), StatusCode::NO_CONTENT);
+        assert_eq!(response.version(), Version::HTTP_2);
+        let values: Vec<_> = response.headers().get_all("x-a").iter().collect();
+        assert_eq!(values, ["b", "c"]);
+        assert_eq!(response.headers().len(), 2);
+        for head in [
+            &b"HTTP/1.1 204 No Content"[..],
+            b"HTTP/1.1\n",
+            b"HTTP/1.1 2x4 No\r\n\r\n",
+            b"HTTP/1.1 204 No\r\na b: c\r\n\r\n",
+        ] {
+            let error = response_of(head).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
+    }
+}

@@ -403,3 +403,92 @@ impl Span {
         str::from_utf8(found.unwrap_or_default()).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::testing;
+    use crate::site::Server;
+
+    fn upstream(http: UpstreamHttp, scheme: Scheme, host: &str) -> Upstream {
+        Upstream {
+            http,
+            ..Upstream::new(scheme, host, 443)
+        }
+    }
+
+    #[tokio::test]
+    async fn an_upstream_that_chose_http_2_takes_the_proxy_path() {
+        let direct = Direct::new(&testing::gateway(), &ServerConf::default());
+        let [two, one, any] = [UpstreamHttp::Two, UpstreamHttp::One, UpstreamHttp::OneOrTwo];
+        let (http, https) = (Scheme::Http, Scheme::Https);
+        let https_any = upstream(any, https, "a.test");
+        let serves = |http, scheme, host| direct.serves(&upstream(http, scheme, host));
+        for is_chosen in [false, true] {
+            assert_eq!(direct.serves(&https_any), !is_chosen);
+            assert!(serves(one, https, "a.test") && serves(one, http, "a.test"));
+            assert!(!serves(two, https, "a.test") && !serves(two, http, "a.test"));
+            assert!(serves(any, http, "a.test") && serves(any, https, "b.test"));
+            direct.chose_http2(&https_any);
+        }
+        // Each server of a site may get the request.
+        let with_other = |host: &str, host_header| Upstream {
+            others: Box::new([Server {
+                scheme: https,
+                host: host.into(),
+                port: 443,
+                weight: 1,
+                is_backup: false,
+            }]),
+            host_header,
+            ..upstream(any, https, "b.test")
+        };
+        assert!(direct.serves(&with_other("c.test", HostHeader::Preserve)));
+        assert!(!direct.serves(&with_other("a.test", HostHeader::Preserve)));
+        // Its head would depend on the server.
+        assert!(!direct.serves(&with_other("c.test", HostHeader::Upstream)));
+        let single = Upstream {
+            host_header: HostHeader::Upstream,
+            ..upstream(one, https, "c.test")
+        };
+        assert!(direct.serves(&single));
+    }
+
+    #[tokio::test]
+    async fn a_full_list_of_upstreams_with_http_2_begins_anew() {
+        let direct = Direct::new(&testing::gateway(), &ServerConf::default());
+        let chosen =
+            |n: usize| upstream(UpstreamHttp::OneOrTwo, Scheme::Https, &format!("{n}.test"));
+        for n in 0..HTTP2_MAX {
+            direct.chose_http2(&chosen(n));
+        }
+        assert!(!direct.serves(&chosen(0)) && !direct.serves(&chosen(HTTP2_MAX - 1)));
+        direct.chose_http2(&chosen(HTTP2_MAX));
+        assert!(direct.serves(&chosen(0)) && !direct.serves(&chosen(HTTP2_MAX)));
+    }
+
+    #[test]
+    fn the_values_of_an_access_line_are_found_in_the_head_again() {
+        let bytes = b"GET /a?b HTTP/1.1\r\nHost: docs.acme.test\r\nUser-Agent: agent/1\r\n\
+            X-Request-Id: id-1\r\n\
+            traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n";
+        let read = Head::parse(bytes, &super::super::Limits::default()).unwrap();
+        let logged = Logged::of(&read.headers, bytes);
+        let found = logged.headers(bytes);
+        let values = |headers: &RequestHeaders<'_>| {
+            let texts = [
+                headers.method,
+                headers.host,
+                headers.path,
+                headers.user_agent,
+                headers.request_id,
+            ];
+            (texts.map(str::to_owned), headers.trace)
+        };
+        assert_eq!(values(&found), values(&read.headers));
+        assert_eq!((found.path, found.user_agent), ("/a", "agent/1"));
+        assert!(found.trace.is_some());
+        // Bytes that are no longer there are no error.
+        assert_eq!(logged.headers(b"GET").path, "");
+    }
+}

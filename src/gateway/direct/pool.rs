@@ -321,4 +321,69 @@ mod tests {
         brief.put(&site("a", "origin.test"), 0, address, link);
         assert!(brief.take(&site("a", "origin.test"), 0, address).is_none());
     }
+
+    #[tokio::test]
+    async fn an_idle_connection_keeps_no_bytes_and_only_small_buffers() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let pool = Pool::new(4, Duration::from_secs(60));
+        let acme = site("acme", "origin.test");
+        for (capacity, is_kept) in [
+            (IDLE_BUFFER_BYTES / 4, true),
+            (IDLE_BUFFER_BYTES * 3 / 4, false),
+        ] {
+            let (mut link, _end) = connect(&listener).await;
+            link.read = BytesMut::with_capacity(capacity);
+            link.head = Vec::with_capacity(capacity);
+            link.read.extend_from_slice(b"read");
+            link.head.extend_from_slice(b"head");
+            pool.put(&acme, 0, address, link);
+            let link = pool.take(&acme, 0, address).unwrap();
+            assert!(link.read.is_empty() && link.head.is_empty());
+            let kept = (link.read.capacity() > 0, link.head.capacity() > 0);
+            assert_eq!(kept, (is_kept, is_kept), "{capacity}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pool_without_room_keeps_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let pool = Pool::new(0, Duration::from_secs(60));
+        let (link, _end) = connect(&listener).await;
+        pool.put(&site("acme", "origin.test"), 0, address, link);
+        assert_eq!(pool.groups().count, 0);
+        assert!(
+            pool.take(&site("acme", "origin.test"), 0, address)
+                .is_none()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_sweep_closes_old_connections_and_forgets_unused_groups() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let acme = site("acme", "origin.test");
+        let groups = |pool: &Pool| {
+            let groups = pool.groups();
+            (groups.table.len(), groups.count)
+        };
+        let pool = Pool::new(4, Duration::from_secs(60));
+        let (link, _end) = connect(&listener).await;
+        pool.put(&acme, 0, address, link);
+        let link = pool.take(&acme, 0, address).unwrap();
+        pool.sweep();
+        // The connection is about to return.
+        assert_eq!(groups(&pool), (1, 0));
+        pool.sweep();
+        assert_eq!(groups(&pool), (0, 0));
+        pool.put(&acme, 0, address, link);
+        pool.sweep();
+        assert_eq!(groups(&pool), (1, 1));
+        let brief = Pool::new(4, Duration::ZERO);
+        let (link, _other_end) = connect(&listener).await;
+        brief.put(&acme, 0, address, link);
+        brief.sweep();
+        assert_eq!(groups(&brief), (0, 0));
+    }
 }

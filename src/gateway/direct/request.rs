@@ -272,10 +272,21 @@ mod tests {
     use super::*;
     use crate::gateway::Limits;
     use crate::gateway::head::Head;
+    use crate::response::trace::TraceContext;
     use crate::site::{Scheme, UpstreamHttp};
 
     /// Returns what the upstream gets; `None` if the proxy path has to forward the request.
     fn forwarded(fields: &str, peer: &str, is_trusted: bool) -> Option<String> {
+        traced(fields, peer, is_trusted, None)
+    }
+
+    /// Returns the same with this trace.
+    fn traced(
+        fields: &str,
+        peer: &str,
+        is_trusted: bool,
+        trace: Option<Outgoing>,
+    ) -> Option<String> {
         let upstream = Upstream {
             http: UpstreamHttp::One,
             ..Upstream::new(Scheme::Http, "origin.test", 8080)
@@ -289,7 +300,7 @@ mod tests {
             is_trusted,
             service: &service,
             version: "1.1",
-            trace: None,
+            trace,
         };
         let head = format!("GET /a?b=%20 HTTP/1.1\r\nHost: docs.acme.test\r\n{fields}\r\n");
         let parsed = Head::parse(head.as_bytes(), &Limits::default()).unwrap();
@@ -350,5 +361,94 @@ mod tests {
         for fields in ["X_Own: a\r\n", "Cookie: a\r\nCookie: b\r\n", &via] {
             assert_eq!(forwarded(fields, "192.0.2.7", false), None, "{fields}");
         }
+    }
+
+    #[test]
+    fn each_field_of_a_trusted_peer_is_sent_once() {
+        let host = host();
+        let ours = forwarded("", "192.0.2.7", true).unwrap();
+        let claims = "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a.test\r\nX-Real-IP: 1.2.3.4\r\n\
+            X-Forwarded-For: 1.2.3.4\r\nForwarded: for=1.2.3.4\r\nVia: 1.0 fred\r\n";
+        let trusted = forwarded(claims, "192.0.2.7", true).unwrap();
+        let names = [
+            "X-Forwarded-Proto",
+            "X-Forwarded-Host",
+            "X-Real-IP",
+            "X-Forwarded-For",
+            "Forwarded",
+            "Via",
+        ];
+        for name in names {
+            for written in [&ours, &trusted] {
+                let count = written.matches(&format!("\r\n{name}: ")).count();
+                assert_eq!(count, 1, "{name}: {written}");
+            }
+        }
+        let line = |text: &str| format!("\r\n{text}\r\n");
+        for (line_of_ours, line_of_peer) in [
+            ("X-Forwarded-Proto: https", "X-Forwarded-Proto: http"),
+            (
+                &*format!("X-Forwarded-Host: {host}"),
+                "X-Forwarded-Host: a.test",
+            ),
+            ("X-Real-IP: 192.0.2.7", "X-Real-IP: 1.2.3.4"),
+            (
+                "X-Forwarded-For: 192.0.2.7",
+                "X-Forwarded-For: 1.2.3.4, 192.0.2.7",
+            ),
+        ] {
+            assert!(ours.contains(&line(line_of_ours)), "{ours}");
+            assert!(trusted.contains(&line(line_of_peer)), "{trusted}");
+        }
+    }
+
+    #[test]
+    fn other_fields_with_the_length_of_a_special_one_stay() {
+        let fields = "abc: 1\r\nabcde: 2\r\nabcdef: 3\r\nabcdef: 4\r\nabcdefghi: 5\r\n\
+            abcdefghij: 6\r\nabcdefghijk: 7\r\nabcdefghijkl: 8\r\nabcdefghijklmno: 9\r\n\
+            abcdefghijklmnop: 10\r\nabcdefghijklmnopq: 11\r\n";
+        let trace = Outgoing {
+            context: TraceContext::random(),
+            is_new: true,
+            sets_request_id: true,
+        };
+        for is_trusted in [false, true] {
+            let written = traced(fields, "192.0.2.7", is_trusted, Some(trace)).unwrap();
+            assert!(written.contains(fields), "{written}");
+        }
+    }
+
+    #[test]
+    fn the_fields_of_a_trace_are_replaced_only_where_they_have_to_be() {
+        let fields = "traceparent: a\r\ntracestate: b\r\nX-Request-Id: c\r\n";
+        let context = TraceContext::random();
+        let text = |write: &dyn Fn(&mut Vec<u8>)| {
+            let mut text = Vec::new();
+            write(&mut text);
+            String::from_utf8(text).unwrap()
+        };
+        let parent = format!("traceparent: {}\r\n", text(&|out| context.write(out)));
+        let id = format!(
+            "X-Request-Id: {}\r\n",
+            text(&|out| context.write_trace(out))
+        );
+        for (is_new, sets_request_id) in
+            [(false, false), (false, true), (true, false), (true, true)]
+        {
+            let trace = Outgoing {
+                context,
+                is_new,
+                sets_request_id,
+            };
+            let written = traced(fields, "192.0.2.7", false, Some(trace)).unwrap();
+            for field in ["traceparent: a\r\n", "tracestate: b\r\n"] {
+                assert_eq!(written.contains(field), !is_new, "{written}");
+            }
+            assert_eq!(written.contains(&parent), is_new, "{written}");
+            assert_eq!(written.contains("X-Request-Id: c\r\n"), !sets_request_id);
+            assert_eq!(written.contains(&id), sets_request_id, "{written}");
+        }
+        let untraced = forwarded(fields, "192.0.2.7", false).unwrap();
+        assert!(untraced.contains(fields), "{untraced}");
     }
 }

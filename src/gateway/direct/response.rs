@@ -500,4 +500,25 @@ mod tests {
         let (head, _) = of("Content-Type: text/event-stream\r\nContent-Type: a/b\r\n");
         assert!(head.is_event_stream);
     }
+
+    #[test]
+    fn other_fields_with_the_length_of_a_dropped_one_stay() {
+        let fields = "Etag: a\r\nX-Seven: b\r\nRetry-Able: c\r\nX-Fourteen-Aaa: d\r\n\
+            X-Sixteen-Aaaaaa: e\r\nX-Seventeen-Aaaaa: f\r\n";
+        let (_, written) = of(&format!("{fields}Content-Length: 0\r\n"));
+        assert!(written.contains(fields), "{written}");
+        let head = format!("HTTP/1.1 204 No\r\n{fields}\r\n");
+        let (_, written) = read(&recipient(None), &head).unwrap().unwrap();
+        assert!(written.contains(fields), "{written}");
+        let coding = "Transfer-Encoding: chunked\r\n";
+        assert!(of(coding).1.contains(coding));
+    }
+
+    #[test]
+    fn the_fields_of_an_accepted_head_are_its_fields() {
+        let head = b"HTTP/1.1 200 Fine\r\nX-A: 1\r\nx-b:  2 \r\n\r\n";
+        let expected = [(&b"X-A"[..], &b"1"[..]), (b"x-b", b"2")];
+        assert_eq!(fields(head), expected);
+        assert_eq!(fields(b"no head\r\n\r\n"), []);
+    }
 }

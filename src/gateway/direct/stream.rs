@@ -247,3 +247,55 @@ fn write_http1_head(request: &RequestHeader, head: &mut Vec<u8>) -> Option<()> {
     head.extend_from_slice(b"\r\n");
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(request: http::request::Builder) -> (Option<()>, String) {
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let mut head = Vec::new();
+        let written = write_http1_head(&RequestHeader::from(parts), &mut head);
+        (written, String::from_utf8(head).unwrap())
+    }
+
+    #[test]
+    fn a_request_becomes_a_head_of_http_1_1_with_one_cookie() {
+        let request = http::Request::get("https://docs.acme.test/a?b")
+            .header("accept", "c")
+            .header("cookie", "d=e")
+            .header("x-f", "g")
+            .header("cookie", "h=i");
+        let expected = "GET /a?b HTTP/1.1\r\nhost: docs.acme.test\r\naccept: c\r\nx-f: g\r\n\
+            cookie: d=e; h=i\r\n\r\n";
+        assert_eq!(head(request), (Some(()), expected.to_owned()));
+        let request = http::Request::head("https://docs.acme.test/");
+        let expected = "HEAD / HTTP/1.1\r\nhost: docs.acme.test\r\n\r\n";
+        assert_eq!(head(request), (Some(()), expected.to_owned()));
+        assert_eq!(head(http::Request::get("/a")).0, None);
+    }
+
+    #[test]
+    fn the_next_stream_uses_the_memory_again_unless_it_is_large() {
+        let unused = || UNUSED.with_borrow(Vec::len);
+        for (bytes, is_kept) in [
+            (MEMORY_BYTES_MAX / 4, true),
+            (MEMORY_BYTES_MAX * 3 / 4, false),
+        ] {
+            let mut room = Room::take();
+            assert_eq!(unused(), 0);
+            for memory in [&mut room.0.head, &mut room.0.request] {
+                memory.reserve_exact(bytes);
+                memory.push(b'a');
+            }
+            drop(room);
+            assert_eq!(unused(), usize::from(is_kept), "{bytes}");
+        }
+        let rooms: Vec<Room> = std::iter::repeat_with(Room::take)
+            .take(UNUSED_MAX + 1)
+            .collect();
+        assert!(rooms.iter().all(|room| room.0.head.is_empty()));
+        drop(rooms);
+        assert_eq!(unused(), UNUSED_MAX);
+    }
+}
