@@ -172,3 +172,85 @@ impl Pointer {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+
+    fn release(name: &str) -> ReleaseId {
+        ReleaseId::of(Digest::of(name.as_bytes()))
+    }
+
+    fn promotion(name: &str, generation: u64) -> Promotion {
+        Promotion {
+            release: release(name),
+            generation,
+            epoch: 7,
+            promoted_at: 1_700_000_000,
+        }
+    }
+
+    fn project() -> ProjectId {
+        ProjectId::parse("acme").unwrap()
+    }
+
+    #[test]
+    fn the_next_fence_is_after_the_current_one_and_after_the_least() {
+        let current = promotion("a", 3).fence();
+        for (current, at_least, generation) in [
+            (None, 0, 1),
+            (None, 5, 6),
+            (Some(current), 1, 4),
+            (Some(current), 9, 10),
+            (Some(current), u64::MAX, u64::MAX),
+        ] {
+            let next = Fence::next(current, at_least);
+            assert_eq!((next.generation, next.epoch), (generation, 0));
+        }
+        assert_eq!(format!("{current:>6}|"), "   3.7|");
+        assert!(current < Fence::next(Some(current), 0));
+    }
+
+    #[test]
+    fn the_history_has_each_earlier_release_once_and_the_latest_first() {
+        let mut pointer = None;
+        for (name, generation) in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)] {
+            pointer = Some(Pointer::promoted(pointer, promotion(name, generation), 3));
+        }
+        let pointer = pointer.unwrap();
+        let releases: Vec<_> = pointer.promotions().map(|kept| kept.release).collect();
+        assert_eq!(releases, ["d", "a", "c", "b"].map(release));
+        assert!(pointer.names(release("d")) && pointer.names(release("b")));
+        assert!(!pointer.names(release("e")));
+        let shorter = Pointer::promoted(Some(pointer), promotion("e", 6), 1);
+        assert_eq!(shorter.history, [promotion("d", 5)]);
+    }
+
+    #[test]
+    fn a_pointer_is_read_as_it_was_written_for_its_project_only() {
+        let first = Pointer::promoted(None, promotion("a", 1), 3);
+        let pointer = Pointer::promoted(Some(first), promotion("b", 2), 3);
+        let bytes = pointer.to_bytes(&project());
+        assert_eq!(Pointer::parse(&bytes, &project()).unwrap(), pointer);
+        let other = ProjectId::parse("other").unwrap();
+        let error = Pointer::parse(&bytes, &other).unwrap_err();
+        assert!(matches!(error, InvalidPointer::Project(found) if found == "acme"));
+    }
+
+    #[test]
+    fn a_pointer_of_a_newer_program_is_named_as_such() {
+        let bytes = Pointer::promoted(None, promotion("a", 1), 0).to_bytes(&project());
+        let mut record: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        record["version"] = (VERSION + 1).into();
+        let same_fields = serde_json::to_vec(&record).unwrap();
+        for bytes in [&same_fields[..], br#"{"version": 2, "new": true}"#] {
+            let error = Pointer::parse(bytes, &project()).unwrap_err();
+            assert!(matches!(error, InvalidPointer::Newer(2)), "{error}");
+        }
+        for bytes in [&b"{}"[..], br#"{"version": 1}"#, b"pointer"] {
+            let error = Pointer::parse(bytes, &project()).unwrap_err();
+            assert!(matches!(error, InvalidPointer::Json(_)), "{error}");
+        }
+    }
+}

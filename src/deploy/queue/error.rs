@@ -212,4 +212,15 @@ mod tests {
             assert!(!error.may_end_with_the_connection(), "{reason}");
         }
     }
+
+    #[test]
+    fn an_error_without_a_code_says_whose_it_is() {
+        let of_sqlite = QueueError::unavailable(rusqlite::Error::InvalidQuery);
+        let of_file = QueueError::unavailable(std::io::Error::other("a test"));
+        for error in [of_sqlite, of_file] {
+            assert_eq!(error.reason(), "its file cannot be read or written");
+        }
+        let of_server = QueueError::unavailable(std::fmt::Error);
+        assert_eq!(of_server.reason(), "its database cannot be reached");
+    }
 }

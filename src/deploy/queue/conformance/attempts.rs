@@ -322,6 +322,19 @@ fn times_of_a_clock_that_was_an_hour_ahead_are_corrected() {
 }
 
 #[test]
+fn a_lease_that_ends_more_than_twice_its_length_ahead_is_corrected() {
+    let lease = Policy::default().lease.as_secs();
+    for (back, corrected) in [(lease, 0), (lease + 1, 1)] {
+        on_each(|queue| {
+            enqueue(queue, "docs", 3600);
+            let _held = claim(queue, 3600);
+            let now = at(3600 - back);
+            assert_eq!(queue.correct_times(now).unwrap(), corrected, "{back}");
+        });
+    }
+}
+
+#[test]
 fn a_trigger_that_is_more_than_a_lease_ahead_is_corrected() {
     let lease = Policy::default().lease.as_secs();
     for (ahead, corrected) in [(lease, 0), (lease + 1, 1)] {

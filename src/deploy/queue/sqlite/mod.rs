@@ -432,6 +432,7 @@ impl fmt::Debug for Sqlite {
 mod tests {
     use std::fs;
 
+    use super::super::super::update::Source;
     use super::*;
 
     fn queue() -> (Sqlite, tempfile::TempDir) {
@@ -480,5 +481,59 @@ mod tests {
         let (waited, users) = waited();
         assert!(waited >= CLOSE_TIMEOUT && users == 1, "{waited:?}");
         assert!(!Arc::ptr_eq(&used, &sqlite.file().unwrap()));
+    }
+
+    #[test]
+    fn a_probe_of_a_deleted_file_creates_none() {
+        let (sqlite, directory) = queue();
+        let path = directory.path().join("updates.sqlite");
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(sqlite.probe(), Err(QueueError::Replaced)));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_copy_of_a_file_in_use_has_what_was_committed() {
+        let (sqlite, directory) = queue();
+        let [path, copy] =
+            ["updates.sqlite", "copy.sqlite"].map(|name| directory.path().join(name));
+        let id = StatusId::generate(now()).unwrap();
+        assert!(restore(&sqlite, &id));
+        Sqlite::copy(&path, &copy).unwrap();
+        Sqlite::look_at(&copy).unwrap();
+        let copied = Sqlite::open(&copy).unwrap();
+        assert_eq!(copied.record(&id).unwrap().unwrap().update.id, id);
+        // An existing file is never replaced, and a missing one is not created.
+        assert!(Sqlite::copy(&path, &copy).is_err());
+        let missing = directory.path().join("missing.sqlite");
+        assert!(Sqlite::look_at(&missing).is_err() && !missing.exists());
+    }
+
+    #[test]
+    fn an_update_is_restored_if_no_update_of_its_project_waits() {
+        let (sqlite, _directory) = queue();
+        let [first, second] = [(); 2].map(|()| StatusId::generate(now()).unwrap());
+        assert!(restore(&sqlite, &first));
+        assert!(!restore(&sqlite, &first));
+        assert!(!restore(&sqlite, &second));
+        assert!(sqlite.record(&second).unwrap().is_none());
+    }
+
+    fn now() -> Timestamp {
+        Timestamp::from_millis(1_800_000_000_000)
+    }
+
+    fn restore(sqlite: &Sqlite, id: &StatusId) -> bool {
+        let id = id.clone();
+        let trigger = Trigger {
+            project: ProjectId::parse("docs").unwrap(),
+            owner: "acme".into(),
+            subdomain: "docs".into(),
+            source: Source::Api,
+            idempotency: None,
+        };
+        let restored =
+            sqlite.write(move |connection| operation::restore(connection, &id, &trigger, now()));
+        restored.unwrap()
     }
 }

@@ -157,3 +157,42 @@ fn reject_network_file_system(directory: &Path) -> Result<(), QueueError> {
 fn reject_network_file_system(_directory: &Path) -> Result<(), QueueError> {
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads with this many connections at once.
+    fn read(file: &OpenFile, depth: usize) -> Result<(), QueueError> {
+        file.read(|_connection| match depth {
+            1 => Ok(()),
+            _ => read(file, depth - 1),
+        })
+    }
+
+    #[test]
+    fn a_limited_number_of_idle_connections_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = OpenFile::open(&directory.path().join("updates.sqlite")).unwrap();
+        let idle = || file.readers.lock().unwrap().len();
+        for (depth, expected) in [(1, 1), (3, 3), (READERS_IDLE_MAX + 2, READERS_IDLE_MAX)] {
+            read(&file, depth).unwrap();
+            assert_eq!(idle(), expected, "{depth}");
+        }
+        // A connection that has failed is not used again.
+        let failed = file.read(|_connection| Err::<(), _>(QueueError::Replaced));
+        assert!(failed.is_err());
+        assert_eq!(idle(), READERS_IDLE_MAX - 1);
+    }
+
+    #[test]
+    fn a_connection_for_reading_cannot_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = OpenFile::open(&directory.path().join("updates.sqlite")).unwrap();
+        let written = file.read(|connection| {
+            let written = connection.execute("DELETE FROM totals", []);
+            written.map_err(QueueError::unavailable)
+        });
+        assert_eq!(written.unwrap_err().reason(), "its file cannot be written");
+    }
+}
