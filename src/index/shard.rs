@@ -121,3 +121,16 @@ impl Hosts {
 fn shard_of(hash: u64) -> usize {
     usize::try_from(hash >> 32).expect("32 bits fit") & (SHARDS - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_upper_half_of_a_hash_selects_each_of_the_tables() {
+        for shard in 0..SHARDS {
+            assert_eq!(shard_of((shard as u64) << 32 | 0xffff_ffff), shard);
+        }
+        assert_eq!(shard_of(u64::MAX), SHARDS - 1);
+    }
+}

@@ -7,6 +7,7 @@ use crate::digest::Digest;
 use crate::discovery::{BASE_URL_PLACEHOLDER, Listed, Summary};
 use crate::response::encoding::Effort;
 use crate::response::{Conditions, Encoding};
+use crate::site::{Scheme, Upstream};
 
 const PROMOTED_AT: u64 = 1_700_000_000;
 
@@ -315,4 +316,150 @@ fn a_promotion_changes_all_hosts_at_once_and_no_host() {
     }
     assert!(!index.promote(&ProjectId::parse("nobody").unwrap(), State::Private));
     assert_eq!(index.size(), (1, 2));
+}
+
+#[test]
+fn sites_are_found_by_project_and_by_owner() {
+    let [mut a, mut b] = [site("a", &[]), site("b", &["docs.acme.com"])];
+    (a.owner, b.owner) = ("one".into(), "two".into());
+    let index = serving(&[(&a, State::Private), (&b, State::Unreleased)]);
+    assert_eq!(index.projects_of("one"), [a.project.clone()]);
+    assert_eq!(index.projects_of("three"), []);
+    let served = index.served_by(&b.project).unwrap();
+    assert_eq!(served.site.domains, b.domains);
+    assert!(
+        index
+            .served_by(&ProjectId::parse("nobody").unwrap())
+            .is_none()
+    );
+    let sites = index.sites();
+    let mut projects: Vec<_> = sites.iter().map(|site| site.project.as_str()).collect();
+    projects.sort_unstable();
+    assert_eq!(projects, ["a", "b"]);
+}
+
+#[test]
+fn certificates_are_ordered_for_domains_that_lead_to_a_visible_site() {
+    let mut shown = site("shown", &["a.example", "b.example"]);
+    shown.not_ordered = [Host::parse("b.example").unwrap()].into();
+    let hidden = site("hidden", &["c.example"]);
+    let upstream = Site {
+        origin: Origin::Upstream(Upstream::new(Scheme::Https, "origin.test", 443)),
+        ..site("upstream", &["d.example"])
+    };
+    let index = serving(&[
+        (&shown, State::Unreleased),
+        (&hidden, State::Private),
+        (&upstream, State::Private),
+    ]);
+    let mut domains = index.domains();
+    domains.sort_unstable();
+    assert_eq!(
+        domains,
+        ["a.example", "d.example"].map(|host| Host::parse(host).unwrap())
+    );
+    let is_hidden = |site: &Site| index.served_by(&site.project).unwrap().is_hidden();
+    assert!(is_hidden(&hidden) && !is_hidden(&upstream) && !is_hidden(&shown));
+}
+
+#[test]
+fn the_generation_changes_with_the_sites_and_not_with_a_promotion() {
+    let acme = site("acme", &[]);
+    let index = serving(&[(&acme, State::Unreleased)]);
+    let first = index.generation();
+    assert!(index.promote(&acme.project, State::Private));
+    assert_eq!(index.generation(), first);
+    let lost = index.put_sites([(Arc::new(acme.clone()), State::Private)]);
+    index.drop_hosts(lost);
+    let second = index.generation();
+    index.remove_sites([&acme.project]);
+    let generations = [first, second, index.generation()];
+    assert!(generations.is_sorted_by(|a, b| a < b), "{generations:?}");
+}
+
+#[test]
+fn an_unknown_host_is_a_404_and_over_http_2_a_421() {
+    let index = serving(&[]);
+    assert_eq!(index.unknown_host(false).status, 404);
+    assert_eq!(index.unknown_host(false).caching, caching::ABSENT);
+    assert_eq!(index.unknown_host(true).status, 421);
+}
+
+#[test]
+fn a_condition_that_fails_is_a_412_and_a_known_tag_a_304() {
+    let acme = site("acme", &[]);
+    let index = serving(&[(&acme, public(&acme, &[]))]);
+    let with = |if_match, if_none_match| {
+        let conditions = Conditions {
+            if_match,
+            if_none_match,
+            ..Conditions::default()
+        };
+        let headers = RequestHeaders {
+            conditions,
+            ..RequestHeaders::GET
+        };
+        get(&index, "acme.waypost.localhost", Document::Card, &headers).status
+    };
+    let (any, other) = (Some(&b"*"[..]), Some(&b"\"x\""[..]));
+    assert_eq!(with(any, None), 200);
+    assert_eq!(with(other, None), 412);
+    assert_eq!(with(None, any), 304);
+    assert_eq!(with(None, other), 200);
+}
+
+#[test]
+fn a_get_that_was_answered_is_counted_if_the_site_and_the_response_are() {
+    for (method, status, counted, numbers, expected) in [
+        ("GET", 200, Some(Counted::Html), true, true),
+        ("GET", 304, Some(Counted::Skill), true, true),
+        ("GET", 404, Some(Counted::Html), true, false),
+        ("HEAD", 200, Some(Counted::Html), true, false),
+        ("GET", 200, None, true, false),
+        ("GET", 200, Some(Counted::Html), false, false),
+    ] {
+        let acme = Site {
+            numbers,
+            ..site("acme", &[])
+        };
+        let index = Index::new(Service::default()).counting();
+        index.drop_hosts(index.put_sites([(Arc::new(acme.clone()), State::Unreleased)]));
+        assert!(index.counted().is_empty());
+        let response = Response {
+            counted,
+            ..Problem::new(status, "a response").response()
+        };
+        let headers = RequestHeaders {
+            method,
+            path: "/sdk/SKILL.md",
+            ..RequestHeaders::GET
+        };
+        index
+            .served_by(&acme.project)
+            .unwrap()
+            .count(&headers, &response);
+        let projects: Vec<_> = index
+            .counted()
+            .into_iter()
+            .map(|counted| counted.0)
+            .collect();
+        let expected = expected.then_some(acme.project);
+        assert_eq!(projects, Vec::from_iter(expected), "{method} {status}");
+    }
+}
+
+#[test]
+fn lost_hosts_of_several_changes_are_dropped_together() {
+    let index = serving(&[
+        (&site("a", &["a.example"]), State::Private),
+        (&site("b", &["b.example"]), State::Private),
+    ]);
+    let mut lost = LostHosts::default();
+    for name in ["a", "b"] {
+        lost.extend([index.put_sites([(Arc::new(site(name, &[])), State::Private)])]);
+    }
+    assert_eq!(index.size(), (2, 4));
+    index.drop_hosts(lost);
+    assert_eq!(index.size(), (2, 2));
+    assert!(index.served("a.example").is_none() && index.served("b.example").is_none());
 }

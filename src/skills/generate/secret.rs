@@ -129,4 +129,45 @@ mod tests {
             assert_eq!(find(line), None, "{line}");
         }
     }
+
+    #[test]
+    fn a_word_looks_random_from_eight_different_characters_on() {
+        assert!(looks_random("1234567a"));
+        for word in ["123456aa", "12345678", "abcdefgh", "1234567aEXAMPLE"] {
+            assert!(!looks_random(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_secret_has_the_length_and_the_form_of_its_kind() {
+        let digits = "0f1e2d3c4b5a6978".repeat(4);
+        for word in [
+            "AKIA2E0A8F3B244C9986",
+            "eyJhbGci.eyJzdWIi.c2ln",
+            &format!("x_{digits}"),
+        ] {
+            assert!(secret_in_word(word).is_some(), "{word}");
+        }
+        for word in [
+            "AKIA2E0A8F3B244C998",
+            "eyJhbGci.eyJzdWIi",
+            "eyJhbGci.eyJzdWIi.c2ln.c2ln",
+            "eyJhbGci.c2ln.c2ln",
+            "c2ln.eyJhbGci.eyJzdWIi",
+            &digits,
+            &format!("x_{}", &digits[1..]),
+            &format!("x_g{digits}"),
+            &format!("x_{}", "0".repeat(64)),
+        ] {
+            assert_eq!(secret_in_word(word), None, "{word}");
+        }
+        for line in [
+            "BEGIN OPENSSH PRIVATE KEY",
+            "https://bot:hunter@git.test/x",
+            "https://git.test/bot:hunter2@x",
+            "bot:hunter2@git.test",
+        ] {
+            assert_eq!(find(line), None, "{line}");
+        }
+    }
 }

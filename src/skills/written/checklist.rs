@@ -161,3 +161,28 @@ fn installs(line: &str) -> bool {
     let line = format!("{} ", line.trim().to_lowercase());
     INSTALLS.iter().any(|command| line.contains(command))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checklist_lists_what_is_covered_and_what_is_not() {
+        let list = Checklist {
+            install: true,
+            limits: true,
+            ..Checklist::default()
+        };
+        let not_covered = "not covered: authenticate, first call, entry points";
+        assert_eq!(list.to_string(), format!("install, limits; {not_covered}"));
+        let nothing = Checklist::default();
+        assert!(
+            nothing
+                .to_string()
+                .starts_with("nothing; not covered: install, ")
+        );
+        assert_eq!(list.without(nothing), ["install", "limits"]);
+        assert_eq!(list.without(list), [""; 0]);
+        assert_eq!(nothing.without(list), [""; 0]);
+    }
+}

@@ -299,3 +299,104 @@ fn the_checklist_reads_code_in_lines() {
     assert!(Checklist::of("---\n---\nRun `npm install acme` first.").install);
     assert!(!Checklist::of("---\n---\nRun `acme` first.").install);
 }
+
+#[test]
+fn a_draft_has_a_limited_number_of_parts() {
+    let with = |parts: usize| {
+        changed(|draft| {
+            let more = parts
+                - draft
+                    .sections()
+                    .iter()
+                    .map(|(_, items)| items.len())
+                    .sum::<usize>();
+            let item = draft.capabilities[0].clone();
+            draft.capabilities.extend(std::iter::repeat_n(item, more));
+        })
+    };
+    assert!(with(ITEMS_MAX).is_ok());
+    let found = with(ITEMS_MAX + 1).unwrap_err();
+    assert_eq!(found, ["the draft: 301 parts; 300 are allowed"]);
+}
+
+#[test]
+fn many_findings_are_shortened_and_counted() {
+    let with = |wrong: usize| {
+        let found = changed(|draft| {
+            let item = item(Kind::Bullet, "", "/", "");
+            draft.context.extend(std::iter::repeat_n(item, wrong));
+        });
+        found.unwrap_err()
+    };
+    assert_eq!(with(FINDINGS_MAX).len(), FINDINGS_MAX);
+    assert!(
+        with(FINDINGS_MAX)
+            .iter()
+            .all(|found| found.contains("`text` is empty"))
+    );
+    let found = with(FINDINGS_MAX + 5);
+    assert_eq!(found.len(), FINDINGS_MAX + 1);
+    assert_eq!(found[FINDINGS_MAX], "and 5 more findings");
+}
+
+#[test]
+fn the_shortest_quote_and_the_shortest_text_are_accepted() {
+    let context = |text: &str, quote: &str| {
+        changed(|draft| draft.context[0] = item(Kind::Bullet, text, "/", quote))
+    };
+    assert!(context("At most 100 calls.", "most 100 calls").is_ok());
+    // One long word need not be in the quote.
+    assert!(context("Limits.", "most 100 calls").is_ok());
+    assert!(context("Limits apply.", "most 100 calls").is_err());
+}
+
+#[test]
+fn a_heading_has_few_plain_words() {
+    let heading = |text: &str| changed(|draft| text.clone_into(&mut draft.skills[0].text));
+    let longest = "a".repeat(HEADING_CHARACTERS_MAX);
+    assert!(heading(&longest).is_ok());
+    for (text, expected) in [
+        (
+            &*format!("{longest}a"),
+            "a heading has at most 80 characters",
+        ),
+        ("Run `acme`", "a heading has only words"),
+        ("First *call*", "a heading has only words"),
+        ("First: call", "a heading has only words"),
+        ("", "`text` is empty"),
+    ] {
+        let found = heading(text).unwrap_err();
+        assert_eq!(found, [format!("skills[0]: {expected}")]);
+    }
+}
+
+#[test]
+fn code_between_two_steps_belongs_to_the_first() {
+    let written = changed(|draft| {
+        let code = draft.skills[1].clone();
+        draft.workflows.insert(1, code);
+        let paragraph = Item {
+            kind: Kind::Text,
+            ..draft.workflows[0].clone()
+        };
+        let step = draft.workflows[0].clone();
+        draft.workflows.extend([paragraph, step]);
+    });
+    let text = written.unwrap().skill.text;
+    let lines = text.lines().skip_while(|line| *line != "## Workflows");
+    let starts: Vec<_> = lines.filter_map(|line| line.get(..6)).collect();
+    let expected = [
+        "## Wor", "1. Set", "npm in", "From [", "2. Cha", "Set th", "1. Set",
+    ];
+    assert_eq!(starts[..7], expected);
+}
+
+#[test]
+fn the_checklist_counts_repeated_code_and_keeps_lines_apart() {
+    let of = |body: &str| Checklist::of(&format!("---\n---\n\n{body}\n"));
+    let twice = "```sh\nnpm install a\na call\n```\n\n```sh\nnpm install b\nb call\n```";
+    assert!(of(twice).install && of(twice).first_call);
+    assert!(of("`npm install a` or `npm install b`").install);
+    assert!(of("A to ken: a token.").authenticate);
+    assert!(!of("A to\nken.\n\nA to\n\nken.").authenticate);
+}
