@@ -318,6 +318,9 @@ mod tests {
     async fn a_client_may_send_more_and_close_its_side_while_the_upstream_is_awaited() {
         let (mut parts, mut client) = Parts::new(b"request").await;
         client.write_all(b"next").await.unwrap();
+        let has_next = |parts: &Parts| parts.inbox.ends_with(b"next");
+        assert_eq!(parts.wait(LONG, has_next).await, None);
+        assert!(!parts.is_half_closed);
         client.shutdown().await.unwrap();
         assert_eq!(parts.wait(LONG, |parts| parts.is_half_closed).await, None);
         assert_eq!(parts.downstream().request(), b"requestnext");

@@ -451,4 +451,15 @@ mod tests {
         let untraced = forwarded(fields, "192.0.2.7", false).unwrap();
         assert!(untraced.contains(fields), "{untraced}");
     }
+
+    #[test]
+    fn other_claims_of_a_trusted_peer_stay_and_those_of_a_client_are_removed() {
+        // They are as long as the claims that are continued.
+        let claims = "X-Forwarded-Ssl: on\r\nClient-IP: 1.2.3.4\r\nCF-Connecting-IP: 1.2.3.4\r\n";
+        for is_trusted in [false, true] {
+            let written = forwarded(claims, "192.0.2.7", is_trusted).unwrap();
+            assert_eq!(written.contains(claims), is_trusted, "{written}");
+            assert!(is_trusted || !written.contains("1.2.3.4"), "{written}");
+        }
+    }
 }
