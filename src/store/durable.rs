@@ -259,4 +259,19 @@ mod tests {
         let missing = Temp::write(&path.join("missing"), b"");
         assert!(missing.is_err());
     }
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit_and_removed_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        assert_eq!(read(&path, 4).unwrap(), None);
+        assert!(!remove(&path).unwrap());
+        fs::write(&path, "four").unwrap();
+        assert_eq!(read(&path, 4).unwrap().unwrap(), b"four");
+        let error = read(&path, 3).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert!(read(directory.path(), u64::MAX).is_err());
+        assert!(remove(&path).unwrap() && !path.exists());
+        assert!(remove(directory.path()).is_err());
+    }
 }

@@ -375,3 +375,17 @@ impl Stages {
         self.heartbeat(claim, Progress { lines, commit }).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_says_how_many_releases_made_room() {
+        let line = |what: &str| {
+            format!("put: removed {what} of this owner, because its releases use too many bytes")
+        };
+        assert_eq!(removed_line(1), line("1 earlier release"));
+        assert_eq!(removed_line(2), line("2 earlier releases"));
+    }
+}

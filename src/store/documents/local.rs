@@ -280,4 +280,13 @@ mod tests {
         let keys = [long("x"), long("y")].map(|name| super::super::key_of(&name));
         assert!(keys[0] != keys[1] && keys[0].len() < 200, "{keys:?}");
     }
+
+    #[test]
+    fn the_time_of_a_directory_is_settled_after_the_step_of_the_clock() {
+        let changed_at = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
+        let nanosecond = Duration::from_nanos(1);
+        assert!(is_settled(changed_at, changed_at + TIME_STEP + nanosecond));
+        assert!(!is_settled(changed_at, changed_at + TIME_STEP));
+        assert!(!is_settled(changed_at, changed_at - TIME_STEP - nanosecond));
+    }
 }

@@ -215,3 +215,34 @@ fn part_of(key: &str) -> u8 {
     let name = key.split_once('~').map_or(key, |(name, _)| name);
     Digest::of(name.as_bytes()).as_bytes()[0]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_up_to_the_longest_key_is_its_own_key() {
+        let longest = "a".repeat(KEY_BYTES_MAX);
+        assert_eq!(key_of(&longest), longest);
+        let key = key_of(&format!("{longest}a"));
+        assert_eq!(key.len(), KEY_START_BYTES + "-".len() + 32);
+        assert!(longest.starts_with(&key[..KEY_START_BYTES]));
+    }
+
+    #[test]
+    fn a_key_that_is_noted_again_is_no_change() {
+        let mut known = KnownKeys::default();
+        let mut note = |keys: &[(&str, bool)], revision| {
+            let keys = keys.iter().map(|(key, exists)| ((*key).into(), *exists));
+            known.note(keys, "history".to_owned(), revision)
+        };
+        let added = ["a", "b"].map(|key| Change::Added(key.into()));
+        assert_eq!(note(&[("a", true), ("b", true)], 1), added);
+        let removed = [Change::Removed("b".into())];
+        assert_eq!(note(&[("a", true), ("b", false), ("c", false)], 2), removed);
+        assert_eq!(known.revision_in("history"), Some(2));
+        assert_eq!(known.revision_in("another"), None);
+        assert_eq!(known.missing_in(&HashSet::from(["c"])), ["a".into()]);
+        assert!(known.missing_in(&HashSet::from(["a"])).is_empty());
+    }
+}

@@ -226,3 +226,107 @@ fn length(path: &Path) -> Result<u64, FileError> {
         Err(error) => Err(FileError::on("look at", path)(error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::store::local::Config;
+
+    const DOCUMENTS: [(&str, &str); 3] = [
+        ("a", "2026-11-01"),
+        ("b", "2026-11-02"),
+        ("a", "2026-11-03"),
+    ];
+
+    /// Makes a store with numbers of ten bytes for each of these days.
+    fn store() -> (Local, tempfile::TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let config = Config {
+            path: directory.path().join("store"),
+            ..Config::default()
+        };
+        let local = Local::open(&config, Clock::System).unwrap();
+        for (name, on) in DOCUMENTS {
+            let mut write = |_before: Option<&[u8]>| Some(vec![b'x'; 10]);
+            local
+                .change_numbers(&project(name), day(on), &mut write)
+                .unwrap();
+        }
+        (local, directory)
+    }
+
+    fn project(name: &str) -> ProjectId {
+        ProjectId::parse(name).unwrap()
+    }
+
+    fn day(text: &str) -> Day {
+        Day::parse(text).unwrap()
+    }
+
+    fn left(local: &Local) -> Vec<String> {
+        let numbered = local.numbered().unwrap().into_iter();
+        numbered
+            .map(|(project, day)| format!("{project}~{day}"))
+            .collect()
+    }
+
+    #[test]
+    fn the_oldest_numbers_are_removed_until_the_others_fit() {
+        let all = ["a~2026-11-01", "a~2026-11-03", "b~2026-11-02"];
+        for (bytes_max, bytes, expected) in [
+            (30, 30, &all[..]),
+            (29, 20, &all[1..]),
+            (20, 20, &all[1..]),
+            (19, 10, &all[1..2]),
+            (0, 0, &[]),
+        ] {
+            let (local, _directory) = store();
+            let removed = (all.len() - expected.len()) as u64;
+            assert_eq!(local.bound_numbers(bytes_max).unwrap(), (bytes, removed));
+            assert_eq!(left(&local), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_are_moved_until_there_are_enough_files_or_bytes() {
+        for (files_max, bytes_max, expected) in [
+            (9, 1000, 3),
+            (3, 30, 3),
+            (2, 1000, 2),
+            (9, 21, 3),
+            (9, 20, 2),
+            (9, 1, 1),
+            (0, 1000, 0),
+            (9, 0, 0),
+        ] {
+            let (local, directory) = store();
+            let to = directory.path().join("to");
+            fs::create_dir(&to).unwrap();
+            local.move_numbers(&to, files_max, bytes_max).unwrap();
+            let files = fs::read_dir(&to).unwrap();
+            let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+            let mut names: Vec<_> = names.collect();
+            assert_eq!(names.len(), expected, "{files_max} {bytes_max}");
+            // Each is in one place.
+            names.extend(left(&local).iter().map(|name| format!("{name}.json")));
+            names.sort_unstable();
+            let mut all = DOCUMENTS.map(|(project, day)| format!("{project}~{day}.json"));
+            all.sort_unstable();
+            assert_eq!(names, all);
+        }
+    }
+
+    #[test]
+    fn a_sweep_removes_the_days_before_the_first_and_empty_directories() {
+        let (local, _directory) = store();
+        let other = local.layout.numbers(&project("b")).join("other.txt");
+        fs::write(&other, "of another program").unwrap();
+        assert_eq!(local.sweep_numbers(day("2026-11-01")).unwrap(), 0);
+        assert_eq!(local.sweep_numbers(day("2026-11-03")).unwrap(), 2);
+        assert_eq!(left(&local), ["a~2026-11-03"]);
+        assert_eq!(local.sweep_numbers(day("2026-11-04")).unwrap(), 1);
+        assert!(!local.layout.numbers(&project("a")).exists());
+        assert!(other.exists());
+    }
+}

@@ -418,3 +418,45 @@ fn invalid(path: &Path) -> impl FnOnce(InvalidRecord) -> ReadError + use<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_whole_line_of_a_log_has_the_last_number() {
+        for (bytes, expected) in [
+            (&b""[..], None),
+            (b"{\"id\":7}", None),
+            (b"{\"id\":7}\n", Some(7)),
+            (b"{\"id\":7}\n{\"id\":8}\n", Some(8)),
+            (b"{\"id\":7}\n{\"id\":8}\n{\"id\":", Some(8)),
+            (b"{\"id\":7}\nno entry\n", None),
+        ] {
+            assert_eq!(last_id(bytes), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_without_the_names_of_a_filter_is_not_parsed() {
+        let of = |project: Option<&str>, owner: Option<&str>| {
+            let filter = Filter {
+                project: project.map(Into::into),
+                owner: owner.map(Into::into),
+                ..Filter::default()
+            };
+            may_match(br#"{"project":"docs","owner":"acme"}"#, &filter)
+        };
+        assert!(of(None, None) && of(Some("docs"), Some("acme")));
+        assert!(!of(Some("blog"), Some("acme")) && !of(Some("docs"), Some("other")));
+        assert!(!of(Some("blog"), None) && !of(None, Some("other")));
+        // Such names are written with an escape.
+        assert!(of(None, Some("a\"b")) && of(None, Some("a\\b")) && of(None, Some("é")));
+    }
+
+    #[test]
+    fn the_names_of_log_files_are_in_the_order_of_their_entries() {
+        assert_eq!(file_name(7), "00000000000000000007.jsonl");
+        assert!(file_name(9) < file_name(10) && file_name(10) < file_name(u64::MAX));
+    }
+}

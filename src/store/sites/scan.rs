@@ -217,3 +217,38 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> ScanError + use<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_older_only_if_content_and_metadata_are() {
+        for (modified, changed, expected) in
+            [(4, 4, true), (5, 4, false), (4, 5, false), (6, 6, false)]
+        {
+            let stamp = Stamp {
+                device: 1,
+                inode: 2,
+                length: 3,
+                modified: (modified, 9),
+                changed: (changed, 9),
+            };
+            assert_eq!(stamp.is_older_than(5), expected, "{modified} {changed}");
+        }
+    }
+
+    #[test]
+    fn records_are_in_visible_files_of_yaml() {
+        for (name, expected) in [
+            ("a.yaml", true),
+            ("a.yml", true),
+            (".a.yaml", false),
+            (".a.yml", false),
+            ("a.json", false),
+            ("yaml", false),
+        ] {
+            assert_eq!(is_record_file(name), expected, "{name}");
+        }
+    }
+}
