@@ -328,3 +328,28 @@ fn no_command_runs_for_a_private_site() {
     assert_eq!(record["status"], "success", "{record:#}");
     assert!(!edge.setup.path("ran").exists());
 }
+
+/// A release does not know its domain, so a writer gets an invented one. Authors must not see it.
+#[test]
+fn a_record_names_pages_by_their_paths_and_never_the_address_that_a_build_invents() {
+    let base = r#"base=$(sed 's/.*"base_url":"\([^"]*\)".*/\1/'); [ -n "$base" ]"#;
+    let head = HEAD.replace("cat >/dev/null; ", "");
+    let (edge, key) = generating("", "seconds: 60", "");
+    let update = |page: &str| {
+        let script = format!("{base}; {head}; echo \"See [a page]($base{page}).\"");
+        fs::write(edge.setup.path("write"), script).unwrap();
+        let record = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+        assert_eq!(record["status"], "success", "{record:#}");
+        record.to_string()
+    };
+    let refused = update("/removed");
+    assert!(
+        refused.contains("it links to \\\"/removed\\\""),
+        "{refused}"
+    );
+    let accepted = update("/pay");
+    assert!(accepted.contains("+ See [a page](/pay)."), "{accepted}");
+    for record in [refused, accepted] {
+        assert!(!record.contains("base-url"), "{record}");
+    }
+}

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -223,6 +224,9 @@ pub(crate) fn writing(text: &'static str, quote: &'static str) -> Model {
 
 pub(crate) const FACT: &str = "A key makes at most 100 calls in a minute.";
 pub(crate) const QUOTE: &str = "A key may make at most 100 calls in a minute";
+/// The same for [`NEXT`].
+const NEXT_FACT: &str = "A key makes at most 200 calls in a minute.";
+const NEXT_QUOTE: &str = "A key may make at most 200 calls in a minute";
 
 /// Starts a gateway that asks a model; returns it with an admin key.
 pub(crate) fn asking(
@@ -449,6 +453,74 @@ fn a_model_that_never_answers_holds_up_no_update() {
     assert!(visible(&other).contains("promote: published on"));
     // A newer update does not wait.
     ends_for_a_newer_update(&edge, &key, "acme", &first);
+}
+
+/// The model never answers about the first pages. The update that waits for it ends for a newer one;
+/// what the model writes about newer pages replaces what it wrote before.
+#[test]
+fn a_written_skill_is_superseded_by_a_newer_update() {
+    let conversations = AtomicUsize::new(0);
+    let model = Model::start(move |answered, request| {
+        if answered == 0 {
+            conversations.fetch_add(1, Ordering::SeqCst);
+        }
+        let (text, quote) = match conversations.load(Ordering::SeqCst) {
+            1 => return None,
+            2 => (NEXT_FACT, NEXT_QUOTE),
+            _ => (FACT, QUOTE),
+        };
+        let plan = json!({ "tasks": ["charge"], "pages": ["/"] });
+        match answered {
+            0 => call(request, "submit_plan", &plan),
+            _ => call(request, "submit_draft", &draft(text, quote)),
+        }
+    });
+    let (edge, key) = asking(&model, "anthropic", "", "", "{}");
+    let docs = Repository::of(&edge.setup, "docs");
+    let first = trigger(&edge, &key, "acme");
+    wait_until("the model is asked", || model.requests() > 0);
+
+    docs.push("Change", &[("index.mdx", NEXT)]);
+    let second = trigger(&edge, &key, "acme");
+    let first = follow(&edge.setup, &first);
+    assert_eq!(first["status"], "success", "{first:#}");
+    let logs = first["logs"].to_string();
+    assert!(logs.contains("a newer update waits"), "{logs}");
+    let second = follow(&edge.setup, &second);
+    assert_eq!(second["status"], "success", "{second:#}");
+    assert!(skill(&edge).contains(NEXT_FACT), "{second:#}");
+
+    docs.push("Change back", &[("index.mdx", HOME)]);
+    let logs = update(&edge, &key);
+    let served = skill(&edge);
+    assert!(
+        served.contains(FACT) && !served.contains(NEXT_FACT),
+        "{logs}\n{served}"
+    );
+    assert_eq!(model.requests(), 5);
+}
+
+#[test]
+fn a_record_of_a_model_never_has_the_address_that_a_build_invents() {
+    let model = Model::start(|answered, request| {
+        let plan = json!({ "tasks": ["charge"], "pages": ["/"] });
+        let mut draft = draft(FACT, QUOTE);
+        // The model reads this address in the links of pages.
+        draft["context"][0]["page"] = json!("https://base-url.invalid/removed");
+        match answered {
+            0 => call(request, "submit_plan", &plan),
+            _ => call(request, "submit_draft", &draft),
+        }
+    });
+    let (edge, key) = asking(&model, "openai", "corrections_max: 0", "", "{}");
+    // The second time the reason comes from the refusal that is kept.
+    for _twice in 0..2 {
+        let logs = update(&edge, &key);
+        assert!(logs.contains("is no page of the documentation"), "{logs}");
+        assert!(logs.contains("/removed"), "{logs}");
+        assert!(!logs.contains("base-url"), "{logs}");
+    }
+    assert_eq!(model.requests(), 2);
 }
 
 #[test]

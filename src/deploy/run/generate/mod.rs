@@ -115,9 +115,7 @@ pub(super) enum WriteError {
     #[error("the command wrote more than {0} bytes")]
     OutputTooLarge(u64),
     /// The output of the command breaks a rule.
-    ///
-    /// The authors read the reason, so it names a page by its path on the site.
-    #[error("the output of the command is rejected: {}", .0.to_string().replace(BASE_URL_PLACEHOLDER, ""))]
+    #[error("the output of the command is rejected: {0}")]
     Rejected(#[from] skills::Rejected),
     /// The model wrote nothing usable.
     #[error("{0}")]

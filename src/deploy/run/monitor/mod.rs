@@ -18,9 +18,10 @@ use super::workspace::{SPECIFICATIONS, Workspace};
 use super::{Stages, Update, Work, Writing, blocking, generate, sandbox, until_set};
 use crate::deploy::NICENESS_OF_HEAVY;
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
-use crate::deploy::record::{Commit, printable};
+use crate::deploy::record::{self, Commit};
 use crate::deploy::slots::{Revoked, Slot};
 use crate::deploy::writer::Spent;
+use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::isolation::Sandbox;
 
 /// How often new lines are written to the record.
@@ -82,6 +83,12 @@ pub(super) enum BuildResult {
     LeaseLost,
     /// This process must shut down.
     ShuttingDown,
+}
+
+/// Returns a text of a process as authors may read it: without what a terminal would obey, and with
+/// addresses of the site as paths, because a build does not know the domain.
+fn readable(text: &str) -> String {
+    record::printable(text).replace(BASE_URL_PLACEHOLDER, "")
 }
 
 // === impl BuildMonitor ===
@@ -391,7 +398,7 @@ impl<'s> BuildMonitor<'s> {
                 }
             }
             // The line may contain text of an author.
-            Event::Line(line) => self.lines.push(printable(&line)),
+            Event::Line(line) => self.lines.push(readable(&line)),
             Event::Commit(commit) => self.commit = Some(commit.bounded()),
             Event::Fetched(commit) => {
                 self.end_step();
@@ -407,12 +414,12 @@ impl<'s> BuildMonitor<'s> {
             | Event::InForce(_) => {}
             // The step ends when the release is in the store.
             Event::Prepared(mut prepared) => {
-                prepared.summary = printable(&prepared.summary);
+                prepared.summary = readable(&prepared.summary);
                 return Some(BuildResult::Prepared(prepared));
             }
             Event::SkillStays(why) => {
                 self.end_step();
-                return Some(BuildResult::SkillStays(printable(&why)));
+                return Some(BuildResult::SkillStays(readable(&why)));
             }
             Event::SkillWaits => {
                 self.end_step();
@@ -424,7 +431,7 @@ impl<'s> BuildMonitor<'s> {
                 }
             }
             Event::Stopped(mut stopped) => {
-                stopped.summary = printable(&stopped.summary);
+                stopped.summary = readable(&stopped.summary);
                 return Some(BuildResult::Stopped(stopped));
             }
         }
