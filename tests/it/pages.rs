@@ -271,3 +271,48 @@ fn only_allowed_hosts_are_framed() {
         "{policy}"
     );
 }
+
+#[test]
+fn the_index_for_an_agents_file_has_at_most_8_kb_at_its_documented_address() {
+    let documented = include_str!("../../conf/demo/docs/operate/responses.mdx");
+    assert!(documented.contains("`llms-agents.txt` (an index of at most 8 KB"));
+    let domain = format!("{}.{}.example", "docs".repeat(15), "acme".repeat(15));
+    let edge = Setup::new()
+        .site(
+            "acme",
+            &format!("origin: embedded\ndomains: [{domain}]\nbase_path: /manual"),
+        )
+        .start();
+    let names: Vec<String> = (0..400)
+        .map(|n| format!("guides/a-page-with-a-long-name-{n}"))
+        .collect();
+    let config = serde_json::json!({ "name": "Acme", "navigation": { "pages": names } });
+    let config = config.to_string();
+    let paths: Vec<String> = names.iter().map(|name| format!("{name}.mdx")).collect();
+    let pages = paths.iter().map(|path| (&**path, "Words."));
+    let files: Vec<(&str, &str)> = pages.chain([("docs.json", &*config)]).collect();
+    edge.publish("acme", &files);
+
+    let index = edge.get(&domain, "/manual/llms-agents.txt");
+    assert_eq!(index.status, 200);
+    assert_eq!(
+        index.field("content-type"),
+        Some("text/plain; charset=utf-8")
+    );
+    assert!(index.body.len() <= 8 << 10, "{}", index.body.len());
+    // Its addresses are those of this host, and they answer.
+    let text = index.text();
+    assert!(
+        text.contains("- guides/: a-page-with-a-long-name-0, "),
+        "{text}"
+    );
+    let base = format!("https://{domain}/manual");
+    assert!(text.contains(&format!("{base}/{{directory}}/{{page}}.md")));
+    for path in ["/llms.txt", "/.well-known/agent-skills/index.json"] {
+        assert!(text.contains(&format!("{base}{path}")), "{path}: {text}");
+        let answer = edge.get(&domain, &format!("/manual{path}"));
+        assert_eq!(answer.status, 200, "{path}");
+    }
+    let page = edge.get(&domain, "/manual/guides/a-page-with-a-long-name-1.md");
+    assert!(page.text().ends_with("\n\nWords.\n"), "{}", page.text());
+}

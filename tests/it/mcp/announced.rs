@@ -98,6 +98,22 @@ fn cards_lists_and_links_name_the_address_of_the_server() {
 }
 
 #[test]
+fn llms_txt_names_the_skills_and_the_mcp_server_and_both_answer() {
+    let edge = serving("base_path: /docs");
+    let list = edge.get(DOMAIN, "/docs/llms.txt").text().to_owned();
+    let named = |start: &str, end: char| {
+        let (_, rest) = list.split_once(start).unwrap_or_else(|| panic!("{list}"));
+        let address = rest.split(end).next().unwrap();
+        let path = address.strip_prefix(&format!("https://{DOMAIN}"));
+        path.unwrap_or_else(|| panic!("{address}")).to_owned()
+    };
+    let skills = edge.get(DOMAIN, &named("Skills for agents: [list](", ')'));
+    assert_eq!(skills.json()["skills"][0]["type"], "skill-md");
+    let server = post_with(&edge, &named("MCP server: `", '`'), &JSON, PING);
+    assert_eq!(server.json()["result"], json!({}));
+}
+
+#[test]
 fn a_site_without_a_server_announces_none() {
     let edge = serving("mcp: false");
     let page = edge.get(DOMAIN, "/guides/start");
