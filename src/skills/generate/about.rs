@@ -4,28 +4,20 @@
 //! `docs.json`, or on the first page: "E2B is …". Sentences about the documentation itself ("Here
 //! you find all guides") do not describe the product and are skipped.
 
-use std::collections::HashSet;
-
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::mdx::Node;
 
 use super::outline::{Outline, content};
-use super::role::{Role, has, normal};
+use super::role::{has, normal};
 use super::text::{fit, is_silent, plain, sentences, words};
-use super::words::{in_sentence, is_instruction};
 
 /// The most characters of the sentences.
 const CHARACTERS_MAX: usize = 320;
 /// How many pages are searched for a definition, besides those that introduce the product.
-const PAGES_MAX: usize = 12;
+const PAGES_MAX: usize = 60;
 /// How many paragraphs of a page are searched.
 const PARAGRAPHS_MAX: usize = 16;
-/// How many instructions and how many subjects the description names.
-const INSTRUCTIONS_MAX: usize = 6;
-const SUBJECTS_MAX: usize = 5;
-/// Shorter words of a title, such as `to`, stay small in title case.
-const TITLE_CASE_LETTERS: usize = 4;
 
 /// Words that name documentation, not a product.
 const DOCUMENTATION: [&str; 17] = [
@@ -73,6 +65,27 @@ const DEFINES: [&str; 24] = [
     "simplifies",
     "supports",
     "builds",
+];
+/// Those of them that often say something about a part of the product.
+const WEAK: [&str; 8] = [
+    "gives", "handles", "makes", "manages", "provides", "runs", "supports", "takes",
+];
+/// The words between the name of a product and the verb of its definition.
+const KINDS: [&str; 14] = [
+    "api",
+    "apis",
+    "app",
+    "cli",
+    "cloud",
+    "engine",
+    "framework",
+    "library",
+    "platform",
+    "sdk",
+    "server",
+    "service",
+    "itself",
+    "protocol",
 ];
 /// Beginnings of sentences about the documentation itself.
 const META: [&str; 32] = [
@@ -147,6 +160,18 @@ const GENERIC: [&str; 26] = [
     "examples",
 ];
 
+/// The subject of a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// The product or a part of it, as on the first page: `Acme Boxes are …`.
+    Any,
+    /// The product itself.
+    Whole,
+    /// The product itself, with a verb that says what it is or does as a whole. On pages about
+    /// something else, "Acme supports …" is about that.
+    Certain,
+}
+
 /// Returns the sentences that say what the documented product is; `None` if there are none.
 ///
 /// They are the description of `docs.json` unless it only says that this is documentation, else
@@ -165,12 +190,14 @@ pub(super) fn of(docs: &Docs, outline: &Outline) -> Option<(String, Option<PageI
         return Some((description.to_owned(), None));
     }
     let first = outline.home(docs)?;
-    if let Some(found) = definition(docs, first, &product) {
+    if let Some(found) = definition(docs, first, &product, Subject::Whole) {
         return Some((found, Some(first)));
     }
     if let Some(description) = docs.navigation.page(first).description.as_deref() {
         let description = plain(description);
-        if !is_generic(&description, &product) && !is_meta(&description) {
+        // What a beginner does first says nothing about the product.
+        let is_tutorial = has(&normal(&description), &["your first"]);
+        if !is_generic(&description, &product) && !is_meta(&description) && !is_tutorial {
             return Some((fit(&description, CHARACTERS_MAX), Some(first)));
         }
     }
@@ -179,9 +206,12 @@ pub(super) fn of(docs: &Docs, outline: &Outline) -> Option<(String, Option<PageI
         .enumerate()
         .filter(|(nth, id)| *nth < PAGES_MAX || is_introduction(docs.navigation.page(*id)));
     for (_, id) in others {
-        if let Some(found) = definition(docs, id, &product) {
+        if let Some(found) = definition(docs, id, &product, Subject::Certain) {
             return Some((found, Some(id)));
         }
+    }
+    if let Some(found) = definition(docs, first, &product, Subject::Any) {
+        return Some((found, Some(first)));
     }
     let opening = paragraphs(docs, first);
     let mut opening = opening.iter().map(|paragraph| starting(paragraph, 0));
@@ -190,11 +220,16 @@ pub(super) fn of(docs: &Docs, outline: &Outline) -> Option<(String, Option<PageI
 }
 
 /// Returns the definition of the product on a page.
-pub(super) fn definition(docs: &Docs, id: PageId, product: &str) -> Option<String> {
+pub(super) fn definition(
+    docs: &Docs,
+    id: PageId,
+    product: &str,
+    subject: Subject,
+) -> Option<String> {
     paragraphs(docs, id).iter().find_map(|paragraph| {
         let nth = sentences(paragraph)
             .iter()
-            .position(|sentence| defines(sentence, product))?;
+            .position(|sentence| !sentence.ends_with(':') && defines(sentence, product, subject))?;
         Some(starting(paragraph, nth))
     })
 }
@@ -268,7 +303,7 @@ pub(super) fn is_meta(sentence: &str) -> bool {
 }
 
 /// Returns whether a sentence defines the product: `Acme is …`, `The Acme API lets you …`.
-fn defines(sentence: &str, product: &str) -> bool {
+fn defines(sentence: &str, product: &str, subject: Subject) -> bool {
     // A remark between parentheses may follow the name.
     let mut bare = String::new();
     let mut depth = 0;
@@ -300,8 +335,18 @@ fn defines(sentence: &str, product: &str) -> bool {
         let mut after = rest.split(' ').filter(|word| !word.is_empty());
         // "Acme then lets you …" continues another sentence.
         let continues = |word: &str| matches!(word, "then" | "also" | "will" | "can" | "now");
-        let mut before = after.by_ref().take(3).take_while(|word| !continues(word));
-        let verb = before.position(|word| DEFINES.contains(&word));
+        let is_part = |word: &str| subject != Subject::Any && !KINDS.contains(&word);
+        let is_weak = |word: &str| subject == Subject::Certain && WEAK.contains(&word);
+        let mut verb = None;
+        for word in after.by_ref().take(3).take_while(|word| !continues(word)) {
+            if DEFINES.contains(&word) && !is_weak(word) {
+                verb = Some(word);
+                break;
+            }
+            if is_part(word) {
+                break;
+            }
+        }
         // "Acme is not …", "Acme is available in …" define nothing.
         let next = after.next().unwrap_or_default();
         verb.is_some() && !matches!(next, "not" | "available" | "now" | "currently" | "also")
@@ -337,139 +382,6 @@ fn gather(nodes: &[Node], out: &mut Vec<String>) {
     }
 }
 
-/// Writes when to use the skill: agents decide by this text.
-pub(super) fn description(docs: &Docs, title: &str, about: &str, outline: &Outline) -> String {
-    let product = product(title);
-    let mut instructions: Vec<String> = Vec::new();
-    let mut subjects: Vec<String> = Vec::new();
-    let early = || {
-        outline
-            .categories
-            .iter()
-            .filter(|category| !category.is_late())
-    };
-    let deepest = early()
-        .map(|category| category.entries.len())
-        .max()
-        .unwrap_or(0);
-    for nth in 0..deepest {
-        for entry in early().filter_map(|category| category.entries.get(nth)) {
-            let title = entry.title.trim_end_matches(['.', '!', '…']);
-            let title = title.strip_suffix(" Overview").unwrap_or(title);
-            let phrase = match is_task(title) {
-                true => in_sentence(&without_title_case(title, &|| {
-                    paragraphs(docs, entry.page).join(" ")
-                })),
-                false => title.to_owned(),
-            };
-            let words = normal(&phrase);
-            let known = |all: &[String]| all.iter().any(|other| normal(other) == words);
-            let is_short = phrase.chars().count() <= 60
-                && !phrase.contains([';', ':', '"', '|', '?'])
-                && !phrase.contains(" - ");
-            let is_start = entry.role <= Role::Access || has(&words, &["documentation", "docs"]);
-            if is_start
-                || entry.role.is_late()
-                || !is_short
-                || known(&instructions)
-                || known(&subjects)
-            {
-                continue;
-            }
-            let is_generic = is_generic_title(&phrase);
-            if is_task(&phrase) && phrase.contains(' ') {
-                let is_about_start = has(&words, &["get started", "quickstart"]);
-                if instructions.len() < INSTRUCTIONS_MAX && !is_about_start {
-                    instructions.push(phrase);
-                }
-            } else if entry.role != Role::Concept
-                && !is_generic
-                && subjects.len() < SUBJECTS_MAX
-                && words != normal(&product)
-            {
-                subjects.push(phrase);
-            }
-        }
-    }
-    let mut text = String::new();
-    if !about.is_empty() {
-        text.push_str(about);
-        if !about.ends_with(['.', '!', '?', '。', '…']) {
-            text.push('.');
-        }
-        text.push(' ');
-    }
-    text.push_str(&format!("Use when a task needs {product}"));
-    if !instructions.is_empty() {
-        text.push_str(&format!(", for example to {}", list(&instructions)));
-    }
-    if !subjects.is_empty() {
-        let and = if instructions.is_empty() {
-            ", for"
-        } else {
-            "; also for"
-        };
-        text.push_str(&format!("{and} {}", list(&subjects)));
-    }
-    text.push('.');
-    text
-}
-
-/// Writes a title such as `Connect Your Client` as in a sentence. `text` returns the text of the
-/// page. A word that the page never has in small letters is a name, and keeps its capital.
-fn without_title_case(title: &str, text: &dyn Fn() -> String) -> String {
-    let is_large = |word: &str| {
-        let mut letters = word.chars();
-        letters.next().is_some_and(char::is_uppercase) && letters.all(|c| !c.is_uppercase())
-    };
-    let is_word = |word: &&str| word.chars().count() >= TITLE_CASE_LETTERS;
-    let mut after_first = title.split(' ').skip(1).filter(is_word).peekable();
-    if after_first.peek().is_none() || !after_first.all(is_large) {
-        return title.to_owned();
-    }
-    let text = text();
-    let known: HashSet<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
-    let write = |(nth, word): (usize, &str)| {
-        let small = word.to_lowercase();
-        match nth > 0 && is_large(word) && known.contains(&*small) {
-            true => small,
-            false => word.to_owned(),
-        }
-    };
-    let words: Vec<String> = title.split(' ').enumerate().map(write).collect();
-    words.join(" ")
-}
-
-/// Returns whether a title is a task. Verbs that are also nouns need an object: `Request units` is
-/// a subject, `Request a refund` is a task.
-pub(super) fn is_task(title: &str) -> bool {
-    const NOUNS: [&str; 41] = [
-        "access", "request", "launch", "debug", "list", "set", "test", "trace", "host", "order",
-        "index", "search", "report", "log", "process", "schedule", "cache", "share", "sort",
-        "query", "limit", "design", "stream", "monitor", "plan", "start", "filter", "label",
-        "measure", "group", "tag", "type", "use", "view", "watch", "issue", "load", "handle",
-        "map", "select", "upgrade",
-    ];
-    const OBJECTS: [&str; 15] = [
-        "in", "up", "out", "a", "an", "the", "your", "our", "to", "with", "from", "all",
-        "multiple", "data", "code",
-    ];
-    let words = normal(title);
-    let mut words = words.split_whitespace();
-    let (first, second) = (words.next().unwrap_or_default(), words.next());
-    let has_object = second.is_some_and(|second| OBJECTS.contains(&second));
-    is_instruction(title) && (!NOUNS.contains(&first) || has_object)
-}
-
-/// Joins phrases: `a, b or c`.
-fn list(phrases: &[String]) -> String {
-    match phrases.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        Some((last, _)) => last.clone(),
-        None => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -483,39 +395,32 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_written_as_in_a_sentence() {
-        let text =
-            || "You need an account. Open the console of Redis, then your client.".to_owned();
-        let written = |title: &str| without_title_case(title, &text);
-        assert_eq!(written("Create an Account"), "Create an account");
-        assert_eq!(written("Connect Your Client"), "Connect your client");
-        assert_eq!(written("Connect Redis"), "Connect Redis");
-        assert_eq!(
-            written("Create an account with SSO"),
-            "Create an account with SSO"
-        );
-    }
-
-    #[test]
     fn definitions_are_told_from_other_sentences() {
         for sentence in [
             "Acme is an API for payments.",
             "The Acme API lets you pay.",
             "Acme (the service) helps you.",
         ] {
-            assert!(defines(sentence, "Acme"), "{sentence}");
+            assert!(defines(sentence, "Acme", Subject::Whole), "{sentence}");
         }
         assert!(defines(
             "MCP (Model Context Protocol) is open.",
-            "Model Context Protocol"
+            "Model Context Protocol",
+            Subject::Whole
         ));
+        let part = "Acme Archive allows you to keep receipts.";
+        assert!(defines(part, "Acme", Subject::Any) && !defines(part, "Acme", Subject::Whole));
+        let other = "Acme supports many models.";
+        assert!(
+            defines(other, "Acme", Subject::Whole) && !defines(other, "Acme", Subject::Certain)
+        );
         for sentence in [
             "Here you find Acme.",
             "Acmes are many.",
             "Acme is not for cards.",
             "Log in to Acme.",
         ] {
-            assert!(!defines(sentence, "Acme"), "{sentence}");
+            assert!(!defines(sentence, "Acme", Subject::Any), "{sentence}");
         }
         assert!(is_generic("Acme documentation", "Acme"));
         assert!(is_generic("The official docs of Acme.", "Acme"));

@@ -4,10 +4,11 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::docs::Docs;
-use crate::docs::navigation::tree::{self as navigation, PageId};
+use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Element, Node};
 
 use super::about::{is_meta, product};
+use super::limit::{Scope, is_rule, says_consequence, says_limit, says_rate};
 use super::outline::{Outline, content, link_to, words as outline_words};
 use super::role::{Role, has, is_obsolete, normal};
 use super::sink::Sink;
@@ -20,81 +21,18 @@ const UNSUITED_MAX: usize = 5;
 const UNSUITED_CHARACTERS_MAX: usize = 900;
 /// The longest advice, in characters.
 const ADVICE_MAX: usize = 260;
-/// How many sentences of a page about limits are listed.
-const LIMITS_OF_PAGE_MAX: usize = 3;
-/// The most words of the title of a page about limits.
-const TITLE_WORDS_MAX: usize = 5;
+/// How many sentences of a page about limits are listed, if it is about the whole product and if it
+/// is about a part of it; and how many of all such pages.
+const LIMITS_OF_WHOLE_MAX: usize = 4;
+const LIMITS_OF_PART_MAX: usize = 1;
+const LIMITS_MAX: usize = 6;
+/// How many values below one heading are limits.
+const VALUES_OF_HEADING_MAX: usize = 2;
 /// How many pages about something old are named.
 const OLD_MAX: usize = 4;
 /// The shortest advice, in words.
 const WORDS_MIN: usize = 5;
 
-/// Words of a sentence about a limit.
-const LIMITS: [&str; 33] = [
-    "limit",
-    "limits",
-    "limited",
-    "maximum",
-    "minimum",
-    "at most",
-    "at least",
-    "up to",
-    "must",
-    "only",
-    "cannot",
-    "can t",
-    "not supported",
-    "unsupported",
-    "never",
-    "requires",
-    "required",
-    "expire",
-    "expires",
-    "expired",
-    "rate",
-    "quota",
-    "by default",
-    "default",
-    "no longer",
-    "before",
-    "irreversible",
-    "permanently",
-    "not available",
-    "doesn t",
-    "does not",
-    "won t",
-    "timeout",
-];
-/// Words that also stand in sentences without a limit, unless there is a number.
-const WEAK: [&str; 5] = ["by default", "default", "before", "rate", "only"];
-/// Words of a sentence that states a limit.
-const STRICT: [&str; 14] = [
-    "must",
-    "cannot",
-    "can t",
-    "not supported",
-    "unsupported",
-    "never",
-    "at most",
-    "at least",
-    "up to",
-    "maximum of",
-    "minimum of",
-    "limit of",
-    "expire",
-    "expires",
-];
-/// Words of titles of pages about limits.
-const LIMIT_TITLES: [&str; 8] = [
-    "limits",
-    "rate limits",
-    "rate limiting",
-    "limitations",
-    "quotas",
-    "quotas and limits",
-    "known issues",
-    "usage limits",
-];
 /// Words of a sentence about a purpose for which another tool is better.
 const UNSUITED: [&str; 13] = [
     "not recommended for",
@@ -162,7 +100,7 @@ const NOT_UNSUITED: [&str; 11] = [
     "temporarily",
 ];
 /// Words of callouts about the page itself or about news.
-const NEWS: [&str; 17] = [
+const NEWS: [&str; 18] = [
     "this page",
     "this guide",
     "beta",
@@ -173,6 +111,7 @@ const NEWS: [&str; 17] = [
     "migrate",
     "documentation reflects",
     "work in progress",
+    "symptoms",
     "feedback",
     "newsletter",
     "twitter",
@@ -199,8 +138,8 @@ struct Page {
     /// Cases in which the product is not the right tool: whether the words are about a purpose, and
     /// the sentence.
     unsuited: Vec<(bool, String)>,
-    /// Whether its title is about limits, and its first words.
-    is_about_limits: bool,
+    /// What it limits, if its title is about limits, and its first words.
+    limits_of: Option<Scope>,
     first: String,
     /// Its sentences that state a limit.
     limits: Vec<String>,
@@ -226,7 +165,7 @@ pub(super) fn advice(docs: &Docs, outline: &Outline, base_url: &str) -> Advice {
         };
         let of_page = docs.navigation.page(entry.page);
         let mut page = Page {
-            is_about_limits: is_about_limits(of_page),
+            limits_of: Scope::of(of_page),
             first: outline_words(docs, of_page),
             product: normal(&product(&docs.config.name)),
             ..Page::default()
@@ -254,22 +193,31 @@ fn pitfalls(
 ) -> Vec<String> {
     let mut sink = Sink::new(base_url, PITFALLS_MAX, PITFALLS_CHARACTERS_MAX);
     let mut said = HashSet::new();
-    // Pages about limits come first.
-    for (_, id, page) in pages.iter().filter(|(_, _, page)| page.is_about_limits) {
-        // Its first words often only announce the limits.
-        let first = Some(&page.first).filter(|first| says_limit(first) && !is_meta(first));
-        let limits = page.limits.iter().chain(first).take(LIMITS_OF_PAGE_MAX);
-        for limit in limits {
-            if said.insert(limit) {
-                sink.add(&[line(limit, *id)]);
+    // Pages about limits come first; those of the whole product before those of a part.
+    for (scope, max) in [
+        (Scope::Whole, LIMITS_OF_WHOLE_MAX),
+        (Scope::Part, LIMITS_OF_PART_MAX),
+    ] {
+        let of_scope = pages
+            .iter()
+            .filter(|(_, _, page)| page.limits_of == Some(scope));
+        for (_, id, page) in of_scope {
+            for limit in page.limits(max) {
+                if sink.lines.len() < LIMITS_MAX && said.insert(limit) {
+                    sink.add(&[line(limit, *id)]);
+                }
             }
         }
     }
-    // The callout with the highest weight on each page comes before any second callout.
-    for weight in [3, 2] {
+    // The callout with the highest weight on each page comes before any second callout, and a text
+    // that says what happens before one that does not.
+    for (weight, has_consequence) in [(3, true), (3, false), (2, true), (2, false)] {
         for nth in 0..2 {
             for (_, id, page) in pages {
-                let mut of_weight = page.callouts.iter().filter(|(own, _)| *own == weight);
+                let is_wanted = |(own, text): &&Callout| {
+                    *own == weight && says_consequence(text) == has_consequence
+                };
+                let mut of_weight = page.callouts.iter().filter(is_wanted);
                 let Some((_, text)) = of_weight.nth(nth) else {
                     continue;
                 };
@@ -280,27 +228,6 @@ fn pitfalls(
         }
     }
     sink.lines
-}
-
-/// Returns whether a sentence states a limit: a number, or something that must or cannot be.
-fn says_limit(sentence: &str) -> bool {
-    let words = normal(sentence);
-    // The digit of a name such as `S3` is no number.
-    let has_number = words
-        .split(' ')
-        .any(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    // The reason for a design is no limit of the reader.
-    let explains = has(&words, &["because", "so the"]);
-    !explains && has(&words, &STRICT) || has_number && has(&words, &LIMITS)
-}
-
-/// Returns whether a sentence of a note is a rule for the reader. A sentence that gives a reason
-/// explains how something was built.
-fn is_rule(sentence: &str) -> bool {
-    let words = normal(sentence);
-    let explains = has(&words, &["because", "so the", "which means"]);
-    let mut rules = LIMITS.into_iter().filter(|word| !WEAK.contains(word));
-    says_limit(sentence) || !explains && rules.any(|word| has(&words, &[word]))
 }
 
 /// Lists the cases for which the product is not made. Sentences about a purpose come first, and
@@ -356,15 +283,6 @@ fn is_nearly(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
     10 * same >= 8 * one.len().max(other.len())
 }
 
-/// Returns whether a page is about limits.
-fn is_about_limits(page: &navigation::Page) -> bool {
-    let title = normal(&page.title);
-    let is_short = title.split_whitespace().count() <= TITLE_WORDS_MAX;
-    let last = page.slug.rsplit('/').next().unwrap_or_default();
-    let last = normal(last);
-    is_short && has(&title, &LIMIT_TITLES) || LIMIT_TITLES.contains(&last.trim())
-}
-
 /// Returns whether a sentence needs another sentence to be understood.
 fn is_open(sentence: &str) -> bool {
     let words = normal(sentence);
@@ -373,9 +291,77 @@ fn is_open(sentence: &str) -> bool {
         .any(|word| words.starts_with(&format!(" {word} ")))
 }
 
+/// Returns whether a sentence only names another page.
+fn is_reference(sentence: &str) -> bool {
+    let words = normal(sentence);
+    let starts = [
+        " see ",
+        " please see ",
+        " for more ",
+        " please refer ",
+        " refer ",
+        " read ",
+    ];
+    starts.iter().any(|start| words.starts_with(start))
+}
+
+/// Returns whether a sentence refers to what stands around it on its page.
+fn refers_outside(sentence: &str) -> bool {
+    has(
+        &normal(sentence),
+        &["below", "above", "the following", "as follows"],
+    )
+}
+
+/// Returns whether a sentence has no meaning without the one before it: "To avoid this behavior, …",
+/// "You can close it.".
+fn refers_back(sentence: &str) -> bool {
+    const BACK: [&str; 12] = [
+        "this behavior",
+        "this behaviour",
+        "this case",
+        "this step",
+        "this problem",
+        "this issue",
+        "this value",
+        "this setting",
+        "this option",
+        "this section",
+        "this change",
+        "this error",
+    ];
+    let words = normal(sentence);
+    if words.starts_with(" with it ") {
+        return true;
+    }
+    let early = words
+        .split_whitespace()
+        .take(8)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let early = format!(" {early} ");
+    let object =
+        |verb: &str| words.starts_with(verb) && words.split_whitespace().nth(3) == Some("it");
+    has(&early, &BACK) || object(" you can ") || object(" you must ") || object(" you should ")
+}
+
 // === impl Page ===
 
 impl Page {
+    /// Returns its most important limits, in order. One of several says what happens beyond them, if a
+    /// sentence does.
+    fn limits(&self, max: usize) -> impl Iterator<Item = &String> {
+        // Its first words often only announce the limits.
+        let first = Some(&self.first).filter(|first| says_limit(first) && !is_meta(first));
+        let all: Vec<&String> = self.limits.iter().chain(first).collect();
+        let mut kept: Vec<usize> = (0..all.len().min(max)).collect();
+        let beyond = all.iter().position(|text| says_consequence(text));
+        if let (Some(beyond), Some(last), true) = (beyond, kept.last_mut(), max > 1) {
+            *last = beyond.max(*last);
+        }
+        kept.into_iter().map(move |at| all[at])
+    }
+
     fn nodes(&mut self, nodes: &[Node]) {
         for node in nodes {
             match node {
@@ -409,16 +395,30 @@ impl Page {
             self.unsuited(sentence);
             let is_long = sentence.split(' ').count() >= WORDS_MIN;
             let refers = has(&normal(sentence), &["below", "above", "following"]);
-            if self.is_about_limits
+            let is_limit =
+                || says_limit(sentence) || says_rate(sentence) || says_consequence(sentence);
+            if self.limits_of.is_some()
                 && is_long
                 && !refers
                 && !sentence.ends_with([':', '?'])
                 && !is_open(sentence)
-                && says_limit(sentence)
+                && !refers_back(sentence)
+                && !is_reference(sentence)
+                && is_limit()
             {
-                // An item of a list often is no sentence without its heading.
-                let limit = match self.is_item && !self.heading.is_empty() {
-                    true => format!("{}: {sentence}", self.heading.trim_end_matches([':', '.'])),
+                // An item of a list, or a value, often is no sentence without its heading. The first
+                // ones show what is limited.
+                let is_whole = !self.is_item && sentence.ends_with(['.', '!', '。']);
+                let heading = format!("{}: ", self.heading.trim_end_matches([':', '.']));
+                let of_heading = self
+                    .limits
+                    .iter()
+                    .filter(|other| other.starts_with(&heading));
+                if !is_whole && of_heading.count() == VALUES_OF_HEADING_MAX {
+                    continue;
+                }
+                let limit = match !is_whole && !self.heading.is_empty() {
+                    true => format!("{heading}{sentence}"),
                     false => sentence.to_owned(),
                 };
                 self.limits.push(fit(&limit, ADVICE_MAX));
@@ -428,11 +428,21 @@ impl Page {
 
     fn unsuited(&mut self, sentence: &str) {
         let words = normal(sentence);
+        // Another sentence that forbids something is about how to use the product.
+        let is_about_product = |before: &str| before.is_empty() || words.contains(&self.product);
         let forbids = FORBIDS.iter().any(|forbids| {
-            let after = words.split_once(&format!(" {forbids} "));
-            after.is_some_and(|(_, after)| has(&format!(" {after}"), &CASES))
+            let around = words.split_once(&format!(" {forbids} "));
+            around.is_some_and(|(before, after)| {
+                is_about_product(before) && has(&format!(" {after}"), &CASES)
+            })
         });
-        let is_other = words.starts_with(" if you ") && words.ends_with(" instead ");
+        let is_other = words.starts_with(" if you ")
+            && words.ends_with(" instead ")
+            && words.contains(&self.product)
+            && sentence
+                .rsplit(',')
+                .next()
+                .is_some_and(|last| has(&normal(last), &["use", "consider", "choose", "prefer"]));
         let is_purpose = has(&words, &UNSUITED) || self.is_unsuited && self.is_item;
         // Another product that it does not work with.
         let lacks = has(&words, &LACKS) && words.contains(&self.product);
@@ -461,6 +471,8 @@ impl Page {
         match kind.to_ascii_lowercase().as_str() {
             "warning" | "danger" | "error" | "caution" => self.callout(&element.children, 3),
             "note" | "info" | "tip" | "important" => self.callout(&element.children, 1),
+            // A cell is no sentence.
+            "table" => {}
             _ => self.nodes(&element.children),
         }
     }
@@ -512,7 +524,7 @@ impl Page {
         }
         // A sentence that refers to the text around the callout has no meaning without that text.
         let stays = |sentence: &&str| {
-            !sentence.ends_with([':', '?']) && !has(&normal(sentence), &["below", "above"])
+            !sentence.ends_with([':', '?']) && !refers_outside(sentence) && !is_reference(sentence)
         };
         let mut kept: Vec<&str> = sentences(text).into_iter().filter(stays).collect();
         if weight < 3 {
@@ -522,7 +534,12 @@ impl Page {
             kept.drain(..first.unwrap_or(kept.len()));
         }
         // A warning such as "This deletes all" is about its section.
-        let is_about_section = kept.first().is_some_and(|first| is_open(first));
+        let acts = ["this operation", "this action", "this command"];
+        let is_about_section = |first: &&str| is_open(first) || has(&normal(first), &acts);
+        let is_about_section = kept.first().is_some_and(is_about_section);
+        if kept.first().is_some_and(|first| refers_back(first)) {
+            return;
+        }
         let text = kept.join(" ");
         let text = match (is_about_section, &*self.heading) {
             (false, _) => text,

@@ -1,9 +1,6 @@
 //! The code of pages: which of it installs, gives access, or makes a call.
 
-use crate::mdx::{Element, Node};
-
-use super::text::{plain, words};
-use super::wrong::{self, Verdict};
+use super::text::plain;
 
 /// The most bytes and lines of code that a skill repeats.
 const BYTES_MAX: usize = 2000;
@@ -52,8 +49,8 @@ const VENDORS: [&str; 14] = [
     "SLACK_",
     "DATABASE_",
 ];
-/// How many calls of each tab are read.
-const CALLS_OF_TAB_MAX: usize = 8;
+/// A line that chains more commands is a script.
+const CHAINED_MAX: usize = 3;
 /// The fewest words of a sentence that is not a command.
 const SENTENCE_WORDS_MIN: usize = 4;
 
@@ -94,7 +91,7 @@ pub(in crate::skills) const INSTALLS: [&str; 33] = [
     "winget install",
 ];
 /// Beginnings of shell lines that only prepare.
-const PREPARES: [&str; 33] = [
+const PREPARES: [&str; 43] = [
     "cd ",
     "mkdir ",
     "touch ",
@@ -107,6 +104,16 @@ const PREPARES: [&str; 33] = [
     "uv venv",
     "uv init",
     "npm init",
+    "npm create ",
+    "npx create-",
+    "yarn create ",
+    "pnpm create ",
+    "bun create ",
+    "npm run ",
+    "npm start",
+    "yarn dev",
+    "pnpm dev",
+    "pnpm run ",
     "pnpm init",
     "echo ",
     "cp ",
@@ -211,15 +218,6 @@ pub(super) struct Block<'d> {
     pub(super) code: &'d str,
 }
 
-/// The same code in several languages or for several tools.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Group<'d> {
-    /// The heading or step above it.
-    pub(super) heading: String,
-    pub(super) blocks: Vec<Block<'d>>,
-    pub(super) kind: Kind,
-}
-
 // === impl Block ===
 
 impl<'d> Block<'d> {
@@ -267,7 +265,9 @@ impl<'d> Block<'d> {
                 .filter(|line| !line.is_empty())
         };
         let count = lines().count();
-        if self.code.len() > BYTES_MAX || count > LINES_MAX || count == 0 {
+        let chained = |line: &str| line.matches(" && ").count() + line.matches("; ").count();
+        let is_script = !self.is_program() && lines().any(|line| chained(line) >= CHAINED_MAX);
+        if self.code.len() > BYTES_MAX || count > LINES_MAX || count == 0 || is_script {
             return Kind::Other;
         }
         // Remarks do not make a command longer.
@@ -367,8 +367,46 @@ impl<'d> Block<'d> {
 
     /// Returns whether the code runs without other code of its page.
     pub(super) fn is_complete(&self) -> bool {
-        COMPLETE.iter().any(|mark| self.code.contains(mark))
-            || SHELLS.contains(&&*self.language.to_ascii_lowercase())
+        let is_shell = SHELLS.contains(&&*self.language.to_ascii_lowercase());
+        !self.needs_files() && (is_shell || COMPLETE.iter().any(|mark| self.code.contains(mark)))
+    }
+
+    /// Returns whether the code imports what it uses.
+    pub(super) fn imports(&self) -> bool {
+        let starts = ["import ", "from ", "use ", "using ", "#include", "package "];
+        self.code.lines().map(str::trim_start).any(|line| {
+            starts.iter().any(|start| line.starts_with(start)) || line.contains("require(")
+        })
+    }
+
+    /// Returns whether the code imports a file of the reader's own project, which other code of its
+    /// page makes.
+    fn needs_files(&self) -> bool {
+        const OWN: [&str; 10] = [
+            "from \"./",
+            "from \"../",
+            "from \"@/",
+            "from \"~/",
+            "from './",
+            "from '../",
+            "from '@/",
+            "from '~/",
+            "require('./",
+            "require(\"./",
+        ];
+        OWN.iter().any(|mark| self.code.contains(mark))
+    }
+
+    /// Returns whether the code installs packages of the system, which others need first.
+    pub(super) fn is_of_system(&self) -> bool {
+        const SYSTEM: [&str; 5] = [
+            "apt install",
+            "apt-get install",
+            "dnf install",
+            "yum install",
+            "apk add",
+        ];
+        SYSTEM.iter().any(|command| self.code.contains(command))
     }
 
     /// Returns how well the code shows a use of the product with one of these names. If two blocks
@@ -385,7 +423,7 @@ impl<'d> Block<'d> {
 
     /// Returns whether a line of the code calls something; imports, constants and the line that
     /// makes a client do not.
-    fn acts(&self) -> bool {
+    pub(super) fn acts(&self) -> bool {
         let is_call = |line: &str| {
             let starts = [
                 "import ",
@@ -528,140 +566,6 @@ fn is_assignment(line: &str) -> bool {
             .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
 }
 
-// === impl Group ===
-
-impl<'d> Group<'d> {
-    fn new(heading: &str, blocks: Vec<Block<'d>>) -> Self {
-        let kinds: Vec<Kind> = blocks.iter().map(Block::kind).collect();
-        let order = [Kind::Install, Kind::Access, Kind::Call];
-        let kind = order.into_iter().find(|kind| kinds.contains(kind));
-        let kind = kind.unwrap_or(Kind::Other);
-        let blocks = blocks.into_iter().zip(kinds);
-        Self {
-            heading: heading.to_owned(),
-            // Other code of a group, such as output beside a request, is left out.
-            blocks: blocks
-                .filter(|(_, of)| *of == kind)
-                .map(|(block, _)| block)
-                .collect(),
-            kind,
-        }
-    }
-}
-
-/// Lists the code of a page in order, without samples that the page shows as wrong.
-pub(super) fn groups(nodes: &[Node]) -> Vec<Group<'_>> {
-    let mut reader = Reader::default();
-    reader.nodes(nodes, "");
-    reader.found
-}
-
-#[derive(Default)]
-struct Reader<'d> {
-    found: Vec<Group<'d>>,
-    heading: String,
-    verdict: Verdict,
-}
-
-impl<'d> Reader<'d> {
-    fn nodes(&mut self, nodes: &'d [Node], label: &str) {
-        for node in nodes {
-            match node {
-                Node::Heading { children, .. } => {
-                    self.heading = words(children);
-                    self.verdict.heading(&self.heading);
-                }
-                Node::Paragraph(line) => self.verdict.line(&words(line)),
-                Node::Fence { info, code } => {
-                    let block = Block::of(info, code, label);
-                    if !self.verdict.is_wrong(&block) {
-                        self.found.push(Group::new(&self.heading, vec![block]));
-                    }
-                }
-                Node::Element(element) => self.element(element, label),
-                node => node.each_children(&mut |children| self.nodes(children, label)),
-            }
-        }
-    }
-
-    fn element(&mut self, element: &'d Element, label: &str) {
-        let title = element.text("title").map(plain).unwrap_or_default();
-        if wrong::is_wrong(&title) {
-            return;
-        }
-        match &*element.name {
-            "CodeGroup" | "RequestExample" => {
-                let mut blocks = Vec::new();
-                fences(&element.children, label, &mut blocks);
-                blocks.retain(|block| !self.verdict.is_wrong(block));
-                if !blocks.is_empty() {
-                    self.found.push(Group::new(&self.heading, blocks));
-                }
-            }
-            "Tabs" => self.tabs(element),
-            "Step" => {
-                let outer = std::mem::replace(&mut self.heading, title);
-                self.nodes(&element.children, label);
-                self.heading = outer;
-            }
-            "ResponseExample" => {}
-            _ => self.nodes(&element.children, label),
-        }
-    }
-
-    /// Reads tabs: the first code of every tab is one group. There is a group for each call.
-    fn tabs(&mut self, tabs: &'d Element) {
-        let mut columns: Vec<Vec<Group<'d>>> = Vec::new();
-        for child in &tabs.children {
-            if let Node::Element(tab) = child {
-                let title = tab.text("title").map(plain).unwrap_or_default();
-                if wrong::is_wrong(&title) {
-                    continue;
-                }
-                let mut inner = Self {
-                    found: Vec::new(),
-                    heading: self.heading.clone(),
-                    verdict: self.verdict,
-                };
-                inner.nodes(&tab.children, &title);
-                for block in inner.found.iter_mut().flat_map(|group| &mut group.blocks) {
-                    if block.label.is_empty() {
-                        block.label.clone_from(&title);
-                    }
-                }
-                columns.push(inner.found);
-            }
-        }
-        let calls = (0..CALLS_OF_TAB_MAX).map(|nth| (Kind::Call, nth));
-        for (kind, nth) in [(Kind::Install, 0), (Kind::Access, 0)]
-            .into_iter()
-            .chain(calls)
-        {
-            let of_row = columns.iter().filter_map(|column| {
-                let mut groups = column.iter().filter(|group| group.kind == kind);
-                groups.nth(nth)?.blocks.first().cloned()
-            });
-            let blocks: Vec<Block<'d>> = of_row.collect();
-            if !blocks.is_empty() {
-                self.found.push(Group {
-                    heading: self.heading.clone(),
-                    blocks,
-                    kind,
-                });
-            }
-        }
-    }
-}
-
-fn fences<'d>(nodes: &'d [Node], label: &str, out: &mut Vec<Block<'d>>) {
-    for node in nodes {
-        match node {
-            Node::Fence { info, code } => out.push(Block::of(info, code, label)),
-            node => node.each_children(&mut |children| fences(children, label, out)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -696,6 +600,9 @@ mod tests {
             Kind::Call
         );
         assert_eq!(kind("bash", "cd app && ls"), Kind::Other);
+        assert_eq!(kind("sh", "npm create vite@latest acme"), Kind::Other);
+        let script = "brew tap acme && brew install acme && acme login && acme apps create";
+        assert_eq!(kind("sh", script), Kind::Other);
         assert_eq!(kind("json", "{\"a\": 1}"), Kind::Other);
         assert_eq!(kind("", "Ready in 3 seconds"), Kind::Other);
         let progress = "[#7cca 271GiB(99%) CN:1]\n01/11 complete: /mnt/x";

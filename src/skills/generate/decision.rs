@@ -11,6 +11,7 @@ use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Node, Table};
 
 use super::outline::{Outline, content, link_to};
+use super::quickstart;
 use super::role::{Role, has, normal};
 use super::sink::Sink;
 use super::text::{fit, sentences, words};
@@ -20,10 +21,6 @@ const ROWS_MAX: usize = 13;
 const CHARACTERS_MAX: usize = 2400;
 /// How many rows of one page come before those of other pages.
 const OF_PAGE_MAX: usize = 5;
-/// A group with this many quickstarts is a choice; so many groups and quickstarts are listed.
-const QUICKSTARTS_MIN: usize = 3;
-const QUICKSTARTS_MAX: usize = 5;
-const QUICKSTART_GROUPS_MAX: usize = 3;
 /// The longest case and the longest alternative, in characters.
 const WHEN_MAX: usize = 150;
 const USE_MAX: usize = 80;
@@ -174,12 +171,19 @@ pub(super) fn decisions(
     let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
     let mut known = HashSet::new();
     for (labels, id) in choices {
+        let is_part = |(others, page): &(Vec<String>, PageId)| {
+            let mut same = labels.iter();
+            page == id && others.len() > labels.len() && same.all(|label| others.contains(label))
+        };
+        if choices.iter().any(is_part) {
+            continue;
+        }
         let text = format!("- Choose one: {}", labels.join(", "));
         if known.insert(text.clone()) {
             sink.add(&[format!("{text} – {}", link_to(docs, *id, base_url))]);
         }
     }
-    for line in quickstarts(docs, outline, base_url) {
+    for line in quickstart::choices(docs, outline, base_url) {
         sink.add(&[line]);
     }
     let first = sink.lines.len();
@@ -223,39 +227,6 @@ pub(super) fn decisions(
         sink.lines.extend(rows);
     }
     sink.lines
-}
-
-/// Lists the quickstarts of each group that has several: one for each platform or language.
-fn quickstarts(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    for category in &outline.categories {
-        let starts = category
-            .entries
-            .iter()
-            .filter(|entry| entry.role == Role::Start);
-        let starts: Vec<_> = starts.collect();
-        if starts.len() < QUICKSTARTS_MIN || lines.len() == QUICKSTART_GROUPS_MAX {
-            continue;
-        }
-        let links: Vec<String> = starts
-            .iter()
-            .take(QUICKSTARTS_MAX)
-            .map(|entry| entry.link(docs, base_url))
-            .collect();
-        let more = match starts.len() - links.len() {
-            0 => String::new(),
-            more => format!(", and {more} more in [llms.txt]({base_url}/llms.txt)"),
-        };
-        let label = match category.label == category.part {
-            true => category.label.clone(),
-            false => format!("{}: {}", category.part, category.label),
-        };
-        lines.push(format!(
-            "- Choose a start of {label}: {}{more}",
-            links.join(", ")
-        ));
-    }
-    lines
 }
 
 /// Reads the routes of the pages: those that introduce come first. Pages of the reference give

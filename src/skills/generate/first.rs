@@ -9,12 +9,14 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::PageId;
 use crate::mdx::Node;
 
-use super::about::{self, is_task};
-use super::code::{Block, Group, Kind, groups};
+use super::about;
+use super::code::{Block, Kind};
+use super::group::{Group, groups};
 use super::outline::{Entry, Outline, content, endpoint, link_to};
 use super::role::{Role, has, normal};
 use super::sink::Sink;
 use super::text::{fit, sentences, words};
+use super::words::is_task;
 
 /// The most lines and characters of the section.
 const LINES_MAX: usize = 130;
@@ -69,6 +71,8 @@ pub(super) struct First<'d> {
     pub(super) lines: Vec<String>,
     /// The code that the section shows.
     pub(super) shown: HashSet<&'d str>,
+    /// The language of the first call, if it is a programming language.
+    pub(super) language: Option<&'d str>,
     /// The alternatives among which an agent must choose: their names, and the page.
     pub(super) choices: Vec<(Vec<String>, PageId)>,
 }
@@ -90,6 +94,7 @@ pub(super) fn first<'d>(docs: &'d Docs, outline: &Outline, base_url: &str) -> Fi
             let (lines, shown) = plan.lines(docs, outline, base_url, calls, nth == 0);
             if sink.add_under(&heading, lines) {
                 first.shown.extend(shown);
+                first.language = first.language.or_else(|| plan.language());
                 first.choices.extend(plan.choices());
                 break;
             }
@@ -205,7 +210,7 @@ fn entries_of_part<'o>(outline: &'o Outline, part: &'o str) -> impl Iterator<Ite
 }
 
 /// Returns the names by which code mentions a product: its words, and their initials.
-fn names_of(product: &str) -> Vec<String> {
+pub(super) fn names_of(product: &str) -> Vec<String> {
     let words: Vec<String> = product.split(' ').map(str::to_lowercase).collect();
     let initials: String = words
         .iter()
@@ -244,7 +249,14 @@ impl<'d> Plan<'d> {
     fn of_page(docs: &'d Docs, id: PageId, names: &[String]) -> Self {
         let nodes = content(docs, docs.navigation.page(id)).unwrap_or_default();
         let groups = groups(nodes);
-        let find = |kind: Kind| groups.iter().find(|group| group.kind == kind);
+        // Other packages, such as those of the system, are what the product needs.
+        let installs = || groups.iter().filter(|group| group.kind == Kind::Install);
+        let any = |group: &&Group<'d>, is_wanted: &dyn Fn(&Block<'d>) -> bool| {
+            group.blocks.iter().any(is_wanted)
+        };
+        let install = installs()
+            .find(|group| any(group, &|block| block.mentions(names)))
+            .or_else(|| installs().find(|group| any(group, &|block| !block.is_of_system())));
         // The key of another service gives no access to the product.
         let is_foreign =
             |group: &&Group<'d>| group.blocks.iter().all(|block| block.is_foreign(names));
@@ -256,7 +268,7 @@ impl<'d> Plan<'d> {
         let call = calls.rev().max_by_key(|group| score(group, names));
         let found = |group: Option<&Group<'d>>| group.map(|group| (id, group.clone()));
         Self {
-            install: found(find(Kind::Install)),
+            install: found(install),
             access: found(access),
             call: found(call),
         }
@@ -282,6 +294,13 @@ impl<'d> Plan<'d> {
     fn is_program(&self) -> bool {
         let calls = |(_, group): &Found<'d>| group.blocks.iter().any(Block::is_program);
         self.install.is_some() && self.call.as_ref().is_some_and(calls)
+    }
+
+    /// Returns the language of the call, if it is a programming language.
+    fn language(&self) -> Option<&'d str> {
+        let (_, call) = self.call.as_ref()?;
+        let block = call.blocks.first().filter(|block| block.is_program())?;
+        Some(block.language)
     }
 
     fn score(&self, is_start: bool, names: &[String]) -> usize {

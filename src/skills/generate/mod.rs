@@ -7,7 +7,7 @@
 //! |---|---|
 //! | frontmatter | the site's name; what the product is and what its guides do; the version that the default version's label names |
 //! | Capabilities | a table of areas: the parts and groups of the navigation and the cards of the first page; a table of decisions: tables for a choice, "use A when B", alternatives of the code |
-//! | Skills | the first working call; the commands of a command line; environment variables; guides by group; endpoints with method, path and what they require; then reference, community and changelog |
+//! | Skills | the first working call; more calls in its language; the commands of a command line; environment variables; guides by group; endpoints with method, path and what they require; then reference, community and changelog |
 //! | Workflows | `<Steps>`, numbered lists and numbered headings of pages that tell how to do something |
 //! | Integration | specifications, their servers and their authentication; pages about integrations, SDKs and command lines; the list of all pages |
 //! | Context | what the product is; pitfalls and limits from callouts; mistakes and their remedies; when not to use it, and what is old; versions, languages |
@@ -43,15 +43,21 @@ mod capability;
 mod code;
 mod command;
 mod decision;
+mod description;
+mod example;
 mod first;
+mod group;
 mod integration;
+mod limit;
 mod mistake;
 mod outline;
+mod quickstart;
 mod reference;
 mod role;
 mod secret;
 mod section;
 mod sink;
+mod step;
 mod text;
 mod variable;
 mod words;
@@ -67,11 +73,12 @@ use crate::docs::navigation::tree::PageId;
 use crate::frontmatter;
 
 use super::{Slug, cut};
+use about::Subject;
 pub use about::about;
 pub use accept::{Age, Rejected, accept};
 use advice::{Advice, advice};
 pub(in crate::skills) use code::INSTALLS;
-use first::first;
+use first::{First, first};
 use integration::integration;
 use outline::{Category, Outline, link_to};
 use sink::{Share, cost};
@@ -152,7 +159,7 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     }
     let (title, about) = (plain(title), plain(about));
     let slug = Slug::from_name(&title).or_else(|| Slug::from_name("documentation"))?;
-    let description = about::description(docs, &title, &about, &outline);
+    let description = description::description(docs, &title, &about, &outline);
     let description = cut(&description, DESCRIPTION_UNITS_MAX).to_owned();
     let version = outline.version().unwrap_or(VERSION_DEFAULT);
 
@@ -173,9 +180,10 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     page.section("Capabilities", &capabilities);
     // The other sections have limits of their own; the list of pages gets the rest. If that is too
     // little, the other sections get smaller.
-    let mut sized = Scaled::of(docs, &outline, &first.shown, SHARES[0], base_url);
+    let mut sized = Scaled::of(docs, &outline, &first, SHARES[0], base_url);
     let rest = |sized: &Scaled| {
         let own = [
+            &sized.examples,
             &sized.commands,
             &sized.reference,
             &sized.workflows,
@@ -186,12 +194,13 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     };
     for share in &SHARES[1..] {
         if rest(&sized).characters < GUIDES_CHARACTERS_MIN {
-            sized = Scaled::of(docs, &outline, &first.shown, *share, base_url);
+            sized = Scaled::of(docs, &outline, &first, *share, base_url);
         }
     }
     let skills = skills(docs, &outline, base_url, rest(&sized));
     let mut of_skills = first.lines;
     for lines in [
+        headed("More calls", sized.examples),
         headed("Commands", sized.commands),
         headed("Environment variables", variables),
         headed("Guides", skills.early),
@@ -242,6 +251,7 @@ pub fn documentation_version(docs: &Docs) -> Box<str> {
 
 /// The sections whose size depends on the size of the others.
 struct Scaled {
+    examples: Vec<String>,
     commands: Vec<String>,
     reference: Vec<String>,
     workflows: Vec<String>,
@@ -249,15 +259,10 @@ struct Scaled {
 }
 
 impl Scaled {
-    fn of(
-        docs: &Docs,
-        outline: &Outline,
-        shown: &HashSet<&str>,
-        share: Share,
-        base_url: &str,
-    ) -> Self {
-        let workflows = workflows(docs, outline, shown, share, base_url);
+    fn of(docs: &Docs, outline: &Outline, first: &First<'_>, share: Share, base_url: &str) -> Self {
+        let workflows = workflows(docs, outline, &first.shown, share, base_url);
         Self {
+            examples: example::examples(docs, outline, first, &workflows, share, base_url),
             commands: command::table(docs, outline, share, base_url),
             reference: reference::table(docs, outline, share, base_url),
             workflows: or_line(workflows, || {
@@ -386,7 +391,7 @@ fn context(
     let home = outline.home(docs);
     if let Some(id) = home {
         let product = about::product(&docs.config.name);
-        let words = about::definition(docs, id, &product);
+        let words = about::definition(docs, id, &product, Subject::Any);
         let words = words.unwrap_or_else(|| outline::words(docs, docs.navigation.page(id)));
         let link = link_to(docs, id, base_url);
         if words.is_empty() {

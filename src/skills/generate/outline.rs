@@ -10,7 +10,7 @@ use crate::syntax::Value;
 
 use super::about::is_meta;
 use super::role::Role;
-use super::text::{self, plain, short, shorten};
+use super::text::{self, plain, shorten};
 
 /// The most required values that the row of an endpoint names.
 const REQUIRED_NAMED: usize = 6;
@@ -241,21 +241,38 @@ impl Outline {
     }
 }
 
+/// Returns the path of a link to the site itself: a path, or an address below the canonical one that
+/// `seo.metatags` declares. There is no `#` and no `?` in it.
+pub(super) fn path_on_site<'h>(docs: &Docs, href: &'h str) -> Option<&'h str> {
+    let tags = docs.config.seo.tags("");
+    let canonical = tags.iter().find(|(name, _)| *name == "canonical");
+    let path = match canonical {
+        _ if href.starts_with('/') => href,
+        Some((_, address)) => {
+            let rest = href.strip_prefix(address.trim_end_matches('/'))?;
+            rest.starts_with('/').then_some(rest)?
+        }
+        None => return None,
+    };
+    path.split(['#', '?']).next()
+}
+
 /// Returns the description of a page, else its first paragraph.
 pub(super) fn words(docs: &Docs, page: &Page) -> String {
     if let Some(description) = &page.description {
-        return short(description);
+        return shorten(&without_announcement(plain(description)));
     }
     let nodes = content(docs, page).unwrap_or_default();
     let words = first_paragraph(nodes).or_else(|| first_heading(nodes));
-    let words = words.unwrap_or_default();
-    // A sentence that announces a list or an example has no meaning without it.
-    let sentences = text::sentences(&words);
-    let kept = match sentences.split_last() {
+    shorten(&without_announcement(words.unwrap_or_default()))
+}
+
+/// Removes a last sentence that announces a list or an example: it has no meaning without that.
+fn without_announcement(words: String) -> String {
+    match text::sentences(&words).split_last() {
         Some((last, before)) if last.ends_with(':') => before.join(" "),
         _ => words,
-    };
-    shorten(&kept)
+    }
 }
 
 /// Returns the subject of a page: its description. If the description is about the page itself
@@ -279,8 +296,14 @@ pub(super) fn content<'d>(docs: &'d Docs, page: &Page) -> Option<&'d [MdxNode]> 
 fn first_paragraph(nodes: &[MdxNode]) -> Option<String> {
     nodes.iter().find_map(|node| match node {
         MdxNode::Paragraph(line) => {
-            let says_something =
-                |words: &String| words.chars().any(char::is_alphanumeric) && !is_meta(words);
+            let says_something = |words: &String| {
+                let is_label =
+                    words.contains(char::is_uppercase) && !words.contains(char::is_lowercase);
+                let first = text::sentences(words).first().copied().unwrap_or_default();
+                // A question to the reader is about something else.
+                let asks = first.ends_with('?');
+                words.chars().any(char::is_alphanumeric) && !is_label && !asks && !is_meta(words)
+            };
             Some(text::words(line)).filter(says_something)
         }
         // Titles and cells are not sentences.

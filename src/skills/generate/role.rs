@@ -225,6 +225,22 @@ pub(super) fn is_obsolete(page: &Page) -> bool {
     has(&normal(&page.slug), &OBSOLETE) || has(&normal(&page.title), &OBSOLETE)
 }
 
+/// Returns whether a page is about a migration or about troubleshooting: its code is not for new work.
+pub(super) fn is_about_repair(page: &Page) -> bool {
+    const REPAIR: [&str; 2] = ["troubleshooting", "troubleshoot"];
+    let is_about = |text: &str| {
+        let words = normal(text);
+        has(&words, &MIGRATION) || has(&words, &REPAIR)
+    };
+    is_about(&page.title) || is_about(&page.slug)
+}
+
+/// Returns whether a title is only about an installation or about credentials.
+pub(super) fn is_about_setup(title: &str) -> bool {
+    let words = normal(title);
+    INSTALL.contains(&words.trim()) || ACCESS.contains(&words.trim())
+}
+
 /// Returns whether the lists below a heading are not procedures of the product.
 pub(super) fn is_explanation(heading: &str) -> bool {
     has(&normal(heading), &NO_PROCEDURE)

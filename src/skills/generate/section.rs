@@ -8,9 +8,10 @@
 use crate::mdx::{Element, Node};
 
 use super::role::{Role, is_explanation, normal};
+use super::step::{Step, step};
 use super::text::words;
 use super::words::{is_instruction, number, without_number};
-use super::workflow::{STEPS_MIN, Step, step};
+use super::workflow::STEPS_MIN;
 
 /// The fewest headings of a procedure without numbers.
 const HEADINGS_MIN: usize = 3;

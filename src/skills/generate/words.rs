@@ -33,6 +33,27 @@ pub(super) fn is_instruction(line: &str) -> bool {
     !word.is_empty() && IMPERATIVES.split(' ').any(|known| known == word)
 }
 
+/// Returns whether a title is a task. Verbs that are also nouns need an object: `Request units` is
+/// a subject, `Request a refund` is a task.
+pub(super) fn is_task(title: &str) -> bool {
+    const NOUNS: [&str; 41] = [
+        "access", "request", "launch", "debug", "list", "set", "test", "trace", "host", "order",
+        "index", "search", "report", "log", "process", "schedule", "cache", "share", "sort",
+        "query", "limit", "design", "stream", "monitor", "plan", "start", "filter", "label",
+        "measure", "group", "tag", "type", "use", "view", "watch", "issue", "load", "handle",
+        "map", "select", "upgrade",
+    ];
+    const OBJECTS: [&str; 15] = [
+        "in", "up", "out", "a", "an", "the", "your", "our", "to", "with", "from", "all",
+        "multiple", "data", "code",
+    ];
+    let words = super::role::normal(title);
+    let mut words = words.split_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next());
+    let has_object = second.is_some_and(|second| OBJECTS.contains(&second));
+    is_instruction(title) && (!NOUNS.contains(&first) || has_object)
+}
+
 /// Splits a line after the one or two digits at its beginning; `Step ` may come before them.
 fn split_number(line: &str) -> Option<(&str, &str)> {
     let rest = line

@@ -1,5 +1,9 @@
 //! Tests of the limits and rules; an integration test compares the example's golden file.
 
+mod advice;
+mod calls;
+mod decisions;
+
 use std::collections::HashMap;
 
 use proptest::prelude::*;
@@ -230,31 +234,6 @@ fn a_skill_says_what_the_product_is_and_when_to_use_it() {
 }
 
 #[test]
-fn a_skill_holds_the_first_call_unchanged_with_its_page() {
-    let text = product().text;
-    let skills = section(&text, "Skills");
-    let page = format!("[Quickstart]({BASE}/start)");
-    for line in [
-        format!("- Install (JavaScript): `npm i @acme/box` – {page}"),
-        format!("- Install (Python): `pip install acme-box` – {page}"),
-        format!("- Authenticate (.env): `ACME_API_KEY=acme_***` – {page}"),
-        format!(
-            "- Call (Python) – {page}:\n\n  ```python Python\n  from acme import Box\n\n  with Box.create() \
-             as box:\n      box.run(\"print('hi')\")  # `hi`\n  ```\n"
-        ),
-    ] {
-        assert!(skills.contains(&line), "{line}\n{skills}");
-    }
-    let decisions = section(&text, "Capabilities");
-    assert!(decisions.contains(&format!("- Choose one: JavaScript, Python – {page}")));
-    let size = format!(
-        "| When | Use | Page |\n|---|---|---|\n\
-         | it must start fast | a small box | [Pause a box]({BASE}/boxes) |"
-    );
-    assert!(decisions.contains(&size), "{decisions}");
-}
-
-#[test]
 fn workflows_are_procedures_of_the_product_only() {
     let text = product().text;
     let workflows = section(&text, "Workflows");
@@ -274,22 +253,6 @@ fn workflows_are_procedures_of_the_product_only() {
         steps < workflows.find("box.pause").unwrap(),
         "the start comes first"
     );
-}
-
-#[test]
-fn pitfalls_limits_and_unsuited_cases_are_what_authors_wrote() {
-    let text = product().text;
-    let context = section(&text, "Context");
-    for line in [
-        format!("- A box is deleted after five minutes. – [Quickstart]({BASE}/start)"),
-        format!("- At most 20 boxes can be paused at a time. – [Pause a box]({BASE}/boxes)"),
-        format!(
-            "- Boxes are not suitable for databases that must stay. – [Pause a box]({BASE}/boxes)"
-        ),
-    ] {
-        assert!(context.contains(&line), "{line}\n{context}");
-    }
-    assert!(!context.contains("This page is new"), "{context}");
 }
 
 #[test]
@@ -348,31 +311,6 @@ fn g5_every_section_is_there_and_no_heading_twice() {
             assert!(content.lines().count() > 2, "{section} is empty: {text}");
         }
     }
-}
-
-#[test]
-fn a_page_without_code_leads_to_the_start() {
-    let files = [
-        (
-            "docs.json",
-            r#"{"name":"x","navigation":{"pages":["index","start"]}}"#,
-        ),
-        ("index.mdx", "# x\n"),
-        (
-            "start.mdx",
-            "---\ntitle: Getting started\n---\n\nAsk us for an API key. You need an API key for all calls.\n",
-        ),
-    ];
-    let text = text(&files);
-    let skills = section(&text, "Skills");
-    assert!(
-        skills.contains("- Authenticate: Ask us for an API key."),
-        "{skills}"
-    );
-    assert!(
-        skills.contains(&format!("Start with [Getting started]({BASE}/start)")),
-        "{skills}"
-    );
 }
 
 proptest! {
@@ -496,119 +434,6 @@ fn the_same_steps_of_several_pages_are_shown_once_and_prerequisites_never() {
 }
 
 #[test]
-fn limits_are_sentences_that_say_one() {
-    let limits = "---\ntitle: Rate limits\ndescription: Understand our limits to choose the right plan.\n---\n\n\
-        We set up limits for fairness. A key may make at most 100 calls in a minute. You must wait for 60 s after a 429.\n";
-    let text = text(&[
-        (
-            "docs.json",
-            r#"{ "name": "Acme", "navigation": { "pages": ["index", "limits"] } }"#,
-        ),
-        (
-            "index.mdx",
-            "# Acme\n\nIf you prefer to avoid using the facade, inject it into your controllers instead. \
-            Do not use them in your code at any time, please. Do not use Acme for files of more than a gigabyte.\n",
-        ),
-        ("limits.mdx", limits),
-    ]);
-    let (_, context) = text.split_once("### Pitfalls and limits").unwrap();
-    let (limits, unsuited) = context.split_once("### When not to use it").unwrap();
-    for limit in [
-        "- A key may make at most 100 calls in a minute. – ",
-        "- You must wait for 60 s after a 429. – ",
-    ] {
-        assert!(limits.contains(limit), "{text}");
-    }
-    assert!(
-        !limits.contains("right plan") && !limits.contains("fairness"),
-        "{text}"
-    );
-    assert!(
-        unsuited.contains("- Do not use Acme for files of more than a gigabyte."),
-        "{text}"
-    );
-    assert!(
-        !unsuited.contains("facade") && !unsuited.contains("use them"),
-        "{text}"
-    );
-}
-
-#[test]
-fn the_commands_of_a_command_line_are_a_table() {
-    let config = r#"{"name":"Acme","navigation":{"tabs":[{"tab":"Docs","groups":[
-        {"group":"Tools","pages":["start","cli"]}]}]}}"#;
-    let cli = "---\ntitle: CLI reference\n---\n\n| Command | What |\n|---|---|\n\
-        | [`acme deploy`](#deploy) | Deploys the project \\| all of it |\n\
-        | `acme login --token` | Signs in |\n| `npm install acme` | Installs it |\n\
-        | `verbose` | Says more |\n\n\
-        ### `acme pause`\n\nPauses a box. It costs nothing then.\n\n\
-        ## Backups\n\n```bash\n# All of them\nacme backup list\nacme backup create --name x # one\n\
-        curl https://acme.test\n```\n";
-    let start = "---\ntitle: Quickstart\n---\n\n```bash\nacme init here\n```\n\nRead it.\n";
-    let files = [
-        ("docs.json", config),
-        ("start.mdx", start),
-        ("cli.mdx", cli),
-    ];
-    let text = text(&files);
-    let table = "### Commands\n\n| Command | Purpose | Page |\n|---|---|---|\n\
-        | `acme deploy` | Deploys the project \\| all of it | [CLI reference](https://docs.acme.test/cli) |\n\
-        | `acme login --token` | Signs in | \u{2033} |\n\
-        | `acme pause` | Pauses a box. It costs nothing then. | \u{2033} |\n\
-        | `acme backup list` | All of them | \u{2033} |\n\
-        | `acme backup create --name x` | one | \u{2033} |\n";
-    assert!(text.contains(table), "{text}");
-    // With one part, the tab says nothing.
-    assert!(text.contains("- **Tools**: [Quickstart]"), "{text}");
-    // Another program, or two commands, are no table.
-    let few = cli.replace("acme ", "npm ");
-    let files = [
-        ("docs.json", config),
-        ("start.mdx", start),
-        ("cli.mdx", &few),
-    ];
-    assert!(!self::text(&files).contains("### Commands"));
-}
-
-#[test]
-fn mistakes_are_listed_with_their_remedies() {
-    let config = r#"{"name":"Acme","navigation":{"pages":["boxes","troubleshooting"]}}"#;
-    let boxes = "# Boxes\n\n## Troubleshooting\n\n### `403` when a box starts\n\n\
-        The key has no rights. Create a key with the right `boxes`. More words.\n\n\
-        ### Restart the box\n\nMake sure that it is paused.\n\n## Other\n\n### A thing that fails\n\n\
-        Make sure that this is not listed.\n";
-    let page = "---\ntitle: Troubleshooting\n---\n\n<Accordion title=\"The build is slow\">\n\
-        Issue: make sure to read.\n\nSee the issue 24 there.\n\n- Fix: Check that the cache is on.\n</Accordion>\n\n\
-        <Accordion title=\"Nothing helps\">\nSee the pages below:\n</Accordion>\n";
-    let files = [
-        ("docs.json", config),
-        ("boxes.mdx", boxes),
-        ("troubleshooting.mdx", page),
-    ];
-    let text = text(&files);
-    let list = "### Mistakes and remedies\n\n\
-        - `403` when a box starts → Create a key with the right `boxes`. – [Boxes](https://docs.acme.test/boxes)\n\
-        - The build is slow → Check that the cache is on. – [Troubleshooting](https://docs.acme.test/troubleshooting)\n\n";
-    assert!(text.contains(list), "{text}");
-}
-
-#[test]
-fn notes_about_the_page_and_reasons_are_no_limits() {
-    let config = r#"{"name":"Acme","navigation":{"pages":["boxes"]}}"#;
-    let boxes = "# Boxes\n\n<Note>Both tools take the user from the session, so the model cannot see \
-        others. The session is shown by default on the left.</Note>\n\n\
-        <Note>The list is at the left side. A name must be shorter than the key.</Note>\n\n\
-        <Note>The channel lives here because an extension cannot have one.</Note>\n";
-    let text = text(&[("docs.json", config), ("boxes.mdx", boxes)]);
-    let (_, context) = text.split_once("### Pitfalls and limits").unwrap();
-    let (limits, _) = context.split_once("###").unwrap();
-    assert_eq!(
-        limits.trim(),
-        "- A name must be shorter than the key. – [Boxes](https://docs.acme.test/boxes)"
-    );
-}
-
-#[test]
 fn areas_are_parts_cards_and_groups_with_their_purpose() {
     let config = r#"{"name":"Acme","navigation":{"pages":["index",
         {"group":"Boxes","pages":["boxes","sizes"]},
@@ -641,106 +466,35 @@ fn areas_are_parts_cards_and_groups_with_their_purpose() {
 }
 
 #[test]
-fn decisions_are_a_table_of_cases_and_alternatives() {
-    let page = "# Queues\n\n| You want to… | Use |\n|---|---|\n| Keep the order | A **line** |\n\
-        | Drop doubles | Use a set |\n\n| Scenario | Before | After |\n|---|---|---|\n| Small | no | yes |\n\n\
-        ## Choosing a pool\n\n- **Warm**: best for short jobs.\n- **Cold**: costs nothing.\n\n\
-        Choose a pool: it stays. For long jobs, use the cold pool.\n\n\
-        ## Names\n\nUse it when you must. If you need two names, use an alias instead. For Name, use `x`.\n";
+fn neither_a_part_nor_the_first_project_says_what_the_product_is() {
+    let config = r#"{"name":"Acme Docs","navigation":{"pages":["index","archive","start"]}}"#;
+    let files = [
+        ("docs.json", config),
+        (
+            "index.mdx",
+            "---\ndescription: Set up your first Acme project and learn the basics\n---\n\nChoose a page.\n",
+        ),
+        (
+            "archive.mdx",
+            "Acme is built on three pillars:\n\nAcme Archive allows you to keep old files.\n",
+        ),
+        ("start.mdx", "The Acme API lets you send jobs to boxes.\n"),
+    ];
+    let about = about(&docs(&files)).unwrap();
+    assert_eq!(about, "The Acme API lets you send jobs to boxes.");
+}
+
+#[test]
+fn a_question_or_a_label_is_no_purpose_of_a_page() {
+    let page = "REQUIRED GUIDES\n\nDo you use an assistant? Give it this text.\n\nA queue holds jobs. You can:\n\n- add one\n";
     let text = text(&[
         (
             "docs.json",
-            r#"{"name":"Acme","navigation":{"pages":["queues"]}}"#,
+            r#"{"name":"Acme","navigation":{"groups":[{"group":"Queues","pages":["queues"]}]}}"#,
         ),
         ("queues.mdx", page),
     ]);
-    let table = format!(
-        "### Decide first\n\n| When | Use | Page |\n|---|---|---|\n\
-         | Keep the order | A line | [Queues]({BASE}/queues) |\n\
-         | Drop doubles | a set | \u{2033} |\n\
-         | best for short jobs | Warm | \u{2033} |\n\
-         | For long jobs | the cold pool | \u{2033} |\n\
-         | you need two names | an alias | \u{2033} |\n\n"
-    );
-    assert!(text.contains(&table), "{text}");
-}
-
-#[test]
-fn the_quickstarts_of_a_group_are_a_choice() {
-    let page = |name: &str| format!("---\ntitle: {name}\n---\n\nUse it.\n");
-    let (go, js, py) = (page("Go"), page("Node"), page("Python"));
-    let text = text(&[
-        (
-            "docs.json",
-            r#"{"name":"Acme","navigation":{"tabs":[{"tab":"Queue","groups":[
-                {"group":"Quickstarts","pages":["go","node","python"]},
-                {"group":"Guides","pages":["start-quickstart","index"]}]}]}}"#,
-        ),
-        ("go.mdx", &go),
-        ("node.mdx", &js),
-        ("python.mdx", &py),
-        ("start-quickstart.mdx", "# One\n"),
-        ("index.mdx", "# Acme\n"),
-    ]);
-    let line = format!(
-        "- Choose a start of Queue: Quickstarts: [Go]({BASE}/go), [Node]({BASE}/node), [Python]({BASE}/python)\n"
-    );
-    assert!(text.contains(&line), "{text}");
-    assert_eq!(text.matches("Choose a start").count(), 1, "{text}");
-}
-
-#[test]
-fn environment_variables_are_a_table_with_their_meaning() {
-    let start = "---\ntitle: Quickstart\n---\n\n```bash .env\n# The key of your project\nACME_API_KEY=acme_***\n\
-        ACME_REGION=eu\nOPENAI_API_KEY=sk-...\n```\n\n```js\nacme.run(process.env.ACME_API_KEY, process.env.OTHER_NAME)\n```\n";
-    let page = "---\ntitle: Environment variables\n---\n\n| Name | Default | Description |\n|---|---|---|\n\
-        | `ACME_TIMEOUT_MS` | 5 | How long a call may take. |\n| `QUEUE_SIZE` | 1 | How many jobs wait. |\n\n\
-        ## Errors\n\nThe answer is `ACME_BAD_NAME`.\n\n- `ACME_DEBUG`: writes more.\n";
-    let errors = "# Errors\n\n| Code | Meaning |\n|---|---|\n| `ACME_NO_KEY` | No key. |\n\n\
-        You get `ACME_NO_MONEY` when nothing is left.\n";
-    let text = text(&[
-        (
-            "docs.json",
-            r#"{"name":"Acme","navigation":{"pages":["quickstart","variables","errors"]}}"#,
-        ),
-        ("quickstart.mdx", start),
-        ("variables.mdx", page),
-        ("errors.mdx", errors),
-    ]);
-    let (_, table) = text.split_once("### Environment variables\n\n").unwrap();
-    let (table, _) = table.split_once("\n\n").unwrap();
-    for row in [
-        format!("| `ACME_API_KEY` | The key of your project | [Quickstart]({BASE}/quickstart) |"),
-        "| `ACME_REGION` | for example `eu` | \u{2033} |".to_owned(),
-        format!(
-            "| `ACME_TIMEOUT_MS` | How long a call may take. | [Environment variables]({BASE}/variables) |"
-        ),
-        "| `ACME_DEBUG` | writes more. | \u{2033} |".to_owned(),
-        "| `QUEUE_SIZE` | How many jobs wait. | \u{2033} |".to_owned(),
-    ] {
-        assert!(table.contains(&row), "{row}\n{table}");
-    }
-    for other in ["OPENAI", "OTHER_NAME", "ACME_NO_KEY", "ACME_NO_MONEY"] {
-        assert!(!table.contains(other), "{other}\n{table}");
-    }
-}
-
-#[test]
-fn a_command_that_signs_in_authenticates_and_the_key_of_another_service_does_not() {
-    let start = "---\ntitle: Quickstart\n---\n\n```bash\nnpm install @acme/cli\n```\n\n\
-        Choose an account or a Personal Access Token of the warehouse.\n\n\
-        ```bash\nexport OPENAI_API_KEY=x\n```\n\n\
-        ```bash\nacme login https://app.acme.test --token <token>\n```\n\n```bash\nacme run all\n```\n";
-    let text = text(&[
-        (
-            "docs.json",
-            r#"{"name":"Acme","navigation":{"pages":["quickstart"]}}"#,
-        ),
-        ("quickstart.mdx", start),
-    ]);
-    let line = "- Authenticate: `acme login https://app.acme.test --token <token>` – [Quickstart]";
-    assert!(text.contains(line), "{text}");
-    assert!(!text.contains("Authenticate: Choose"), "{text}");
+    assert!(text.contains("| Queues | A queue holds jobs. |"), "{text}");
 }
 
 #[test]
@@ -778,31 +532,6 @@ fn a_procedure_is_whole_and_an_explanation_is_none() {
     ] {
         assert!(!workflows.contains(other), "{other}: {workflows}");
     }
-}
-
-#[test]
-fn unsuited_cases_name_a_purpose_and_what_is_old() {
-    let page = "# Boxes\n\n## When not to use boxes\n\n- You need a disk of more than a terabyte.\n\n\
-        ## Notes\n\nNamed colors are not supported. Acme lacks support for old browsers of phones.\n\
-        It is not suitable for mail.\n";
-    let text = text(&[
-        (
-            "docs.json",
-            r#"{"name":"Acme","navigation":{"pages":["boxes","legacy-flow"]}}"#,
-        ),
-        ("boxes.mdx", page),
-        ("legacy-flow.mdx", "---\ntitle: Password flow\n---\n"),
-    ]);
-    let (_, unsuited) = text.split_once("### When not to use it\n\n").unwrap();
-    let boxes = format!("[Boxes]({BASE}/boxes)");
-    assert_eq!(
-        unsuited.trim(),
-        format!(
-            "- When not to use boxes: You need a disk of more than a terabyte. – {boxes}\n\
-             - Do not start new work with what the pages call legacy or deprecated: \
-             [Password flow]({BASE}/legacy-flow)"
-        )
-    );
 }
 
 #[test]

@@ -1,0 +1,115 @@
+//! More calls of the product: a short example of each guide, in the language of the first call. The
+//! code is copied unchanged.
+//!
+//! The first call shows that something works. An agent then writes code for a task, and needs the
+//! names of the functions for it.
+
+use std::collections::HashSet;
+
+use crate::docs::Docs;
+
+use super::about::product;
+use super::code::{Block, Kind};
+use super::first::{First, names_of};
+use super::group::groups;
+use super::outline::{Outline, content, link_to};
+use super::role::{Role, is_about_repair};
+use super::sink::{Share, Sink};
+
+/// The most lines and characters of the section.
+const LINES_MAX: usize = 90;
+const CHARACTERS_MAX: usize = 2000;
+/// The most lines and bytes of an example.
+const CODE_LINES_MAX: usize = 9;
+const CODE_BYTES_MAX: usize = 420;
+/// The most examples.
+const EXAMPLES_MAX: usize = 8;
+/// Names of the same language.
+const LANGUAGES: [&[&str]; 4] = [
+    &[
+        "js",
+        "javascript",
+        "jsx",
+        "ts",
+        "typescript",
+        "tsx",
+        "node",
+        "nodejs",
+        "mjs",
+    ],
+    &["python", "py", "python3"],
+    &["go", "golang"],
+    &["rust", "rs"],
+];
+
+/// Writes the examples: the first of every group of pages before any second one. Code of the first
+/// call and of the `workflows` is not repeated.
+pub(super) fn examples(
+    docs: &Docs,
+    outline: &Outline,
+    first: &First<'_>,
+    workflows: &[String],
+    share: Share,
+    base_url: &str,
+) -> Vec<String> {
+    let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
+    let Some(language) = first.language else {
+        return sink.lines;
+    };
+    let names = names_of(&product(&docs.config.name));
+    let workflow_lines: HashSet<&str> = workflows
+        .iter()
+        .flat_map(|lines| lines.lines())
+        .map(str::trim)
+        .collect();
+    let is_new = |block: &Block<'_>| {
+        let mut lines = block.code.lines().map(str::trim);
+        !first.shown.contains(block.code) && !lines.all(|line| workflow_lines.contains(line))
+    };
+    let is_wanted = |block: &Block<'_>| {
+        is_same(block.language, language)
+            && block.kind() == Kind::Call
+            && block.is_complete()
+            && block.imports()
+            && block.acts()
+            && block.mentions(&names)
+            && block.code.len() <= CODE_BYTES_MAX
+            && block.code.lines().count() <= CODE_LINES_MAX
+            && is_new(block)
+    };
+    let categories = outline.categories.iter();
+    let early = || categories.clone().filter(|category| !category.is_late());
+    let deepest = early().map(|category| category.entries.len()).max();
+    let mut seen = HashSet::new();
+    let mut said = HashSet::new();
+    for nth in 0..deepest.unwrap_or(0) {
+        for entry in early().filter_map(|category| category.entries.get(nth)) {
+            let page = docs.navigation.page(entry.page);
+            let is_guide =
+                (Role::Guide..=Role::Concept).contains(&entry.role) && !is_about_repair(page);
+            if said.len() == EXAMPLES_MAX || !is_guide || !seen.insert(entry.page) {
+                continue;
+            }
+            let nodes = content(docs, page).unwrap_or_default();
+            let blocks = groups(nodes).into_iter().flat_map(|group| group.blocks);
+            let mut found = blocks.filter(|block| is_wanted(block) && !said.contains(block.code));
+            if let Some(block) = found.next() {
+                let from = link_to(docs, entry.page, base_url);
+                let mut lines = vec![format!("- {from}:"), String::new()];
+                lines.extend(block.fence("  "));
+                lines.push(String::new());
+                if sink.add(&lines) {
+                    said.insert(block.code);
+                }
+            }
+        }
+    }
+    sink.lines
+}
+
+/// Returns whether two names are of the same language.
+fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.to_ascii_lowercase(), other.to_ascii_lowercase());
+    let is_both = |names: &&[&str]| names.contains(&&*one) && names.contains(&&*other);
+    one == other || LANGUAGES.iter().any(is_both)
+}

@@ -1,0 +1,244 @@
+//! Pitfalls, limits, mistakes, and when not to use the product.
+
+use super::{BASE, product, section, text};
+
+#[test]
+fn pitfalls_limits_and_unsuited_cases_are_what_authors_wrote() {
+    let text = product().text;
+    let context = section(&text, "Context");
+    for line in [
+        format!("- A box is deleted after five minutes. – [Quickstart]({BASE}/start)"),
+        format!("- At most 20 boxes can be paused at a time. – [Pause a box]({BASE}/boxes)"),
+        format!(
+            "- Boxes are not suitable for databases that must stay. – [Pause a box]({BASE}/boxes)"
+        ),
+    ] {
+        assert!(context.contains(&line), "{line}\n{context}");
+    }
+    assert!(!context.contains("This page is new"), "{context}");
+}
+
+#[test]
+fn limits_are_sentences_that_say_one() {
+    let limits = "---\ntitle: Rate limits\ndescription: Understand our limits to choose the right plan.\n---\n\n\
+        We set up limits for fairness. A key may make at most 100 calls in a minute. You must wait for 60 s after a 429.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{ "name": "Acme", "navigation": { "pages": ["index", "limits"] } }"#,
+        ),
+        (
+            "index.mdx",
+            "# Acme\n\nIf you prefer to avoid using the facade, inject it into your controllers instead. \
+            Do not use them in your code at any time, please. Do not use Acme for files of more than a gigabyte.\n",
+        ),
+        ("limits.mdx", limits),
+    ]);
+    let (_, context) = text.split_once("### Pitfalls and limits").unwrap();
+    let (limits, unsuited) = context.split_once("### When not to use it").unwrap();
+    for limit in [
+        "- A key may make at most 100 calls in a minute. – ",
+        "- You must wait for 60 s after a 429. – ",
+    ] {
+        assert!(limits.contains(limit), "{text}");
+    }
+    assert!(
+        !limits.contains("right plan") && !limits.contains("fairness"),
+        "{text}"
+    );
+    assert!(
+        unsuited.contains("- Do not use Acme for files of more than a gigabyte."),
+        "{text}"
+    );
+    assert!(
+        !unsuited.contains("facade") && !unsuited.contains("use them"),
+        "{text}"
+    );
+}
+
+#[test]
+fn mistakes_are_listed_with_their_remedies() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["boxes","troubleshooting"]}}"#;
+    let boxes = "# Boxes\n\n## Troubleshooting\n\n### `403` when a box starts\n\n\
+        The key has no rights. Create a key with the right `boxes`. More words.\n\n\
+        ### Restart the box\n\nMake sure that it is paused.\n\n## Other\n\n### A thing that fails\n\n\
+        Make sure that this is not listed.\n";
+    let page = "---\ntitle: Troubleshooting\n---\n\n<Accordion title=\"The build is slow\">\n\
+        Issue: make sure to read.\n\nSee the issue 24 there.\n\n- Fix: Check that the cache is on.\n</Accordion>\n\n\
+        <Accordion title=\"Nothing helps\">\nSee the pages below:\n</Accordion>\n";
+    let files = [
+        ("docs.json", config),
+        ("boxes.mdx", boxes),
+        ("troubleshooting.mdx", page),
+    ];
+    let text = text(&files);
+    let list = "### Mistakes and remedies\n\n\
+        - `403` when a box starts → Create a key with the right `boxes`. – [Boxes](https://docs.acme.test/boxes)\n\
+        - The build is slow → Check that the cache is on. – [Troubleshooting](https://docs.acme.test/troubleshooting)\n\n";
+    assert!(text.contains(list), "{text}");
+}
+
+#[test]
+fn notes_about_the_page_and_reasons_are_no_limits() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["boxes"]}}"#;
+    let boxes = "# Boxes\n\n<Note>Both tools take the user from the session, so the model cannot see \
+        others. The session is shown by default on the left.</Note>\n\n\
+        <Note>The list is at the left side. A name must be shorter than the key.</Note>\n\n\
+        <Note>The channel lives here because an extension cannot have one.</Note>\n";
+    let text = text(&[("docs.json", config), ("boxes.mdx", boxes)]);
+    let (_, context) = text.split_once("### Pitfalls and limits").unwrap();
+    let (limits, _) = context.split_once("###").unwrap();
+    assert_eq!(
+        limits.trim(),
+        "- A name must be shorter than the key. – [Boxes](https://docs.acme.test/boxes)"
+    );
+}
+
+#[test]
+fn unsuited_cases_name_a_purpose_and_what_is_old() {
+    let page = "# Boxes\n\n## When not to use boxes\n\n- You need a disk of more than a terabyte.\n\n\
+        ## Notes\n\nNamed colors are not supported. Acme lacks support for old browsers of phones.\n\
+        It is not suitable for mail.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["boxes","legacy-flow"]}}"#,
+        ),
+        ("boxes.mdx", page),
+        ("legacy-flow.mdx", "---\ntitle: Password flow\n---\n"),
+    ]);
+    let (_, unsuited) = text.split_once("### When not to use it\n\n").unwrap();
+    let boxes = format!("[Boxes]({BASE}/boxes)");
+    assert_eq!(
+        unsuited.trim(),
+        format!(
+            "- When not to use boxes: You need a disk of more than a terabyte. – {boxes}\n\
+             - Do not start new work with what the pages call legacy or deprecated: \
+             [Password flow]({BASE}/legacy-flow)"
+        )
+    );
+}
+
+/// Returns the list of pitfalls and limits of these pages.
+fn pitfalls(pages: &[(&str, &str)]) -> String {
+    let slugs = pages.iter().map(|(path, _)| path.trim_end_matches(".mdx"));
+    let slugs: Vec<&str> = slugs.collect();
+    let config =
+        serde_json::json!({ "name": "Acme", "navigation": { "pages": slugs } }).to_string();
+    let files: Vec<(&str, &str)> = pages
+        .iter()
+        .copied()
+        .chain([("docs.json", &*config)])
+        .collect();
+    let text = text(&files);
+    let (_, rest) = text.split_once("### Pitfalls and limits\n\n").unwrap();
+    rest.split("\n\n").next().unwrap().to_owned()
+}
+
+#[test]
+fn warnings_come_first_and_among_them_those_that_say_what_happens() {
+    let list = pitfalls(&[
+        (
+            "boxes.mdx",
+            "<Warning>Choose the size of a box with care.</Warning>\n",
+        ),
+        (
+            "keys.mdx",
+            "<Note>Keys must be rotated. Otherwise all calls are rejected.</Note>\n",
+        ),
+        (
+            "jobs.mdx",
+            "<Warning>Do not stop a job by force: its files are lost.</Warning>\n",
+        ),
+    ]);
+    let link = |title: &str, path: &str| format!("[{title}]({BASE}/{path})");
+    assert_eq!(
+        list,
+        [
+            format!(
+                "- Do not stop a job by force: its files are lost. – {}",
+                link("Jobs", "jobs")
+            ),
+            format!(
+                "- Choose the size of a box with care. – {}",
+                link("Boxes", "boxes")
+            ),
+            format!(
+                "- Keys must be rotated. Otherwise all calls are rejected. – {}",
+                link("Keys", "keys")
+            ),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn the_limits_of_the_product_come_before_one_of_each_part_and_values_have_their_heading() {
+    let part = "---\ntitle: Webhook limitations\n---\n\nA hook must answer in 5 s. A hook must be public.\n";
+    let whole = "---\ntitle: Rate limits\n---\n\n## Calls\n\n**100 calls per 30 seconds**\n\n- 5 calls per second and key\n- 7 calls per second and key\n\n## Small plan\n\n\
+        **Up to 20 boxes at once**\n\nA key may have at most 5 names. A name must have 3 letters. A team must have \
+        a name.\n\n## Beyond\n\nIf you exceed them, calls fail with the status 429.\n";
+    let list = pitfalls(&[("hooks.mdx", part), ("limits.mdx", whole)]);
+    let words: Vec<&str> = list
+        .lines()
+        .map(|line| line.split(" – ").next().unwrap())
+        .collect();
+    assert_eq!(
+        words,
+        [
+            "- Calls: 100 calls per 30 seconds",
+            "- Calls: 5 calls per second and key",
+            "- Small plan: Up to 20 boxes at once",
+            "- If you exceed them, calls fail with the status 429.",
+            "- A hook must answer in 5 s.",
+        ]
+    );
+}
+
+#[test]
+fn a_text_that_needs_the_text_around_it_is_no_pitfall() {
+    let list = pitfalls(&[
+        (
+            "a.mdx",
+            "<Note>To avoid this behavior, you must create the directory.</Note>\n",
+        ),
+        (
+            "b.mdx",
+            "<Warning>You can close it, as the test does not require a window.</Warning>\n",
+        ),
+        (
+            "c.mdx",
+            "<Warning>If you skip this step, the box fails.</Warning>\n",
+        ),
+        (
+            "d.mdx",
+            "<Warning>Add the following scopes, which are required: a, b.</Warning>\n",
+        ),
+        (
+            "e.mdx",
+            "<Warning>A box without a key fails. See the page about keys for more.</Warning>\n",
+        ),
+    ]);
+    assert_eq!(
+        list,
+        format!("- A box without a key fails. – [E]({BASE}/e)")
+    );
+}
+
+#[test]
+fn a_rule_about_a_value_is_no_case_against_the_product() {
+    let page = "# Boxes\n\nIf you have a domain, enter your domain instead. Avoid clashes: do not use known names as the \
+        name of a box. Do not use Acme for mail of your customers.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["boxes"]}}"#,
+        ),
+        ("boxes.mdx", page),
+    ]);
+    let (_, unsuited) = text.split_once("### When not to use it\n\n").unwrap();
+    assert_eq!(
+        unsuited.trim(),
+        format!("- Do not use Acme for mail of your customers. – [Boxes]({BASE}/boxes)")
+    );
+}

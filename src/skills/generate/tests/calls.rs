@@ -1,0 +1,237 @@
+//! The first working call, more calls, commands and variables.
+
+use super::{BASE, product, section, text};
+
+#[test]
+fn a_skill_holds_the_first_call_unchanged_with_its_page() {
+    let text = product().text;
+    let skills = section(&text, "Skills");
+    let page = format!("[Quickstart]({BASE}/start)");
+    for line in [
+        format!("- Install (JavaScript): `npm i @acme/box` – {page}"),
+        format!("- Install (Python): `pip install acme-box` – {page}"),
+        format!("- Authenticate (.env): `ACME_API_KEY=acme_***` – {page}"),
+        format!(
+            "- Call (Python) – {page}:\n\n  ```python Python\n  from acme import Box\n\n  with Box.create() \
+             as box:\n      box.run(\"print('hi')\")  # `hi`\n  ```\n"
+        ),
+    ] {
+        assert!(skills.contains(&line), "{line}\n{skills}");
+    }
+    let decisions = section(&text, "Capabilities");
+    assert!(decisions.contains(&format!("- Choose one: JavaScript, Python – {page}")));
+    let size = format!(
+        "| When | Use | Page |\n|---|---|---|\n\
+         | it must start fast | a small box | [Pause a box]({BASE}/boxes) |"
+    );
+    assert!(decisions.contains(&size), "{decisions}");
+}
+
+#[test]
+fn a_page_without_code_leads_to_the_start() {
+    let files = [
+        (
+            "docs.json",
+            r#"{"name":"x","navigation":{"pages":["index","start"]}}"#,
+        ),
+        ("index.mdx", "# x\n"),
+        (
+            "start.mdx",
+            "---\ntitle: Getting started\n---\n\nAsk us for an API key. You need an API key for all calls.\n",
+        ),
+    ];
+    let text = text(&files);
+    let skills = section(&text, "Skills");
+    assert!(
+        skills.contains("- Authenticate: Ask us for an API key."),
+        "{skills}"
+    );
+    assert!(
+        skills.contains(&format!("Start with [Getting started]({BASE}/start)")),
+        "{skills}"
+    );
+}
+
+#[test]
+fn the_commands_of_a_command_line_are_a_table() {
+    let config = r#"{"name":"Acme","navigation":{"tabs":[{"tab":"Docs","groups":[
+        {"group":"Tools","pages":["start","cli"]}]}]}}"#;
+    let cli = "---\ntitle: CLI reference\n---\n\n| Command | What |\n|---|---|\n\
+        | [`acme deploy`](#deploy) | Deploys the project \\| all of it |\n\
+        | `acme login --token` | Signs in |\n| `npm install acme` | Installs it |\n\
+        | `verbose` | Says more |\n\n\
+        ### `acme pause`\n\nPauses a box. It costs nothing then.\n\n\
+        ## Backups\n\n```bash\n# All of them\nacme backup list\nacme backup create --name x # one\n\
+        curl https://acme.test\n```\n";
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nacme init here\n```\n\nRead it.\n";
+    let files = [
+        ("docs.json", config),
+        ("start.mdx", start),
+        ("cli.mdx", cli),
+    ];
+    let text = text(&files);
+    let table = "### Commands\n\n| Command | Purpose | Page |\n|---|---|---|\n\
+        | `acme deploy` | Deploys the project \\| all of it | [CLI reference](https://docs.acme.test/cli) |\n\
+        | `acme login --token` | Signs in | \u{2033} |\n\
+        | `acme pause` | Pauses a box. It costs nothing then. | \u{2033} |\n\
+        | `acme backup list` | All of them | \u{2033} |\n\
+        | `acme backup create --name x` | one | \u{2033} |\n";
+    assert!(text.contains(table), "{text}");
+    // With one part, the tab says nothing.
+    assert!(text.contains("- **Tools**: [Quickstart]"), "{text}");
+    // Another program, or two commands, are no table.
+    let few = cli.replace("acme ", "npm ");
+    let files = [
+        ("docs.json", config),
+        ("start.mdx", start),
+        ("cli.mdx", &few),
+    ];
+    assert!(!self::text(&files).contains("### Commands"));
+}
+
+#[test]
+fn environment_variables_are_a_table_with_their_meaning() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash .env\n# The key of your project\nACME_API_KEY=acme_***\n\
+        ACME_REGION=eu\nOPENAI_API_KEY=sk-...\n```\n\n```js\nacme.run(process.env.ACME_API_KEY, process.env.OTHER_NAME)\n```\n";
+    let page = "---\ntitle: Environment variables\n---\n\n| Name | Default | Description |\n|---|---|---|\n\
+        | `ACME_TIMEOUT_MS` | 5 | How long a call may take. |\n| `QUEUE_SIZE` | 1 | How many jobs wait. |\n\n\
+        ## Errors\n\nThe answer is `ACME_BAD_NAME`.\n\n- `ACME_DEBUG`: writes more.\n";
+    let errors = "# Errors\n\n| Code | Meaning |\n|---|---|\n| `ACME_NO_KEY` | No key. |\n\n\
+        You get `ACME_NO_MONEY` when nothing is left.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["quickstart","variables","errors"]}}"#,
+        ),
+        ("quickstart.mdx", start),
+        ("variables.mdx", page),
+        ("errors.mdx", errors),
+    ]);
+    let (_, table) = text.split_once("### Environment variables\n\n").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    for row in [
+        format!("| `ACME_API_KEY` | The key of your project | [Quickstart]({BASE}/quickstart) |"),
+        "| `ACME_REGION` | for example `eu` | \u{2033} |".to_owned(),
+        format!(
+            "| `ACME_TIMEOUT_MS` | How long a call may take. | [Environment variables]({BASE}/variables) |"
+        ),
+        "| `ACME_DEBUG` | writes more. | \u{2033} |".to_owned(),
+        "| `QUEUE_SIZE` | How many jobs wait. | \u{2033} |".to_owned(),
+    ] {
+        assert!(table.contains(&row), "{row}\n{table}");
+    }
+    for other in ["OPENAI", "OTHER_NAME", "ACME_NO_KEY", "ACME_NO_MONEY"] {
+        assert!(!table.contains(other), "{other}\n{table}");
+    }
+}
+
+#[test]
+fn a_command_that_signs_in_authenticates_and_the_key_of_another_service_does_not() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nnpm install @acme/cli\n```\n\n\
+        Choose an account or a Personal Access Token of the warehouse.\n\n\
+        ```bash\nexport OPENAI_API_KEY=x\n```\n\n\
+        ```bash\nacme login https://app.acme.test --token <token>\n```\n\n```bash\nacme run all\n```\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["quickstart"]}}"#,
+        ),
+        ("quickstart.mdx", start),
+    ]);
+    let line = "- Authenticate: `acme login https://app.acme.test --token <token>` – [Quickstart]";
+    assert!(text.contains(line), "{text}");
+    assert!(!text.contains("Authenticate: Choose"), "{text}");
+}
+
+const CONFIG: &str = r#"{"name":"Acme","navigation":{"pages":["quickstart","cli","boxes","files","big","migration"]},
+    "seo":{"metatags":{"canonical":"https://acme.test/docs/"}}}"#;
+
+#[test]
+fn the_first_call_needs_no_file_that_other_code_of_its_page_makes() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nnpm install @acme/web\n```\n\n\
+        ```ts lib/acme.ts\nimport { Acme } from '@acme/web';\nexport const acme = new Acme(process.env.KEY);\n```\n\n\
+        ```ts app/page.ts\nimport { acme } from '@/lib/acme';\nawait acme.pay(5);\n```\n";
+    let text = text(&[("docs.json", CONFIG), ("quickstart.mdx", start)]);
+    assert!(text.contains("new Acme(process.env.KEY)"), "{text}");
+    assert!(!text.contains("await acme.pay(5)"), "{text}");
+}
+
+#[test]
+fn the_installation_is_the_one_with_the_name_of_the_product_and_never_of_the_system() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nsudo apt-get install jq -y\n```\n\n\
+        ```bash\nnpm install -g boxes\n```\n\n```bash\nacme run here\n```\n";
+    let text = text(&[("docs.json", CONFIG), ("quickstart.mdx", start)]);
+    assert!(text.contains("- Install: `npm install -g boxes`"), "{text}");
+    assert!(!text.contains("jq -y"), "{text}");
+    let named = start.replace(
+        "npm install -g boxes\n```",
+        "npm install vite\n```\n\n```bash\nnpm i @acme/box\n```",
+    );
+    let text = self::text(&[("docs.json", CONFIG), ("quickstart.mdx", &named)]);
+    assert!(text.contains("- Install: `npm i @acme/box`"), "{text}");
+}
+
+#[test]
+fn the_command_of_an_imported_snippet_or_of_a_linked_page_is_shown() {
+    let start = "---\ntitle: Quickstart\n---\n\nimport Install from '/snippets/install.mdx';\n\n<Steps>\n\
+        <Step title=\"Install the library\">\n<Install />\n</Step>\n\
+        <Step title=\"Install the command line\">\nInstall the latest [Acme CLI](https://acme.test/docs/cli#npm).\n</Step>\n\
+        <Step title=\"Read more\">\nRead about [boxes](/boxes).\n</Step>\n</Steps>\n";
+    let text = text(&[
+        ("docs.json", CONFIG),
+        ("quickstart.mdx", start),
+        (
+            "snippets/install.mdx",
+            "```bash\nnpm install @acme/box\n```\n",
+        ),
+        (
+            "cli.mdx",
+            "---\ntitle: Acme CLI\n---\n\n```bash\nnpm install -g @acme/cli\n```\n",
+        ),
+        (
+            "boxes.mdx",
+            "# Boxes\n\n```bash\nnpm install unrelated\n```\n",
+        ),
+    ]);
+    assert!(
+        text.contains("- Install: `npm install @acme/box` – [Quickstart]"),
+        "{text}"
+    );
+    let step = format!(
+        "2. Install the command line. Install the latest Acme CLI: `npm install -g @acme/cli` – [Acme CLI]({BASE}/cli)\n"
+    );
+    assert!(text.contains(&step), "{text}");
+    let other = format!("3. Read more. Read about boxes. – [Boxes]({BASE}/boxes)\n");
+    assert!(text.contains(&other), "{text}");
+}
+
+#[test]
+fn more_calls_are_short_examples_of_guides_in_the_language_of_the_first_call() {
+    let start = "---\ntitle: Quickstart\n---\n\n```js\nimport { Box } from 'acme';\nawait Box.create();\n```\n";
+    let boxes = "# Boxes\n\n```python\nfrom acme import Box\nBox.pause()\n```\n\n\
+        ```ts\nimport { Box } from 'acme';\n\nawait Box.pause('1');\n```\n\n\
+        ```ts\nimport { Box } from 'acme';\nawait Box.stop('1');\n```\n";
+    let files = "# Files\n\n```js\nimport fs from 'fs';\nfs.read('x');\n```\n\n\
+        ```js\nimport { Box } from './acme';\nawait Box.files();\n```\n";
+    let big = format!(
+        "# Big\n\n```js\nimport {{ Box }} from 'acme';\n{}```\n",
+        "await Box.run();\n".repeat(20)
+    );
+    let text = text(&[
+        ("docs.json", CONFIG),
+        ("quickstart.mdx", start),
+        ("boxes.mdx", boxes),
+        ("files.mdx", files),
+        ("big.mdx", &big),
+        (
+            "migration.mdx",
+            "```js\nimport { Box } from 'acme';\nBox.old();\n```\n",
+        ),
+    ]);
+    let (_, more) = text.split_once("### More calls\n\n").unwrap();
+    let (more, _) = more.split_once("\n\n### ").unwrap();
+    let expected = format!(
+        "- [Boxes]({BASE}/boxes):\n\n  ```ts\n  import {{ Box }} from 'acme';\n\n  await Box.pause('1');\n  ```"
+    );
+    assert_eq!(more.trim_end(), expected, "{text}");
+}

@@ -1,0 +1,91 @@
+//! What an agent must decide first.
+
+use super::{BASE, text};
+
+#[test]
+fn decisions_are_a_table_of_cases_and_alternatives() {
+    let page = "# Queues\n\n| You want to… | Use |\n|---|---|\n| Keep the order | A **line** |\n\
+        | Drop doubles | Use a set |\n\n| Scenario | Before | After |\n|---|---|---|\n| Small | no | yes |\n\n\
+        ## Choosing a pool\n\n- **Warm**: best for short jobs.\n- **Cold**: costs nothing.\n\n\
+        Choose a pool: it stays. For long jobs, use the cold pool.\n\n\
+        ## Names\n\nUse it when you must. If you need two names, use an alias instead. For Name, use `x`.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["queues"]}}"#,
+        ),
+        ("queues.mdx", page),
+    ]);
+    let table = format!(
+        "### Decide first\n\n| When | Use | Page |\n|---|---|---|\n\
+         | Keep the order | A line | [Queues]({BASE}/queues) |\n\
+         | Drop doubles | a set | \u{2033} |\n\
+         | best for short jobs | Warm | \u{2033} |\n\
+         | For long jobs | the cold pool | \u{2033} |\n\
+         | you need two names | an alias | \u{2033} |\n\n"
+    );
+    assert!(text.contains(&table), "{text}");
+}
+
+#[test]
+fn the_quickstarts_of_a_group_are_a_choice() {
+    let page = |name: &str| format!("---\ntitle: {name}\n---\n\nUse it.\n");
+    let (go, js, py) = (page("Go"), page("Node"), page("Python"));
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"tabs":[{"tab":"Queue","groups":[
+                {"group":"Quickstarts","pages":["go","node","python"]},
+                {"group":"Guides","pages":["start-quickstart","index"]}]}]}}"#,
+        ),
+        ("go.mdx", &go),
+        ("node.mdx", &js),
+        ("python.mdx", &py),
+        ("start-quickstart.mdx", "# One\n"),
+        ("index.mdx", "# Acme\n"),
+    ]);
+    let line = format!(
+        "- Choose a start of Queue: Quickstarts: [Go]({BASE}/go), [Node]({BASE}/node), [Python]({BASE}/python)\n"
+    );
+    assert!(text.contains(&line), "{text}");
+    assert_eq!(text.matches("Choose a start").count(), 1, "{text}");
+}
+
+#[test]
+fn the_quickstarts_that_a_list_puts_in_order_are_no_choice() {
+    let page = |name: &str| format!("---\ntitle: {name}\n---\n\nUse it.\n");
+    let (boxes, queues) = (page("Boxes"), page("Queues"));
+    let start = |list: &str| format!("---\ntitle: Quickstart\n---\n\n{list}\n");
+    let written = |list: &str| {
+        text(&[
+            (
+                "docs.json",
+                r#"{"name":"Acme","navigation":{"groups":[
+                    {"group":"Quickstart","pages":["start","boxes","queues"]}]}}"#,
+            ),
+            ("start.mdx", &start(list)),
+            ("boxes.mdx", &boxes),
+            ("queues.mdx", &queues),
+        ])
+    };
+    let ordered = written("1. **[Boxes](/boxes)**: first.\n2. [Queues](/queues#first)");
+    assert!(!ordered.contains("Choose a start"), "{ordered}");
+    let free = written("- **[Boxes](/boxes)**\n- [Queues](/queues#first)");
+    assert!(free.contains("- Choose a start of Quickstart: "), "{free}");
+}
+
+#[test]
+fn a_choice_that_is_part_of_another_one_of_its_page_is_not_named() {
+    let start = "---\ntitle: Quickstart\n---\n\n<CodeGroup>\n```bash JS\nnpm i acme\n```\n```bash Python\npip install acme\n```\n\
+        </CodeGroup>\n\n<CodeGroup>\n```js JS\nimport { Box } from 'acme';\nawait Box.run();\n```\n\
+        ```python Python\nfrom acme import Box\nBox.run()\n```\n```go Go\nimport \"acme\"\nacme.Run()\n```\n</CodeGroup>\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["quickstart"]}}"#,
+        ),
+        ("quickstart.mdx", start),
+    ]);
+    assert!(text.contains("- Choose one: JS, Python, Go – "), "{text}");
+    assert_eq!(text.matches("Choose one").count(), 1, "{text}");
+}
