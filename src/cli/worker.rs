@@ -157,7 +157,7 @@ fn find_site(known: &Arc<Mutex<Known>>) -> FindSite {
             // Of the store, only this record: a platform may have a million of them.
             let scans = [
                 sites.scan_files(Removals::Guarded),
-                sites.scan_project(project),
+                sites.scan_records(std::slice::from_ref(project)),
             ];
             for scanned in scans {
                 match scanned {

@@ -224,13 +224,14 @@ impl Reloader {
         self.scanned(changes)
     }
 
-    /// Reads the record of one project in the store, and returns the projects that were removed.
+    /// Reads the records of these projects in the store, and returns the projects that were
+    /// removed.
     ///
     /// # Errors
     ///
     /// As [`Reloader::rescan`].
-    pub fn rescan_site(&mut self, project: &ProjectId) -> Result<Vec<ProjectId>, ScanError> {
-        let changes = self.sites.scan_project(project);
+    pub fn rescan_records(&mut self, projects: &[ProjectId]) -> Result<Vec<ProjectId>, ScanError> {
+        let changes = self.sites.scan_records(projects);
         self.scanned(changes)
     }
 

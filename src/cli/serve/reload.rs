@@ -125,7 +125,9 @@ impl Reload {
                 while let Some(change) = watch.next() {
                     apply(&reloader, &change, &accepts_removals, &served_log);
                     match &change {
-                        Change::Site(project) => domain_changes.project(project),
+                        Change::Records(projects) => {
+                            projects.iter().for_each(|one| domain_changes.project(one));
+                        }
                         Change::Sites | Change::Rescan => domain_changes.all(),
                         Change::Pointer(_) => {}
                     }
@@ -169,7 +171,7 @@ fn apply(
             let served = lock_reloader(reloader).promoted(project);
             return served.map_or((), |fence| served_log.served(project, fence));
         }
-        Change::Site(project) => lock_reloader(reloader).rescan_site(project),
+        Change::Records(projects) => lock_reloader(reloader).rescan_records(projects),
         Change::Sites => lock_reloader(reloader).rescan_sites(removals()),
         Change::Rescan => lock_reloader(reloader).rescan(removals()),
     };

@@ -116,7 +116,8 @@ impl Updates {
             let domain_changes = domain_changes.clone();
             Arc::new(move |project| {
                 domain_changes.project(project);
-                let removed = lock_reloader(&reloader).rescan_site(project);
+                let one = std::slice::from_ref(project);
+                let removed = lock_reloader(&reloader).rescan_records(one);
                 match removed {
                     Ok(removed) => served.removed(&removed),
                     // The watch of the store, or the next comparison, tries again.

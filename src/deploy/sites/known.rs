@@ -52,7 +52,7 @@ impl Known for Mutex<Sites> {
 pub fn reading_again(sites: &Arc<Mutex<Sites>>) -> Changed {
     let sites = Arc::clone(sites);
     Arc::new(move |project| {
-        if let Err(error) = lock(&sites).scan_project(project) {
+        if let Err(error) = lock(&sites).scan_records(std::slice::from_ref(project)) {
             log::error!(target: "sites", "read the site record of {project}: {}", chain(&error));
         }
     })

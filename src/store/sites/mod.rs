@@ -79,6 +79,8 @@ pub struct Sites {
     clock: Clock,
     random: foldhash::quality::RandomState,
     files: BTreeMap<Arc<str>, File>,
+    /// How many files and records in `files` are broken.
+    broken: usize,
     claims: Claims,
     /// Valid records that were rejected because another record has their project or host. They are
     /// tried again.
@@ -152,6 +154,7 @@ impl Sites {
             clock,
             random: foldhash::quality::RandomState::default(),
             files: BTreeMap::new(),
+            broken: 0,
             rejected: Vec::new(),
         }
     }
@@ -239,24 +242,25 @@ impl Sites {
         self.apply(read, vanished, removals)
     }
 
-    /// Reads the record of one project in the store.
+    /// Reads the records of these projects in the store. None of them is named twice.
     ///
     /// # Errors
     ///
     /// As [`Sites::scan`].
-    pub fn scan_project(&mut self, project: &ProjectId) -> Result<Changes, ScanError> {
+    pub fn scan_records(&mut self, projects: &[ProjectId]) -> Result<Changes, ScanError> {
         let Some(store) = &self.store else {
             return Ok(Changes::default());
         };
-        let name = stored_name(project);
-        let stored = store.site_record(project);
-        match self.read_of(Arc::clone(&name), stored) {
-            Some(read) => self.apply(vec![read], Vec::new(), Removals::Accepted),
-            None if self.files.contains_key(&name) => {
-                self.apply(Vec::new(), vec![name], Removals::Accepted)
+        let (mut read, mut vanished) = (Vec::new(), Vec::new());
+        for project in projects {
+            let name = stored_name(project);
+            match self.read_of(Arc::clone(&name), store.site_record(project)) {
+                Some(found) => read.push(found),
+                None if self.files.contains_key(&name) => vanished.push(name),
+                None => {}
             }
-            None => Ok(Changes::default()),
         }
+        self.apply(read, vanished, Removals::Accepted)
     }
 
     /// Finds the files that were changed or deleted.
@@ -347,12 +351,7 @@ impl Sites {
     /// records with mistakes, and records in conflict with others.
     #[must_use]
     pub fn rejected(&self) -> usize {
-        let broken = |file: &File| {
-            let records = file.written.iter();
-            let records = records.filter(|record| matches!(record.content, Content::Broken(_)));
-            records.count() + usize::from(file.error.is_some())
-        };
-        self.files.values().map(broken).sum::<usize>() + self.rejected.len()
+        self.broken + self.rejected.len()
     }
 
     fn apply(
@@ -379,10 +378,12 @@ impl Sites {
 
     fn commit(&mut self, plan: Plan) -> Changes {
         for (name, file) in plan.files {
-            match file {
+            self.broken += file.as_ref().map_or(0, File::broken);
+            let before = match file {
                 Some(file) => self.files.insert(name, file),
                 None => self.files.remove(&name),
             };
+            self.broken -= before.as_ref().map_or(0, File::broken);
         }
         for (project, line) in &plan.moved {
             self.claims.moved(project, *line);
@@ -410,6 +411,17 @@ impl Sites {
     fn hash(&self, text: &str) -> u64 {
         use std::hash::BuildHasher as _;
         self.random.hash_one(text).max(1)
+    }
+}
+
+// === impl File ===
+
+impl File {
+    /// Counts its records with mistakes, and the file itself if it cannot be read.
+    fn broken(&self) -> usize {
+        let records = self.written.iter();
+        let records = records.filter(|record| matches!(record.content, Content::Broken(_)));
+        records.count() + usize::from(self.error.is_some())
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The operating system reports most changes within a millisecond, but some never: network file
 //! systems send no events, event queues overflow, whole directories are replaced. So there are
-//! four kinds of [`Change`]: the pointer of one project, its site record in the store, the files of
+//! four kinds of [`Change`]: the pointer of one project, site records in the store, the files of
 //! site records, or "compare everything", which also occurs at regular intervals.
 //!
 //! * Start the watch before reading the files. A change in between is then reported, even if the
@@ -17,6 +17,8 @@
 //!   records together.
 //! * Waiting changes are a set, not a list: a project that was promoted a hundred times waits
 //!   once. When too many projects wait, they become one comparison of everything.
+//! * Site records that wait are taken together: an edge that begins with an empty cache writes all
+//!   of them at once, and each reading of records has a cost of its own.
 //!
 //! If the system refuses a watch (usually because of its limit of watches), this is logged and
 //! everything is compared more often.
@@ -35,6 +37,8 @@ use crate::site::ProjectId;
 
 /// How many projects may wait. If more wait, they become one [`Change::Rescan`].
 const POINTERS_MAX: usize = 65_536;
+/// How many site records of the store are reported together. The reader blocks promotions meanwhile.
+const RECORDS_MAX: usize = 512;
 /// Changed site records are reported after this time without an event.
 const SITES_QUIET: Duration = Duration::from_millis(50);
 /// The longest delay of changed site records, while events continue.
@@ -47,8 +51,8 @@ const RESCAN_UNWATCHED_MAX: Duration = Duration::from_secs(30);
 pub enum Change {
     /// The pointer of one project.
     Pointer(ProjectId),
-    /// The site record of one project in the store.
-    Site(ProjectId),
+    /// The site records of these projects in the store: at least one, none twice.
+    Records(Vec<ProjectId>),
     /// Any file of site records.
     Sites,
     /// Anything: events were lost, or a comparison is due.
@@ -219,8 +223,10 @@ impl Waiting {
                 };
                 return Some((Change::Rescan, true));
             }
-            if let Some(project) = pending.records.pop_first() {
-                return Some((Change::Site(project), false));
+            if !pending.records.is_empty() {
+                let records = std::iter::from_fn(|| pending.records.pop_first());
+                let records = records.take(RECORDS_MAX).collect();
+                return Some((Change::Records(records), false));
             }
             if let Some(project) = pending.pointers.pop_first() {
                 return Some((Change::Pointer(project), false));

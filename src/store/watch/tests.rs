@@ -204,6 +204,23 @@ fn too_many_waiting_projects_become_a_full_comparison() {
 }
 
 #[test]
+fn site_records_that_wait_are_reported_together() {
+    let waiting = Arc::new(Waiting::default());
+    let sorter = sorter(&waiting);
+    for _twice in 0..2 {
+        for n in 0..=RECORDS_MAX {
+            let path = PathBuf::from(format!("/records/00/p{n}.json"));
+            sorter.sort(Ok(Event::new(EventKind::Any).add_path(path)));
+        }
+    }
+    let counts = [(); 2].map(|()| match waiting.next(LONG) {
+        Some((Change::Records(projects), _)) => projects.len(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(counts, [RECORDS_MAX, 1]);
+}
+
+#[test]
 fn closing_a_watch_wakes_its_waiters() {
     let watched = watched("sites");
     std::thread::scope(|scope| {
