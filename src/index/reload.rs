@@ -33,8 +33,11 @@ use crate::store::sites::{Changes, Removals, ScanError, Sites};
 use crate::store::{Fence, Pointer, Promotion, ReadError, Store};
 use crate::telemetry::{Metrics, Part, panics};
 
-/// How many sites a thread compiles before it puts them into the index together.
-const BATCH: usize = 512;
+/// How many sites a thread compiles at least before it puts them into the index together.
+const BATCH_MIN: usize = 512;
+/// How often a thread puts sites into the index at most. Each time the tables of all hosts are
+/// copied, so with a fixed length of batches, the start would take quadratic time.
+const BATCHES_MAX: usize = 16;
 
 /// The writer of the index.
 #[derive(Debug)]
@@ -319,7 +322,8 @@ impl Reloader {
         std::thread::scope(|scope| {
             for share in sites.chunks(share) {
                 scope.spawn(|| {
-                    for batch in share.chunks(BATCH) {
+                    let length = share.len().div_ceil(BATCHES_MAX).max(BATCH_MIN);
+                    for batch in share.chunks(length) {
                         let compiled: Vec<_> = batch
                             .iter()
                             .filter_map(|site| Some((Arc::clone(site), state(site)?)))

@@ -37,8 +37,9 @@ use crate::site::ProjectId;
 
 /// How many projects may wait. If more wait, they become one [`Change::Rescan`].
 const POINTERS_MAX: usize = 65_536;
-/// How many site records of the store are reported together. The reader blocks promotions meanwhile.
-const RECORDS_MAX: usize = 512;
+/// How many site records of the store are reported together: their reader blocks promotions for
+/// about 0.1 seconds, and copies the tables of all hosts once.
+const RECORDS_MAX: usize = 4096;
 /// Changed site records are reported after this time without an event.
 const SITES_QUIET: Duration = Duration::from_millis(50);
 /// The longest delay of changed site records, while events continue.
