@@ -13,6 +13,7 @@ use super::outline::{Outline, content, link_to, words as outline_words};
 use super::role::{Role, has, is_obsolete, normal};
 use super::sink::Sink;
 use super::text::{fit, sentences, words};
+use super::turns::in_turns;
 
 /// The most lines and characters of each list.
 const PITFALLS_MAX: usize = 12;
@@ -28,6 +29,8 @@ const LIMITS_OF_PART_MAX: usize = 1;
 const LIMITS_MAX: usize = 6;
 /// How many values below one heading are limits.
 const VALUES_OF_HEADING_MAX: usize = 2;
+/// How many callouts of a page with the same weight are listed.
+const CALLOUTS_MAX: usize = 2;
 /// How many pages about something old are named.
 const OLD_MAX: usize = 4;
 /// The shortest advice, in words.
@@ -210,20 +213,17 @@ fn pitfalls(
         }
     }
     // The callout with the highest weight on each page comes before any second callout, and a text
-    // that says what happens before one that does not.
+    // with a consequence comes before a text without one.
     for (weight, has_consequence) in [(3, true), (3, false), (2, true), (2, false)] {
-        for nth in 0..2 {
-            for (_, id, page) in pages {
-                let is_wanted = |(own, text): &&Callout| {
-                    *own == weight && says_consequence(text) == has_consequence
-                };
-                let mut of_weight = page.callouts.iter().filter(is_wanted);
-                let Some((_, text)) = of_weight.nth(nth) else {
-                    continue;
-                };
-                if said.insert(text) {
-                    sink.add(&[line(text, *id)]);
-                }
+        let is_wanted =
+            |(own, text): &&Callout| *own == weight && says_consequence(text) == has_consequence;
+        let of_pages = pages.iter().map(|(_, id, page)| {
+            let of_weight = page.callouts.iter().filter(is_wanted);
+            of_weight.take(CALLOUTS_MAX).map(|(_, text)| (*id, text))
+        });
+        for (id, text) in in_turns(of_pages) {
+            if said.insert(text) {
+                sink.add(&[line(text, id)]);
             }
         }
     }
@@ -305,7 +305,7 @@ fn is_reference(sentence: &str) -> bool {
     starts.iter().any(|start| words.starts_with(start))
 }
 
-/// Returns whether a sentence refers to what stands around it on its page.
+/// Returns whether a sentence refers to another place on its page.
 fn refers_outside(sentence: &str) -> bool {
     has(
         &normal(sentence),
@@ -313,8 +313,8 @@ fn refers_outside(sentence: &str) -> bool {
     )
 }
 
-/// Returns whether a sentence has no meaning without the one before it: "To avoid this behavior, …",
-/// "You can close it.".
+/// Returns whether a sentence has no meaning without the one before it: "To avoid this behavior,
+/// …", "You can close it.".
 fn refers_back(sentence: &str) -> bool {
     const BACK: [&str; 12] = [
         "this behavior",
@@ -348,8 +348,8 @@ fn refers_back(sentence: &str) -> bool {
 // === impl Page ===
 
 impl Page {
-    /// Returns its most important limits, in order. One of several says what happens beyond them, if a
-    /// sentence does.
+    /// Returns its most important limits, in order. One of several says what happens beyond them,
+    /// if a sentence does.
     fn limits(&self, max: usize) -> impl Iterator<Item = &String> {
         // Its first words often only announce the limits.
         let first = Some(&self.first).filter(|first| says_limit(first) && !is_meta(first));
@@ -406,8 +406,8 @@ impl Page {
                 && !is_reference(sentence)
                 && is_limit()
             {
-                // An item of a list, or a value, often is no sentence without its heading. The first
-                // ones show what is limited.
+                // An item of a list, or a value, is often no sentence without its heading. The
+                // first values are enough to show the limited thing.
                 let is_whole = !self.is_item && sentence.ends_with(['.', '!', '。']);
                 let heading = format!("{}: ", self.heading.trim_end_matches([':', '.']));
                 let of_heading = self

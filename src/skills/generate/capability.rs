@@ -14,6 +14,7 @@ use super::outline::{Category, Outline, content, link_to, purpose as about_page}
 use super::role::normal;
 use super::sink::Sink;
 use super::text::{fit, plain, words};
+use super::turns::in_turns;
 
 /// The most rows and characters of the table.
 const ROWS_MAX: usize = 20;
@@ -75,7 +76,7 @@ pub(super) fn table(docs: &Docs, outline: &Outline, about: &str, base_url: &str)
 fn parts(docs: &Docs, outline: &Outline, about: &str) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let mut parts: Vec<&str> = Vec::new();
-    for category in early(outline) {
+    for category in outline.early() {
         if parts.contains(&&*category.part) {
             continue;
         }
@@ -88,7 +89,10 @@ fn parts(docs: &Docs, outline: &Outline, about: &str) -> Vec<Row> {
 /// Lists the groups at the top of each part: the first group of every part before any second one.
 fn groups(docs: &Docs, outline: &Outline, about: &str) -> Vec<Row> {
     let mut parts: Vec<(&str, Vec<Row>)> = Vec::new();
-    for category in early(outline).filter(|category| category.parent.is_empty()) {
+    for category in outline
+        .early()
+        .filter(|category| category.parent.is_empty())
+    {
         let known = parts.iter().position(|(part, _)| *part == category.part);
         let at = known.unwrap_or_else(|| {
             parts.push((&category.part, Vec::new()));
@@ -115,16 +119,7 @@ fn groups(docs: &Docs, outline: &Outline, about: &str) -> Vec<Row> {
     for (_, rows) in &mut parts {
         rows.retain(|row| !is_generic_title(&row.area));
     }
-    let deepest = parts.iter().map(|(_, rows)| rows.len()).max().unwrap_or(0);
-    let mut all: Vec<_> = parts
-        .into_iter()
-        .map(|(_, rows)| rows.into_iter())
-        .collect();
-    let mut out = Vec::new();
-    for _ in 0..deepest {
-        out.extend(all.iter_mut().filter_map(Iterator::next));
-    }
-    out
+    in_turns(parts.into_iter().map(|(_, rows)| rows)).collect()
 }
 
 /// Writes the row of a part or a group: its first page, else its first pages by name.
@@ -161,11 +156,6 @@ fn purpose(described: &str, about: &str) -> String {
         true => String::new(),
         false => described,
     }
-}
-
-fn early(outline: &Outline) -> impl Iterator<Item = &Category> {
-    let categories = outline.categories.iter();
-    categories.filter(|category| !category.is_late())
 }
 
 /// Lists the cards of the first page that lead to pages of the skill.

@@ -136,46 +136,29 @@ const PREPARES: [&str; 43] = [
     "mv ",
     "docker pull",
 ];
-/// Languages of code that runs.
-const PROGRAMS: [&str; 37] = [
-    "js",
-    "javascript",
-    "jsx",
-    "ts",
-    "typescript",
-    "tsx",
-    "node",
-    "nodejs",
-    "mjs",
-    "python",
-    "py",
-    "python3",
-    "go",
-    "golang",
-    "rust",
-    "rs",
-    "ruby",
-    "rb",
-    "php",
-    "java",
-    "kotlin",
-    "swift",
-    "c",
-    "cpp",
-    "c++",
-    "csharp",
-    "c#",
-    "cs",
-    "dart",
-    "elixir",
-    "scala",
-    "sql",
-    "graphql",
-    "solidity",
-    "r",
-    "lua",
-    "http",
+/// Languages of code that runs, each with several names.
+const LANGUAGES: [&[&str]; 4] = [
+    &[
+        "js",
+        "javascript",
+        "jsx",
+        "ts",
+        "typescript",
+        "tsx",
+        "node",
+        "nodejs",
+        "mjs",
+    ],
+    &["python", "py", "python3"],
+    &["go", "golang"],
+    &["rust", "rs"],
 ];
+/// Names of other languages of code that runs.
+const PROGRAMS: [&str; 21] = [
+    "ruby", "rb", "php", "java", "kotlin", "swift", "c", "cpp", "c++", "csharp", "c#", "cs",
+    "dart", "elixir", "scala", "sql", "graphql", "solidity", "r", "lua", "http",
+];
+/// Languages of commands.
 const SHELLS: [&str; 12] = [
     "sh",
     "bash",
@@ -275,9 +258,8 @@ impl<'d> Block<'d> {
         let is_short = count - remarks <= SHORT_LINES_MAX;
         let bare = |line: &'d str| line.trim_start_matches(['$', '>', '%', ' ']);
         let installs = |line: &str| INSTALLS.iter().any(|command| line.contains(command));
-        let language = self.language.to_ascii_lowercase();
         let is_program = self.is_program();
-        let is_shell = SHELLS.contains(&&*language);
+        let is_shell = self.is_shell();
         // A package manager without a package installs what the reader's own project needs.
         let installs_product =
             |line: &str| installs(line) && !line.trim_end().ends_with(" install");
@@ -365,18 +347,24 @@ impl<'d> Block<'d> {
         all && some
     }
 
+    /// Returns whether the code is in a language, of which this is one name.
+    pub(super) fn is_in(&self, language: &str) -> bool {
+        let own = &*self.language.to_ascii_lowercase();
+        let language = &*language.to_ascii_lowercase();
+        let has_both = |names: &&[&str]| names.contains(&own) && names.contains(&language);
+        own == language || LANGUAGES.iter().any(has_both)
+    }
+
     /// Returns whether the code runs without other code of its page.
     pub(super) fn is_complete(&self) -> bool {
-        let is_shell = SHELLS.contains(&&*self.language.to_ascii_lowercase());
-        !self.needs_files() && (is_shell || COMPLETE.iter().any(|mark| self.code.contains(mark)))
+        !self.needs_files()
+            && (self.is_shell() || COMPLETE.iter().any(|mark| self.code.contains(mark)))
     }
 
     /// Returns whether the code imports what it uses.
     pub(super) fn imports(&self) -> bool {
-        let starts = ["import ", "from ", "use ", "using ", "#include", "package "];
-        self.code.lines().map(str::trim_start).any(|line| {
-            starts.iter().any(|start| line.starts_with(start)) || line.contains("require(")
-        })
+        let mut lines = self.code.lines().map(str::trim_start);
+        lines.any(|line| is_import(line) || line.contains("require("))
     }
 
     /// Returns whether the code imports a file of the reader's own project, which other code of its
@@ -425,15 +413,7 @@ impl<'d> Block<'d> {
     /// makes a client do not.
     pub(super) fn acts(&self) -> bool {
         let is_call = |line: &str| {
-            let starts = [
-                "import ",
-                "from ",
-                "use ",
-                "using ",
-                "package ",
-                "export default ",
-            ];
-            let is_import = starts.iter().any(|start| line.starts_with(start));
+            let is_import = is_import(line) || line.starts_with("export default ");
             let method = line.match_indices('.').any(|(at, _)| {
                 let rest = &line[at + 1..];
                 let inside = |c: char| c.is_alphanumeric() || c == '_';
@@ -455,7 +435,13 @@ impl<'d> Block<'d> {
 
     /// Returns whether the code is in a programming language.
     pub(super) fn is_program(&self) -> bool {
-        PROGRAMS.contains(&&*self.language.to_ascii_lowercase())
+        let language = &*self.language.to_ascii_lowercase();
+        PROGRAMS.contains(&language) || LANGUAGES.iter().any(|names| names.contains(&language))
+    }
+
+    /// Returns whether the code is commands.
+    fn is_shell(&self) -> bool {
+        SHELLS.contains(&&*self.language.to_ascii_lowercase())
     }
 
     /// Returns whether the code mentions one of these names.
@@ -501,7 +487,7 @@ impl<'d> Block<'d> {
             && !line.contains(" -");
         let is_text = ["", "text", "txt", "plaintext", "log"].contains(&&*language);
         // Authors show messages as shell code, too.
-        let is_message = line.starts_with(char::is_uppercase) && SHELLS.contains(&&*language);
+        let is_message = line.starts_with(char::is_uppercase) && self.is_shell();
         is_sentence && (is_text || is_message)
     }
 
@@ -529,6 +515,12 @@ fn looks_like_command(line: &str) -> bool {
     let word = line.split(' ').next().unwrap_or_default();
     let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_./".contains(c);
     word.len() > 1 && line.contains(' ') && word.chars().all(inside) && !word.ends_with('.')
+}
+
+/// Returns whether a line of code begins to import something.
+fn is_import(line: &str) -> bool {
+    let starts = ["import ", "from ", "use ", "using ", "#include", "package "];
+    starts.iter().any(|start| line.starts_with(start))
 }
 
 /// Returns whether a line of code is only a remark.

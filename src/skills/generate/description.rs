@@ -13,6 +13,7 @@ use super::about::{is_generic_title, product};
 use super::outline::{Outline, content};
 use super::role::{Role, has, normal};
 use super::text::{is_silent, sentences};
+use super::turns::in_turns;
 use super::words::{in_sentence, is_task};
 
 /// How many instructions and how many subjects the description names.
@@ -60,39 +61,30 @@ pub(super) fn description(docs: &Docs, title: &str, about: &str, outline: &Outli
 /// second one.
 fn phrases<'o>(outline: &'o Outline, product: &str) -> (Vec<&'o str>, Vec<&'o str>) {
     let (mut instructions, mut subjects): (Vec<&str>, Vec<&str>) = Default::default();
-    let categories = outline.categories.iter();
-    let early = || categories.clone().filter(|category| !category.is_late());
-    let deepest = early().map(|category| category.entries.len()).max();
-    for nth in 0..deepest.unwrap_or(0) {
-        for entry in early().filter_map(|category| category.entries.get(nth)) {
-            let title = entry.title.trim_end_matches(['.', '!', '…']);
-            let phrase = title.strip_suffix(" Overview").unwrap_or(title);
-            let words = normal(phrase);
-            let known = |all: &[&str]| all.iter().any(|other| normal(other) == words);
-            let is_short = phrase.chars().count() <= 60
-                && !phrase.contains([';', ':', '"', '|', '?'])
-                && !phrase.contains(" - ");
-            let is_start = entry.role <= Role::Access || has(&words, &["documentation", "docs"]);
-            if is_start
-                || entry.role.is_late()
-                || !is_short
-                || known(&instructions)
-                || known(&subjects)
-            {
-                continue;
+    for entry in in_turns(outline.early().map(|category| &category.entries)) {
+        let title = entry.title.trim_end_matches(['.', '!', '…']);
+        let phrase = title.strip_suffix(" Overview").unwrap_or(title);
+        let words = normal(phrase);
+        let known = |all: &[&str]| all.iter().any(|other| normal(other) == words);
+        let is_short = phrase.chars().count() <= 60
+            && !phrase.contains([';', ':', '"', '|', '?'])
+            && !phrase.contains(" - ");
+        let is_start = entry.role <= Role::Access || has(&words, &["documentation", "docs"]);
+        if is_start || entry.role.is_late() || !is_short || known(&instructions) || known(&subjects)
+        {
+            continue;
+        }
+        if is_task(phrase) && phrase.contains(' ') {
+            let is_about_start = has(&words, &["get started", "quickstart"]);
+            if instructions.len() < INSTRUCTIONS_MAX && !is_about_start {
+                instructions.push(phrase);
             }
-            if is_task(phrase) && phrase.contains(' ') {
-                let is_about_start = has(&words, &["get started", "quickstart"]);
-                if instructions.len() < INSTRUCTIONS_MAX && !is_about_start {
-                    instructions.push(phrase);
-                }
-            } else if entry.role != Role::Concept
-                && !is_generic_title(phrase)
-                && subjects.len() < SUBJECTS_MAX
-                && words != normal(product)
-            {
-                subjects.push(phrase);
-            }
+        } else if entry.role != Role::Concept
+            && !is_generic_title(phrase)
+            && subjects.len() < SUBJECTS_MAX
+            && words != normal(product)
+        {
+            subjects.push(phrase);
         }
     }
     (instructions, subjects)
@@ -224,7 +216,8 @@ impl Usage {
     }
 }
 
-/// Writes running text: without links, names of buttons and code, whose capitals are those of titles.
+/// Writes running text: without links, names of buttons and code, whose capitals are those of
+/// titles.
 fn running(nodes: &[Node], out: &mut String) {
     for node in nodes {
         match node {

@@ -15,6 +15,7 @@ use super::group::groups;
 use super::outline::{Outline, content, link_to};
 use super::role::{Role, is_about_repair};
 use super::sink::{Share, Sink};
+use super::turns::in_turns;
 
 /// The most lines and characters of the section.
 const LINES_MAX: usize = 90;
@@ -24,23 +25,6 @@ const CODE_LINES_MAX: usize = 9;
 const CODE_BYTES_MAX: usize = 420;
 /// The most examples.
 const EXAMPLES_MAX: usize = 8;
-/// Names of the same language.
-const LANGUAGES: [&[&str]; 4] = [
-    &[
-        "js",
-        "javascript",
-        "jsx",
-        "ts",
-        "typescript",
-        "tsx",
-        "node",
-        "nodejs",
-        "mjs",
-    ],
-    &["python", "py", "python3"],
-    &["go", "golang"],
-    &["rust", "rs"],
-];
 
 /// Writes the examples: the first of every group of pages before any second one. Code of the first
 /// call and of the `workflows` is not repeated.
@@ -67,7 +51,7 @@ pub(super) fn examples(
         !first.shown.contains(block.code) && !lines.all(|line| workflow_lines.contains(line))
     };
     let is_wanted = |block: &Block<'_>| {
-        is_same(block.language, language)
+        block.is_in(language)
             && block.kind() == Kind::Call
             && block.is_complete()
             && block.imports()
@@ -77,39 +61,27 @@ pub(super) fn examples(
             && block.code.lines().count() <= CODE_LINES_MAX
             && is_new(block)
     };
-    let categories = outline.categories.iter();
-    let early = || categories.clone().filter(|category| !category.is_late());
-    let deepest = early().map(|category| category.entries.len()).max();
     let mut seen = HashSet::new();
     let mut said = HashSet::new();
-    for nth in 0..deepest.unwrap_or(0) {
-        for entry in early().filter_map(|category| category.entries.get(nth)) {
-            let page = docs.navigation.page(entry.page);
-            let is_guide =
-                (Role::Guide..=Role::Concept).contains(&entry.role) && !is_about_repair(page);
-            if said.len() == EXAMPLES_MAX || !is_guide || !seen.insert(entry.page) {
-                continue;
-            }
-            let nodes = content(docs, page).unwrap_or_default();
-            let blocks = groups(nodes).into_iter().flat_map(|group| group.blocks);
-            let mut found = blocks.filter(|block| is_wanted(block) && !said.contains(block.code));
-            if let Some(block) = found.next() {
-                let from = link_to(docs, entry.page, base_url);
-                let mut lines = vec![format!("- {from}:"), String::new()];
-                lines.extend(block.fence("  "));
-                lines.push(String::new());
-                if sink.add(&lines) {
-                    said.insert(block.code);
-                }
+    for entry in in_turns(outline.early().map(|category| &category.entries)) {
+        let page = docs.navigation.page(entry.page);
+        let is_guide =
+            (Role::Guide..=Role::Concept).contains(&entry.role) && !is_about_repair(page);
+        if said.len() == EXAMPLES_MAX || !is_guide || !seen.insert(entry.page) {
+            continue;
+        }
+        let nodes = content(docs, page).unwrap_or_default();
+        let blocks = groups(nodes).into_iter().flat_map(|group| group.blocks);
+        let mut found = blocks.filter(|block| is_wanted(block) && !said.contains(block.code));
+        if let Some(block) = found.next() {
+            let from = link_to(docs, entry.page, base_url);
+            let mut lines = vec![format!("- {from}:"), String::new()];
+            lines.extend(block.fence("  "));
+            lines.push(String::new());
+            if sink.add(&lines) {
+                said.insert(block.code);
             }
         }
     }
     sink.lines
-}
-
-/// Returns whether two names are of the same language.
-fn is_same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.to_ascii_lowercase(), other.to_ascii_lowercase());
-    let is_both = |names: &&[&str]| names.contains(&&*one) && names.contains(&&*other);
-    one == other || LANGUAGES.iter().any(is_both)
 }

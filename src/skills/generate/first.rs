@@ -122,8 +122,8 @@ pub(super) fn first<'d>(docs: &'d Docs, outline: &Outline, base_url: &str) -> Fi
 fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
     let home = outline.home(docs);
     let mut parts: Vec<&str> = Vec::new();
-    for category in &outline.categories {
-        if !category.is_late() && !parts.contains(&&*category.part) {
+    for category in outline.early() {
+        if !parts.contains(&&*category.part) {
             parts.push(&category.part);
         }
     }
@@ -274,7 +274,7 @@ impl<'d> Plan<'d> {
         }
     }
 
-    /// Adds what is missing, from the first page that has it.
+    /// Adds each missing part, from the first page that has it.
     fn complete(&mut self, docs: &'d Docs, candidates: &[PageId], names: &[String]) {
         for id in candidates {
             if self.install.is_some() && self.access.is_some() && self.call.is_some() {

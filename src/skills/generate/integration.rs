@@ -11,6 +11,7 @@ use super::reference::is_api;
 use super::role::Role;
 use super::sink::{Share, Sink};
 use super::text::{plain, short};
+use super::turns::in_turns;
 
 /// The most lines and characters of the section.
 const LINES_MAX: usize = 30;
@@ -55,28 +56,19 @@ pub(super) fn integration(
     let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
     sink.add(std::slice::from_ref(&markdown));
     sink.add(&specifications.lines);
-    let deepest = outline
-        .categories
-        .iter()
-        .map(|category| category.entries.len())
-        .max();
-    'all: for nth in 0..deepest.unwrap_or(0) {
-        for category in &outline.categories {
-            let mut entries = category.entries.iter();
-            let mut entries = entries
-                .by_ref()
-                .filter(|entry| entry.role == Role::Integration);
-            let Some(entry) = entries.nth(nth) else {
-                continue;
-            };
-            // The first page of a group says what the group is about; the others are named.
-            let line = match nth {
-                0 => entry.line(docs, base_url),
-                _ => format!("- {}", entry.link(docs, base_url)),
-            };
-            if !sink.add(&[line]) {
-                break 'all;
-            }
+    let of_categories = outline.categories.iter().map(|category| {
+        let entries = category.entries.iter();
+        let entries = entries.filter(|entry| entry.role == Role::Integration);
+        entries.enumerate()
+    });
+    for (nth, entry) in in_turns(of_categories) {
+        // The first page of a group says what the group is about; the others are named.
+        let line = match nth {
+            0 => entry.line(docs, base_url),
+            _ => format!("- {}", entry.link(docs, base_url)),
+        };
+        if !sink.add(&[line]) {
+            break;
         }
     }
     // The line about all pages is the last.

@@ -73,7 +73,7 @@ const LIMIT_TITLES: [&str; 8] = [
     "known issues",
     "usage limits",
 ];
-/// Words of a sentence that says what happens to a reader who does not know it.
+/// Words of a sentence about the consequence of a mistake.
 const CONSEQUENCES: [&str; 38] = [
     "otherwise",
     "or else",
@@ -118,13 +118,9 @@ const CONSEQUENCES: [&str; 38] = [
 /// Returns whether a sentence states a limit: a number, or something that must or cannot be.
 pub(super) fn says_limit(sentence: &str) -> bool {
     let words = normal(sentence);
-    // The digit of a name such as `S3` is no number.
-    let has_number = words
-        .split(' ')
-        .any(|word| word.starts_with(|c: char| c.is_ascii_digit()));
     // The reason for a design is no limit of the reader.
     let explains = has(&words, &["because", "so the"]);
-    !explains && has(&words, &STRICT) || has_number && has(&words, &LIMITS)
+    !explains && has(&words, &STRICT) || has_number(&words) && has(&words, &LIMITS)
 }
 
 /// Returns whether a sentence of a note is a rule for the reader. A sentence that gives a reason
@@ -136,7 +132,7 @@ pub(super) fn is_rule(sentence: &str) -> bool {
     says_limit(sentence) || !explains && rules.any(|word| has(&words, &[word]))
 }
 
-/// Returns whether a sentence says what happens to a reader who does not know it.
+/// Returns whether a sentence states the consequence of a mistake.
 pub(super) fn says_consequence(sentence: &str) -> bool {
     has(&normal(sentence), &CONSEQUENCES)
 }
@@ -144,10 +140,14 @@ pub(super) fn says_consequence(sentence: &str) -> bool {
 /// Returns whether a sentence states a rate: `5 requests per second`.
 pub(super) fn says_rate(sentence: &str) -> bool {
     let words = normal(sentence);
-    let has_number = words
+    has_number(&words) && has(&words, &["per"])
+}
+
+/// Returns whether one of the words is a number. The digit of a name such as `S3` is none.
+fn has_number(words: &str) -> bool {
+    words
         .split(' ')
-        .any(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    has_number && has(&words, &["per"])
+        .any(|word| word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// How much of the product a page about limits concerns.

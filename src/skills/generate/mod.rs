@@ -59,6 +59,7 @@ mod section;
 mod sink;
 mod step;
 mod text;
+mod turns;
 mod variable;
 mod words;
 mod workflow;

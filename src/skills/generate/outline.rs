@@ -231,6 +231,12 @@ impl Outline {
         }
     }
 
+    /// Returns the categories that do not come after all others.
+    pub(super) fn early(&self) -> impl Iterator<Item = &Category> {
+        let categories = self.categories.iter();
+        categories.filter(|category| !category.is_late())
+    }
+
     /// Returns every page, in order.
     pub(super) fn pages(&self) -> impl Iterator<Item = PageId> {
         let entries = self
@@ -241,8 +247,8 @@ impl Outline {
     }
 }
 
-/// Returns the path of a link to the site itself: a path, or an address below the canonical one that
-/// `seo.metatags` declares. There is no `#` and no `?` in it.
+/// Returns the path of a link to the site itself: a path, or an address below the canonical one
+/// that `seo.metatags` declares. There is no `#` and no `?` in it.
 pub(super) fn path_on_site<'h>(docs: &Docs, href: &'h str) -> Option<&'h str> {
     let tags = docs.config.seo.tags("");
     let canonical = tags.iter().find(|(name, _)| *name == "canonical");

@@ -3,9 +3,10 @@
 use crate::docs::Docs;
 use crate::docs::openapi::Specification;
 
-use super::outline::{Category, Outline, endpoint, link, required};
+use super::outline::{Outline, endpoint, link, required};
 use super::sink::{Share, Sink};
 use super::text::plain;
+use super::turns::in_turns;
 
 /// The most rows and characters of the table.
 const ROWS_MAX: usize = 26;
@@ -21,40 +22,37 @@ pub(super) fn is_api(docs: &Docs, specification: &Specification) -> bool {
 /// Writes the table: the first endpoints of every group before the others, without endpoints that
 /// another group has shown. A documentation without endpoints has no table.
 pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str) -> Vec<String> {
-    let groups: Vec<&Category> = outline.categories.iter().collect();
-    let deepest = groups.iter().map(|group| group.entries.len()).max();
+    let groups = outline.categories.iter().enumerate().map(|(group, of)| {
+        let entries = of.entries.iter().enumerate();
+        entries.map(move |(nth, entry)| (group, nth, entry))
+    });
     let mut sink = Sink::new(base_url, ROWS_MAX, share.of(CHARACTERS_MAX));
     let mut rows: Vec<(usize, usize, String)> = Vec::new();
     let mut left_out = 0;
     let mut seen = std::collections::HashSet::new();
-    for nth in 0..deepest.unwrap_or(0) {
-        for (group_nth, group) in groups.iter().enumerate() {
-            let Some(entry) = group.entries.get(nth) else {
-                continue;
-            };
-            let page = docs.navigation.page(entry.page);
-            let Some((specification, one)) = endpoint(docs, page) else {
-                continue;
-            };
-            if !is_api(docs, specification) {
-                continue;
-            }
-            if !seen.insert((&*specification.path, one.method, &*one.path)) {
-                continue;
-            }
-            let cell = |text: &str| text.replace('|', "\\|");
-            let row = format!(
-                "| {} | `{}` | {} | {} |",
-                one.method,
-                cell(&one.path),
-                cell(&link(&entry.title, page, base_url)),
-                cell(&required(specification, one)),
-            );
-            if sink.add(std::slice::from_ref(&row)) {
-                rows.push((group_nth, nth, row));
-            } else {
-                left_out += 1;
-            }
+    for (group, nth, entry) in in_turns(groups) {
+        let page = docs.navigation.page(entry.page);
+        let Some((specification, one)) = endpoint(docs, page) else {
+            continue;
+        };
+        if !is_api(docs, specification) {
+            continue;
+        }
+        if !seen.insert((&*specification.path, one.method, &*one.path)) {
+            continue;
+        }
+        let cell = |text: &str| text.replace('|', "\\|");
+        let row = format!(
+            "| {} | `{}` | {} | {} |",
+            one.method,
+            cell(&one.path),
+            cell(&link(&entry.title, page, base_url)),
+            cell(&required(specification, one)),
+        );
+        if sink.add(std::slice::from_ref(&row)) {
+            rows.push((group, nth, row));
+        } else {
+            left_out += 1;
         }
     }
     if rows.is_empty() {

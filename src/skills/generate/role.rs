@@ -225,7 +225,8 @@ pub(super) fn is_obsolete(page: &Page) -> bool {
     has(&normal(&page.slug), &OBSOLETE) || has(&normal(&page.title), &OBSOLETE)
 }
 
-/// Returns whether a page is about a migration or about troubleshooting: its code is not for new work.
+/// Returns whether a page is about a migration or about troubleshooting: its code is not for new
+/// work.
 pub(super) fn is_about_repair(page: &Page) -> bool {
     const REPAIR: [&str; 2] = ["troubleshooting", "troubleshoot"];
     let is_about = |text: &str| {

@@ -20,6 +20,7 @@ use super::section::Sections;
 use super::sink::{Share, Sink};
 use super::step::{Step, is_appendix, step};
 use super::text::{plain, words};
+use super::turns::in_turns;
 use super::words::{is_instruction, without_number};
 use super::wrong;
 
@@ -112,47 +113,45 @@ pub(super) fn workflows(
         })
     };
     let mut said = HashSet::new();
-    let deepest = found.iter().map(|(_, _, workflows)| workflows.len()).max();
+    let of_pages = found.iter().map(|(_, page, workflows)| {
+        let workflows = workflows.iter();
+        workflows.map(move |workflow| (*page, workflow))
+    });
     let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
     let mut misses = 0;
-    for nth in 0..deepest.unwrap_or(0) {
-        for (_, page, workflows) in &found {
-            let Some(workflow) = workflows.get(nth) else {
-                continue;
-            };
-            // Pages about similar things begin with the same steps.
-            if !said.insert(workflow.key()) {
-                continue;
+    for (page, workflow) in in_turns(of_pages) {
+        // Pages about similar things begin with the same steps.
+        if !said.insert(workflow.key()) {
+            continue;
+        }
+        let own = plain(&page.title);
+        // Every part of a site may have a page with such a title.
+        let part = page
+            .place
+            .as_ref()
+            .and_then(|place| place.breadcrumb.first());
+        let title = match part {
+            Some(part) if is_generic_title(&own) && !is_generic_part(part) => {
+                format!("{}: {own}", plain(part))
             }
-            let own = plain(&page.title);
-            // Every part of a site may have a page with such a title.
-            let part = page
-                .place
-                .as_ref()
-                .and_then(|place| place.breadcrumb.first());
-            let title = match part {
-                Some(part) if is_generic_title(&own) && !is_generic_part(part) => {
-                    format!("{}: {own}", plain(part))
-                }
-                _ => own.clone(),
-            };
-            let heading = match &*workflow.heading {
-                "" => title.clone(),
-                heading if heading == own => title.clone(),
-                heading => format!("{title}: {}", heading.trim_end_matches(':')),
-            };
-            let link = link(&own, page, base_url);
-            // A procedure whose code does not fit is written without it.
-            let details = match workflow.anchor {
-                Some(anchor) => format!("[{own}]({base_url}{}#{anchor})", page.url),
-                None => link.clone(),
-            };
-            let lines = |has_code| workflow.lines((&link, &details), shown, &target, has_code);
-            if !sink.add_under(&heading, lines(true)) && !sink.add_under(&heading, lines(false)) {
-                misses += 1;
-                if misses == 8 {
-                    return sink.lines;
-                }
+            _ => own.clone(),
+        };
+        let heading = match &*workflow.heading {
+            "" => title.clone(),
+            heading if heading == own => title.clone(),
+            heading => format!("{title}: {}", heading.trim_end_matches(':')),
+        };
+        let link = link(&own, page, base_url);
+        // A procedure whose code does not fit is written without it.
+        let details = match workflow.anchor {
+            Some(anchor) => format!("[{own}]({base_url}{}#{anchor})", page.url),
+            None => link.clone(),
+        };
+        let lines = |has_code| workflow.lines((&link, &details), shown, &target, has_code);
+        if !sink.add_under(&heading, lines(true)) && !sink.add_under(&heading, lines(false)) {
+            misses += 1;
+            if misses == 8 {
+                return sink.lines;
             }
         }
     }
