@@ -106,7 +106,7 @@ impl Authorities {
         list.find(|known| *known.config.directory == *directory)
     }
 
-    /// Revokes a certificate (RFC 8555 §7.6). One that is revoked already is no error.
+    /// Revokes a certificate (RFC 8555 §7.6). A certificate that was revoked before is no error.
     ///
     /// # Errors
     ///

@@ -39,8 +39,8 @@ pub struct Challenges {
 
 /// Other machines that answer challenges.
 pub trait Elsewhere: std::fmt::Debug + Send + Sync {
-    /// Waits until they answer every challenge that is installed now, for a bounded time. Returns
-    /// the names of those that do not yet.
+    /// Waits for a bounded time until they answer every challenge that is installed now. Returns
+    /// the names of the machines that do not answer yet.
     fn answers(&self) -> Pin<Box<dyn Future<Output = Vec<String>> + Send + '_>>;
 }
 
@@ -92,8 +92,8 @@ impl Challenges {
         all.push(elsewhere);
     }
 
-    /// Waits until other machines answer what is installed. One that does not in time is logged:
-    /// the authority may ask another one.
+    /// Waits for a bounded time until other machines answer the installed challenges. A machine
+    /// that does not answer in time is logged: the authority may ask another machine.
     pub(super) async fn everywhere(&self, name: &str) {
         let all = self
             .elsewhere
@@ -217,7 +217,7 @@ impl Challenges {
 impl Drop for Installed {
     fn drop(&mut self) {
         self.challenges.lock().remove(&self.key);
-        // The next leader removes what is left.
+        // The next leader removes the remaining answers.
         let _left = self.challenges.documents.remove(Kind::Challenge, &self.key);
     }
 }

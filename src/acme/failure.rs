@@ -57,7 +57,7 @@ impl Failure {
         }
     }
 
-    /// Makes one that this machine has caused.
+    /// Makes a failure that this machine has caused.
     pub(super) fn ours(text: impl Into<String>) -> Self {
         Self::new(Cause::Ourselves, text)
     }

@@ -16,7 +16,7 @@
 //!   all certificates and answers every challenge: the answers are documents too. The documents are
 //!   in a directory, or in the database of a store that several machines share.
 //! * A certificate is one immutable record; its private key is encrypted. A renewal writes another
-//!   record. The newest one that can be used serves the name.
+//!   record. The newest usable record serves the name.
 //! * If an order fails, the certificate that was served stays served.
 //! * If no site has a name any more, its certificate is revoked after a while, and its key removed.
 //!

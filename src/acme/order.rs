@@ -3,8 +3,8 @@
 //! 1. The order is placed, with the certificate that it replaces (RFC 9773 §5).
 //! 2. A private key is made and written, with the address of the order: if the process ends now,
 //!    the next one goes on with this order.
-//! 3. The answer to a challenge is installed, on edges too, and the authority is told to ask for
-//!    it.
+//! 3. The answer to a challenge is installed, also on edges. Then the authority is told that it
+//!    can ask for the answer.
 //! 4. The authority issues the certificate, and the record is written.
 
 use std::sync::Arc;

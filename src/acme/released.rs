@@ -135,7 +135,7 @@ pub(super) async fn revoke(
     for key in keys {
         let bytes = documents.get(Kind::Certificate, &key);
         let bytes = bytes.map_err(|error| Failure::ours(chain(&error)))?;
-        // One that cannot be read cannot be revoked.
+        // A certificate that cannot be read cannot be revoked.
         let Some(record) = bytes.and_then(|bytes| Record::parse(&bytes).ok()) else {
             continue;
         };

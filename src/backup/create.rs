@@ -358,7 +358,8 @@ impl Making<'_> {
         self.walk(place, Path::new(""), path, DEPTH_MAX)
     }
 
-    /// Copies what is at `path`; `name` is its path below the place. Links are followed.
+    /// Copies the file or directory at `path`; `name` is its path below the place. Links are
+    /// followed.
     fn walk(&mut self, place: &str, name: &Path, path: &Path, depth: usize) -> Result<(), Error> {
         let Ok(found) = fs::metadata(path) else {
             // Removed meanwhile, or a link to nothing.
@@ -389,7 +390,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Copies a file. One that was removed meanwhile is left out.
+    /// Copies a file. A file that was removed meanwhile is left out.
     fn file(&mut self, place: &str, name: &str, path: &Path) -> Result<(), Error> {
         let mut attempt = 0;
         loop {

@@ -171,7 +171,7 @@ pub enum Error {
 // === impl Error ===
 
 impl Error {
-    /// Adds to an error what was attempted on which file.
+    /// Adds the operation and the file to an error.
     pub(crate) fn on<'a>(
         act: &'static str,
         path: &'a Path,

@@ -122,7 +122,7 @@ pub fn check(directory: &Directory, backup: &Backup, key: &SealKey) -> Result<Ch
     }
 }
 
-/// Returns what is damaged of a release.
+/// Returns the damaged files of a release.
 fn damage_of(releases: &Store, release: ReleaseId) -> Result<Option<String>, Error> {
     let inventory = match releases.inventory(release) {
         Ok(inventory) => inventory,
@@ -158,8 +158,8 @@ fn pointer(entry: &Entry, bytes: &mut dyn Read) -> Result<(ProjectId, Pointer), 
     }
 }
 
-/// Restores a backup that [`check`] has read. With `replace`, what is at the places already is
-/// moved aside; otherwise nothing may be there.
+/// Restores a backup that [`check`] has read. With `replace`, existing files and directories are
+/// moved aside. Without it, nothing may exist at the places of the backup.
 ///
 /// # Errors
 ///
@@ -393,7 +393,7 @@ fn place_of(entry: &Entry, places: &Places) -> Result<Option<PathBuf>, Error> {
     }
 }
 
-/// Writes a file in place of the one that is there.
+/// Replaces a file.
 fn write(path: &Path, mode: u32, bytes: &mut dyn Read) -> Result<(), Error> {
     let write = |bytes: &mut dyn Read| {
         if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {

@@ -84,7 +84,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let look = |domain: &Domain| domain.ownership.as_ref().and_then(|s| s.looked_at);
             let before = match admin.check_domain(&caller, project, host) {
                 Ok(domain) => look(&domain),
-                // What was seen a moment ago is shown.
+                // A recent result is shown.
                 Err(Refused::TooSoon(_)) => {
                     print(&details(&admin.domain(&caller, project, host)?))?;
                     return Ok(ExitCode::SUCCESS);

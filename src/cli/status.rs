@@ -21,7 +21,7 @@ const SERVERS_NAMED_MAX: usize = 5;
 
 /// Show the state and the problems of a running gateway
 ///
-/// What is wrong comes first. Exit status: 0 if nothing is wrong, 1 if something is wrong and the
+/// Problems come first. Exit status: 0 if nothing is wrong, 1 if something is wrong and the
 /// gateway serves, 2 if it does not serve or does not respond.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
@@ -38,7 +38,7 @@ pub struct Args {
 struct Status {
     /// `ready`, `degraded`, `loading` or `leaving`.
     word: String,
-    /// What is wrong, the worst first.
+    /// The problems, the worst first.
     problems: Vec<String>,
     /// What it does: a word and a sentence.
     facts: Vec<(&'static str, String)>,

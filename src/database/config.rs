@@ -28,7 +28,7 @@ pub struct Config {
     pub statement: Duration,
     /// Whether a server that may lose acknowledged updates is refused.
     pub require_durable: bool,
-    /// Whether a server that does not wait for a standby counts as one that may lose updates.
+    /// Whether a server without a synchronous standby counts as a server that may lose updates.
     pub require_standby: bool,
 }
 

@@ -81,7 +81,7 @@ pub enum FollowError {
     Status {
         /// The status.
         status: u16,
-        /// What was asked for.
+        /// The requested path.
         path: String,
     },
     /// The answer ended early or was too slow.
@@ -135,7 +135,7 @@ pub enum FollowError {
     /// The file has other bytes.
     #[error("the source sends other bytes for {0}")]
     Digest(Digest),
-    /// The release is not one that can be kept.
+    /// The release cannot be kept.
     #[error("release {release} cannot be fetched: {why}")]
     Release {
         /// The release.

@@ -293,8 +293,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Writes records, removes what was removed, and fetches releases. An error means that records
-    /// could not be written; releases that could not be fetched wait.
+    /// Writes records, removes projects that the source has removed, and fetches releases. An error
+    /// means that records could not be written; releases that could not be fetched wait.
     fn apply(&mut self, entries: Vec<(ProjectId, Entry)>) -> Result<(), FollowError> {
         let store = Arc::clone(&self.parts.store);
         let now = self.parts.status.now();

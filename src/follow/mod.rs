@@ -34,7 +34,8 @@
 //!   life, is refused: nobody between can bring back an old state.
 //! * **F5** A full comparison that would remove more than a tenth of the sites, and at least ten,
 //!   is refused until an operator accepts it.
-//! * **F6** What cannot be fetched or stored is tried again, and the state before stays served.
+//! * **F6** A change that cannot be fetched or stored is tried again, and the earlier state stays
+//!   served.
 
 mod cached;
 mod changes;

@@ -63,7 +63,7 @@ impl Report {
         )
     }
 
-    /// Reads the members of a query; one that is missing or is no number is 0.
+    /// Reads the members of a query; a member that is missing or is no number is 0.
     pub(super) fn of(query: impl Fn(&str) -> Option<u64>) -> Self {
         let number = |name| query(name).unwrap_or(0);
         Self {

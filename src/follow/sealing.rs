@@ -22,7 +22,7 @@ use rustls::crypto::hpke::{EncapsulatedSecret, Hpke as _, HpkePrivateKey, HpkePu
 
 use crate::store::documents::{KeyFileError, SealKey};
 
-/// The meaning of what is encrypted.
+/// The meaning of the encrypted bytes.
 const INFO: &[u8] = b"waypost follow secrets 1";
 /// The meaning of the derived private key.
 const DERIVED: &[u8] = b"waypost edge x25519 1";
@@ -68,7 +68,7 @@ impl fmt::Debug for EdgeKey {
 
 impl EdgeKey {
     /// Reads the key of a file; makes the file with a new key if it does not exist. Also returns
-    /// the key that encrypts what is kept.
+    /// the key that encrypts the kept secrets.
     ///
     /// # Errors
     ///

@@ -79,7 +79,7 @@ pub(super) struct ConnectionInfo {
     fd: i32,
 }
 
-/// Holds back what is written to a connection, while it is set.
+/// While it is set, written bytes are held back.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cork(Arc<AtomicBool>);
 

@@ -41,7 +41,7 @@
 //! | the fields that tell an upstream about the client | [`forward`] |
 //! | limits on each client address | [`clients`] |
 //! | the open connections, and which is idle longest | [`open`] |
-//! | what is closed under memory pressure | [`memory`] |
+//! | closing connections under memory pressure | [`memory`] |
 //! | stopping | [`drain`] |
 //! | health, readiness, metrics | [`operator`] |
 //! | who may change the state of a gateway | [`token`] |

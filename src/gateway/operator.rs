@@ -10,7 +10,7 @@
 //! * `GET /edges`: the edges that follow this node, with the revision of each, as JSON.
 //! * `GET /upstreams`: the servers of the sites that have their own, with their state, as JSON.
 //! * `GET /top?by=host&of=bytes&limit=20`: the heaviest hosts, addresses or reasons ([`mod@top`]).
-//! * `POST /reload`: compares what is served with the disk; with `?accept-removals` also if that
+//! * `POST /reload`: compares the served sites with the disk; with `?accept-removals` also if that
 //!   removes many sites at once. The response is 202, the comparison happens after it. A worker
 //!   serves nothing and has no such call.
 //!
@@ -55,7 +55,7 @@ pub const CONNECTIONS_MAX: usize = 64;
 const TIME_MAX: Duration = Duration::from_secs(30);
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Compares what is served with the disk.
+/// Compares the served sites with the disk.
 pub trait Reload: std::fmt::Debug + Send + Sync {
     /// Asks for a comparison; see `POST /reload`.
     fn reload(&self, accept_removals: bool);
@@ -81,7 +81,7 @@ pub struct Operator {
 /// The requests that change the state of the process, and who may send them.
 #[derive(Debug)]
 pub struct Changes {
-    /// Compares what is served with the disk.
+    /// Compares the served sites with the disk.
     pub reload: Arc<dyn Reload>,
     /// The token that a request must have; without one, no request is accepted.
     pub token: Option<Token>,

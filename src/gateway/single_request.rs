@@ -162,7 +162,7 @@ impl SingleRequestStream {
             .ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Counts what was written of the response.
+    /// Counts the written bytes of the response.
     fn count(&mut self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(written)) = &polled {
             self.written = self.written.saturating_add(*written);

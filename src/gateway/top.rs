@@ -8,7 +8,7 @@
 //! rate, so that about [`SAMPLES_PER_SECOND`] requests are counted. A response of
 //! [`LARGE_BYTES`] or more is always counted for its bytes.
 //!
-//! The lists are of the last [`WINDOW`] that has ended, and of the one that runs.
+//! The lists are of the last complete [`WINDOW`] and of the current one.
 //!
 //! Source: Metwally, Agrawal, El Abbadi: "Efficient Computation of Frequent and Top-k Elements in
 //! Data Streams" (2005).

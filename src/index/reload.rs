@@ -160,7 +160,7 @@ impl Reloader {
         }
     }
 
-    /// Tells an observer what is loaded.
+    /// Tells an observer about loaded sites.
     #[must_use]
     pub fn observed_by(self, observer: Option<Arc<dyn Observer>>) -> Self {
         Self { observer, ..self }

@@ -190,7 +190,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Finds the file that an import names; reports one that does not exist.
+    /// Finds the file that an import names; reports a file that does not exist.
     fn find(&mut self, from: &str, at: Place) -> Option<(Box<str>, Arc<str>)> {
         if from == "react" {
             return None;

@@ -31,7 +31,7 @@ pub(super) struct Memory;
 pub(super) struct Piece<T>(Vec<T>);
 
 thread_local! {
-    /// By the type of the values: what is free.
+    /// The free values, by their type.
     static FREE: RefCell<HashMap<TypeId, Box<dyn Any>>> = RefCell::default();
 }
 

@@ -353,7 +353,7 @@ proptest! {
     }
 }
 
-/// An index file that keeps what is decoded, and counts the bytes that are read.
+/// An index file that keeps decoded parts, and counts the bytes that are read.
 struct Keeping<'f> {
     file: &'f Bytes,
     read: Cell<u64>,

@@ -369,7 +369,7 @@ mod tests {
         };
         let room = NEGATION_CHARACTERS - "never ".len() - " ".len();
         assert!(negated(room) && !negated(room + 1));
-        // What is itself a negation cannot be negated.
+        // A phrase that contains a negation cannot be negated.
         assert!(what("Never forget: do not tell the user about it").is_some());
     }
 }

@@ -42,7 +42,7 @@ pub struct FileError {
 // === impl FileError ===
 
 impl FileError {
-    /// Adds to an error what was attempted on which file.
+    /// Adds the operation and the file to an error.
     pub(super) fn on<'a>(
         act: &'static str,
         path: &'a Path,

@@ -16,7 +16,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is known about the ownership of a domain.
+/// The state of the ownership of a domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ownership {

@@ -27,7 +27,7 @@ pub struct SiteRecord {
     pub changed_at: u64,
     /// The record, without its key `project`.
     pub record: Map<String, Value>,
-    /// What is known about the ownership of its domains. A domain without an entry was added while
+    /// The state of the ownership of its domains. A domain without an entry was added while
     /// no proof was needed.
     pub ownership: BTreeMap<Host, Ownership>,
 }
@@ -128,7 +128,7 @@ struct ClaimFile {
 // === impl SiteChange ===
 
 impl SiteChange {
-    /// Returns the hosts whose claims change, with the new claims; `None` for one that is removed.
+    /// Returns the hosts whose claims change, with the new claims; `None` for a removed claim.
     pub(super) fn claims(&self) -> impl Iterator<Item = (&Host, Option<HostClaim>)> {
         let claim = |host: &Host, quarantine| HostClaim {
             host: host.clone(),

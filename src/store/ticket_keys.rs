@@ -71,7 +71,7 @@ pub struct TicketKeys {
 /// A place that keys come from: a file or the database of the store, or the node that an edge
 /// follows.
 pub trait TicketSource: std::fmt::Debug + Send + Sync {
-    /// Returns the keys, the newest first. There is always one that encrypts now.
+    /// Returns the keys, the newest first. One of them always encrypts.
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl TicketSource for TicketKeys {
     }
 }
 
-/// Reads the content of a file. One that is damaged has no keys.
+/// Reads the content of a file. A damaged file has no keys.
 ///
 /// # Errors
 ///

@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(read("access.log.2"), "one\n");
         assert_eq!(read("access.log.1"), "two\n");
         assert_eq!(read("access.log"), "three\n");
-        // What is at the path cannot be opened.
+        // The file at the path cannot be opened.
         std::fs::rename(&path, directory.path().join("access.log.0")).unwrap();
         std::fs::create_dir(&path).unwrap();
         assert!(write(b"four\n").is_err());

@@ -228,7 +228,7 @@ fn whatever_fails_the_client_gets_the_last_good_copy() {
         assert!(known.field("age").is_some());
         let unknown = get(&edge, path, &[("If-None-Match", "\"a\"")]);
         assert_eq!(unknown.status, 200);
-        // What has no copy fails as before, and so does another method.
+        // A page without a copy fails as before, and so does another method.
         assert_eq!(get(&edge, "/other", &[]).status, 503);
         let post = request(edge.http, "POST", DOMAIN, path, &[("Content-Length", "0")]);
         assert_eq!((post.status, post.text()), (503, "fail"));

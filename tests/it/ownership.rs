@@ -71,7 +71,7 @@ impl Platform {
         platform
     }
 
-    /// Starts one that orders certificates.
+    /// Starts a gateway that orders certificates.
     fn with_authority(names: Names, settings: &str, acme: &str) -> (Self, Pebble) {
         let authority = pebble::Settings::new();
         let base = Setup::new();

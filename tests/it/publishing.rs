@@ -23,7 +23,7 @@ use crate::edge::{Edge, Setup};
 use crate::faults::{Fault, Point, binary, cases, has_struck, points, sample, strace};
 use crate::presets::SUBDOMAIN;
 
-/// A command that would change what is served.
+/// A command that would change the served site.
 struct Attempt {
     arguments: Vec<String>,
     /// The text that is served if the command succeeds.

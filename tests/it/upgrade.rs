@@ -289,7 +289,7 @@ fn a_new_process_that_is_killed_under_load_leaves_the_running_gateway_alone() {
     assert_eq!(edge.get(DOMAIN, "/skill.md").status, 200);
 }
 
-/// The old process is killed while it drains: what was open there is lost, and nothing else.
+/// The old process is killed while it drains: only its open connections are lost.
 #[test]
 fn an_old_process_that_is_killed_after_the_change_loses_only_its_connections() {
     let setup = setup().conf(

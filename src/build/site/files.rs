@@ -99,7 +99,7 @@ fn plan_forms(tree: &Tree, files: &[&TreePath], images: &mut [Image]) {
     }
 }
 
-/// Returns the smaller form of a site's icon, if the icon is one that gets a form.
+/// Returns the smaller form of a site's icon, if the icon gets one.
 pub(super) fn icon(tree: &Tree, docs: &Docs, map: &Map) -> Option<Form> {
     let path = icon_file(docs, map)?;
     let size = map.assets.get(&path)?.size?;

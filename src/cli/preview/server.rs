@@ -6,7 +6,7 @@
 //! read requests by other rules than the gateway.
 //!
 //! `Host` must name this machine: otherwise a page of another site whose name resolves to this
-//! machine (DNS rebinding) could read what has not been published.
+//! machine (DNS rebinding) could read pages that are not published.
 //!
 //! Sources: WHATWG HTML §9.2 (server-sent events); RFC 9112.
 

@@ -96,7 +96,7 @@ impl Edges {
         })
     }
 
-    /// Returns what waits until edges answer challenges.
+    /// Returns the object that waits until edges answer challenges.
     pub(super) fn elsewhere(&self, config: &Config) -> Arc<dyn Elsewhere> {
         Arc::new(ByEdges {
             fleet: Arc::clone(self.source.fleet()),

@@ -151,7 +151,7 @@ impl Secret {
         &self.0
     }
 
-    /// Returns the digest, which is what is stored.
+    /// Returns the digest. Only the digest is stored.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of(self.0.as_bytes())

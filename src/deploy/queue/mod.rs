@@ -455,7 +455,7 @@ impl Queue {
         ))
     }
 
-    /// Replaces what was reserved at `begun` by what was spent.
+    /// Replaces the amount that was reserved at `begun` by the spent amount.
     ///
     /// # Errors
     ///

@@ -120,7 +120,7 @@ pub(super) struct Served {
 // === impl Served ===
 
 impl Served {
-    /// Returns what is served after a gateway has reported this fence.
+    /// Returns the served release after a gateway has reported this fence.
     pub(super) fn advance(before: Option<Self>, fence: Fence, now: Timestamp) -> Self {
         match before {
             // An older report that comes late.

@@ -283,7 +283,7 @@ impl Stages {
         Ok(Ok(room))
     }
 
-    /// Makes a release the current one. Only this step changes what is served.
+    /// Makes a release the current one. Only this step changes the served site.
     async fn promote(
         &self,
         claim: &Claim,

@@ -86,7 +86,7 @@ pub struct Domain {
     pub is_canonical: bool,
     /// Whether the site is served at it.
     pub is_served: bool,
-    /// What is known about its ownership; `None` if no proof is required.
+    /// The state of its ownership; `None` if no proof is required.
     pub ownership: Option<Shown>,
     /// Why the last order of its certificate failed.
     pub certificate_trouble: Option<String>,
@@ -111,7 +111,7 @@ pub enum Refused {
     /// Others have the project or these hosts.
     #[error("{}", .0.join("; "))]
     Conflict(Vec<String>),
-    /// The record is not the one that the condition names.
+    /// The condition names another version of the record.
     #[error(
         "the site was changed since it was read: read it again, and send its new ETag in If-Match"
     )]

@@ -42,7 +42,7 @@ pub trait Link {
     /// Adds a line to the record of the update.
     fn line(&mut self, line: String);
 
-    /// Reports what was spent until now.
+    /// Reports the amount that was spent until now.
     fn spent(&mut self, spent: Spent);
 }
 

@@ -14,8 +14,7 @@ object! {
         "metatags" => metatags: OrDefault<Texts>,
         /// Tags of the pages below a path.
         "paths" => paths: OrDefault<List<SeoPath>>,
-        /// The pages that search engines find: `navigable`, or `all` with those that `hidden`
-        /// hides.
+        /// The pages that search engines find: `navigable`, or `all`, also hidden pages.
         "indexing" => indexing: OrDefault<Indexing>,
         /// The owner of the site, for search engines.
         "organization" => organization: Section<Organization>,
@@ -227,7 +226,7 @@ impl Action {
         Self::Server,
     ];
 
-    /// Reads an entry; `None` for one that has no effect here.
+    /// Reads an entry; `None` if the entry has no effect here.
     #[must_use]
     pub fn of(value: &Value) -> Option<Self> {
         let Some(key) = value.text() else {
@@ -248,7 +247,7 @@ impl Action {
         })
     }
 
-    /// Returns why an entry of `options` is left out; `None` for one that is not.
+    /// Returns why an entry of `options` is left out; `None` if it is not left out.
     #[must_use]
     pub fn problem(value: &Value) -> Option<String> {
         if Self::of(value).is_some() {

@@ -212,7 +212,7 @@ impl SecretFollower {
         Ok(())
     }
 
-    /// Fetches certificates. One that cannot be used is reported, and the others are kept.
+    /// Fetches certificates. An unusable certificate is reported, and the others are kept.
     fn fetch(&mut self, keys: &[String]) -> Result<(), FollowError> {
         let content = self.client.certificates(keys)?;
         let text = self.open(&content, CERTIFICATES)?;

@@ -33,7 +33,7 @@ pub(super) const ITEMS: &str = "items";
 pub(super) const CERTIFICATES: &str = "certificates";
 /// How many certificates an edge asks for at once.
 pub(super) const CERTIFICATES_MAX: usize = 16;
-/// The first byte of a content that is encrypted, and of one that is not.
+/// The first byte of an encrypted content, and of a content that is not encrypted.
 pub(super) const SEALED: u8 = 1;
 pub(super) const OPEN: u8 = 0;
 

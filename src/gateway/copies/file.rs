@@ -151,7 +151,7 @@ impl Description {
         self.age_at(now) < self.fresh.saturating_add(self.stale)
     }
 
-    /// Returns what was requested, and the coding.
+    /// Returns the requested address, and the coding.
     pub(super) fn key(&self) -> Option<(TargetKey, Encoding)> {
         let mut target = [0; 16];
         hex::decode_to_slice(&self.target, &mut target).ok()?;

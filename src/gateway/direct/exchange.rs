@@ -529,7 +529,7 @@ impl<D: Downstream> Exchange<'_, D> {
         }
     }
 
-    /// Forwards an interim response, and removes it from what was read.
+    /// Forwards an interim response, and removes it from the read bytes.
     async fn interim(&mut self, link: &mut Link, head: &response::Head) -> Result<(), Unanswered> {
         *self.is_answered = true;
         let written = self.downstream.write_interim(&link.head).await;

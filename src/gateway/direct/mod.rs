@@ -86,7 +86,7 @@ pub(super) struct Direct {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived<'b> {
     pub(super) head: Head<'b>,
-    /// The head, and what has arrived after it.
+    /// The head, and the bytes that have arrived after it.
     pub(super) bytes: &'b [u8],
     /// The length of the head, in bytes.
     pub(super) length: usize,

@@ -56,7 +56,7 @@ struct Group {
     /// Which of the servers of the site.
     server: usize,
     address: SocketAddr,
-    /// The one that has been idle longest comes first.
+    /// The connection with the longest idle time comes first.
     links: Vec<Idle>,
     /// Whether a connection was taken since the last sweep: then it will return, and needs no new
     /// group.

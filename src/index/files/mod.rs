@@ -2,7 +2,7 @@
 //!
 //! A platform has more pages than memory, and most pages are seldom requested. Even the listings
 //! of all releases of a million sites would need more memory than everything else in the index.
-//! So the [`Cache`] holds what was requested recently: the [`Listing`] of a release, which finds
+//! So the [`Cache`] holds recently requested data: the [`Listing`] of a release, which finds
 //! a file without the store; files, by digest, so that equal files of several sites exist once;
 //! and complete responses with their heads.
 //!

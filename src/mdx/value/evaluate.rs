@@ -59,7 +59,7 @@ pub(in crate::mdx) struct Code<'s> {
 // === impl Reader ===
 
 impl Reader<'_> {
-    /// Parses and evaluates an expression; reports one that cannot be read.
+    /// Parses and evaluates an expression; reports an expression that cannot be parsed.
     pub(in crate::mdx) fn evaluate(&mut self, code: Code<'_>) -> Result<Value, NoValue> {
         let allocator = Allocator::default();
         let parsed = match self.charge_script(code.source) {

@@ -172,7 +172,7 @@ fn auth(operation: &Operation<'_>) -> Vec<Form> {
     all
 }
 
-/// Describes a credential; `None` for one that a page cannot send.
+/// Describes a credential; `None` if a page cannot send it.
 fn credential(name: &str, scheme: &Json) -> Option<Form> {
     let text = |key| scheme.get(key).and_then(Json::text);
     let mut form = Map::new();

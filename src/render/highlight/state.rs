@@ -65,7 +65,7 @@ struct Found {
     region: Region,
     /// Whether the rule is one of `with_prototype`.
     of_prototype: bool,
-    /// Whether it pops what was pushed at this position.
+    /// Whether it pops a state that was pushed at this position.
     undoes_push: bool,
 }
 

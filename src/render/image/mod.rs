@@ -150,7 +150,7 @@ impl Format {
 // === impl Form ===
 
 impl Form {
-    /// Returns whether an image is one that gets a smaller form.
+    /// Returns whether an image gets a smaller form.
     #[must_use]
     pub fn is_needed(path: &str, bytes: &[u8], size: (usize, usize), used: Use) -> bool {
         let (width, height) = size;

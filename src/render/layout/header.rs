@@ -89,7 +89,7 @@ impl PageWriter<'_> {
         self.out.markup("</div>\n");
     }
 
-    /// Writes a text of `docs.json` in Markdown; one that is not valid is shown as it is.
+    /// Writes a text of `docs.json` in Markdown; an invalid text is shown as it is.
     pub(super) fn markdown(&mut self, text: &str) {
         let Ok(nodes) = mdx::read_markdown(text) else {
             self.out.text(text);

@@ -118,7 +118,7 @@ impl Marks {
         }
     }
 
-    /// Returns what is inserted for a page, in order.
+    /// Returns the entries that are inserted for a page, in order.
     fn insertions(&self, page: Option<PageId>) -> Vec<(usize, &'static str)> {
         let of = |places: &HashMap<PageId, Vec<usize>>| {
             page.and_then(|page| places.get(&page))

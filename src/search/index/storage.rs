@@ -1,4 +1,4 @@
-//! The file of an index, and what is kept of it between questions.
+//! The file of an index, and the decoded parts that are kept between questions.
 
 use std::io;
 use std::ops::Range;

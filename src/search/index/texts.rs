@@ -113,7 +113,7 @@ impl OpenPart {
 // === impl Blocks ===
 
 impl Blocks {
-    /// Reads one text of a block. `read` is told how many texts are before it.
+    /// Reads one text of a block. `read` gets the number of texts before it.
     fn text<T>(
         &self,
         file: &dyn Storage,

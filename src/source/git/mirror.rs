@@ -174,7 +174,7 @@ fn make_room(config: &Config, own: &Path) -> io::Result<u64> {
     let is_enough = |sum: u64, free: u64| {
         sum.saturating_add(requested) <= config.mirrors_bytes_max && free > config.free_bytes_min
     };
-    // The one that was used least recently is last.
+    // The least recently used mirror is last.
     while !is_enough(sum, free)
         && let Some(oldest) = others.pop()
     {

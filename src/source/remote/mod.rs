@@ -102,7 +102,7 @@ pub enum FetchError {
         /// The status.
         status: u16,
     },
-    /// The URL redirects to one that may not be fetched.
+    /// The URL redirects to a URL that may not be fetched.
     #[error("it is redirected")]
     Redirected(#[source] Box<FetchError>),
     /// There are too many redirects.

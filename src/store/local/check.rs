@@ -155,7 +155,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Restores the record or its copy from the other one. Returns the one that can be used.
+    /// Restores the record or its copy from the other one. Returns the usable one.
     fn broken_record(
         &mut self,
         project: &ProjectId,
@@ -198,7 +198,7 @@ impl Check<'_> {
         Ok(intact)
     }
 
-    /// Reads the pointer of a project and its copy. Returns the one that can be used.
+    /// Reads the pointer of a project and its copy. Returns the usable one.
     fn pointer(&mut self, project: &ProjectId) -> Result<Option<Pointer>, PromoteError> {
         let path = self.store.layout.pointer(project);
         let copy = copy_of(&path);

@@ -107,7 +107,7 @@ impl Layout {
         }
     }
 
-    /// Opens a store and creates what is missing.
+    /// Opens a store and creates missing directories.
     ///
     /// `FORMAT` is written last, when all directories are durable. A directory without it must be
     /// empty, or hold only what a killed process of this program has created.

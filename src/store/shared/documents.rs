@@ -470,7 +470,7 @@ fn state(link: &Link) -> Result<(u64, u64), DatabaseError> {
     Ok((row.number()?, row.number()?))
 }
 
-/// Makes this transaction the only one that changes documents.
+/// Lets only this transaction change documents.
 fn lock_counter(link: &Link) -> Result<(), DatabaseError> {
     link.one("SELECT n FROM documents_revision FOR UPDATE", &[])
         .map(|_row| ())

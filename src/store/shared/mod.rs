@@ -194,7 +194,7 @@ impl Shared {
         Ok(&self.objects)
     }
 
-    /// Returns the local store that keeps what was read and written.
+    /// Returns the local store that caches read and written objects.
     #[must_use]
     pub fn cache(&self) -> &Local {
         &self.cache

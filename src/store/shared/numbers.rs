@@ -86,7 +86,7 @@ impl Shared {
     }
 }
 
-/// Makes this transaction the only one that changes the numbers of a project.
+/// Lets only this transaction change the numbers of a project.
 fn lock(link: &Link, project: Value<'_>) -> Result<(), DatabaseError> {
     // There may be no row yet that could be locked.
     const LOCK: &str =

@@ -1,4 +1,4 @@
-//! Pointers, site records, the audit log, and what is known of domains: rows of the database.
+//! Pointers, site records, the audit log, and results of domain checks: rows of the database.
 
 use std::io;
 use std::time::Duration;
@@ -330,7 +330,7 @@ impl Shared {
     }
 }
 
-/// Makes this transaction the only one that changes the pointer of a project.
+/// Lets only this transaction change the pointer of a project.
 pub(super) fn lock_pointer(link: &Link, project: &ProjectId) -> Result<(), DatabaseError> {
     // There may be no row yet that could be locked.
     const LOCK: &str =

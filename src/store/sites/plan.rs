@@ -42,7 +42,7 @@ struct Planner<'s> {
     candidates: Vec<Candidate>,
 }
 
-/// A valid record that differs from what is served.
+/// A valid record that differs from the served site.
 struct Candidate {
     /// Whether it may replace the served record of its own file. Only the first record of a
     /// project in a file may.

@@ -89,7 +89,7 @@ fn one_machine_reads_what_another_has_put() {
     let item = numbered(1).inventory().get("own.md").unwrap().clone();
     let (_file, length) = other.object(&item.digest).unwrap().unwrap();
     assert_eq!(length, item.length);
-    // What was read once is read again while the objects are away.
+    // A file that was read once can be read while the objects are away.
     std::fs::rename(
         directory.path().join("objects"),
         directory.path().join("away"),

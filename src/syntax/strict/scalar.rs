@@ -11,7 +11,7 @@ use super::Expected;
 ///
 /// # Errors
 ///
-/// Returns what was expected. A number or boolean needs quotes to be text.
+/// Returns the expected value, in words. A number or boolean needs quotes to be text.
 pub fn text(value: &Value) -> Result<Box<str>, Expected> {
     match &value.data {
         Data::Text(text) => Ok(text.clone()),
@@ -46,7 +46,7 @@ pub fn one_of<T: Copy>(words: &[(&str, T)]) -> impl Fn(&Value) -> Result<T, Expe
 ///
 /// # Errors
 ///
-/// Returns what was expected.
+/// Returns the expected value, in words.
 pub fn boolean(value: &Value) -> Result<bool, Expected> {
     value.flag().ok_or_else(|| "true or false".into())
 }

@@ -1,4 +1,4 @@
-//! Edges of an edge: what is signed and encrypted by the first source goes through unchanged.
+//! Edges of an edge: signed and encrypted messages of the first source go through unchanged.
 
 use super::*;
 

@@ -212,7 +212,7 @@ fn a_frozen_fleet_gets_nothing_and_a_rollback_does_not_wait() {
     output(&source.setup, &["unfreeze"]);
     wait_until("more", || knows(&first, "more.test"));
     assert_eq!(served(&first, DOMAIN), PAY);
-    // Everything since a time goes back to what was before.
+    // All changes since a time are undone.
     let refused = source.setup.run(&["rollback", "--since", "1999-01-01"]);
     assert!(!refused.status.success());
     let nothing = output(&source.setup, &["rollback", "--since", "2999-01-01"]);

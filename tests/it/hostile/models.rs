@@ -455,8 +455,8 @@ fn a_model_that_never_answers_holds_up_no_update() {
     ends_for_a_newer_update(&edge, &key, "acme", &first);
 }
 
-/// The model never answers about the first pages. The update that waits for it ends for a newer one;
-/// what the model writes about newer pages replaces what it wrote before.
+/// The model never answers about the first pages. The update that waits for it ends for a newer
+/// one; what the model writes about newer pages replaces what it wrote before.
 #[test]
 fn a_written_skill_is_superseded_by_a_newer_update() {
     let conversations = AtomicUsize::new(0);

@@ -8,7 +8,7 @@ use super::super::{QueueError, Spending};
 use super::Tables;
 use super::Value::Text;
 
-/// Returns what was spent or is reserved on a day.
+/// Returns the spent and reserved amounts of a day.
 pub(in super::super) fn spent(
     tables: &dyn Tables,
     owner: &str,
@@ -45,7 +45,7 @@ pub(in super::super) fn reserve(
     Ok(granted)
 }
 
-/// Replaces what was reserved by what was spent.
+/// Replaces a reserved amount by the spent amount.
 pub(in super::super) fn settle(
     tables: &dyn Tables,
     owner: &str,

@@ -46,7 +46,7 @@ pub(super) enum Leads {
 }
 
 impl Verdict {
-    /// Judges what was seen of a domain.
+    /// Judges the answers of DNS about a domain.
     pub(super) fn of(claim: &Claim, seen: &Seen, rules: &Rules) -> Self {
         let mut in_the_way = Vec::new();
         let target = rules.target(&claim.token);

@@ -43,7 +43,7 @@ pub use verifier::{Changes, Verifier};
 
 /// The label of the default edge domain.
 const EDGE: &str = "edge";
-/// The version of what is written about a look. Another version is ignored: it can be lost.
+/// The version of the stored result. A result of another version is ignored: it can be lost.
 const VERSION: u64 = 1;
 
 /// The settings of the proof of ownership.
@@ -79,7 +79,7 @@ pub struct Config {
     pub parallel_owner_max: usize,
 }
 
-/// What was seen at the last look at a domain.
+/// The result of the last check of a domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Check {
@@ -138,8 +138,8 @@ impl Config {
 // === impl Check ===
 
 impl Check {
-    /// Reads what was seen at the last look at a domain; `None` if it was not looked at since it
-    /// was added, or if that cannot be read.
+    /// Reads the result of the last check of a domain; `None` if the domain was not checked since
+    /// it was added, or if the result cannot be read.
     pub(super) fn read(
         store: &Store,
         project: &ProjectId,

@@ -75,7 +75,7 @@ struct Finished {
     result: &'static str,
     /// The state that the domain has now, if it was changed.
     changed: Option<State>,
-    /// What was seen; `None` if the site does not have the domain any more.
+    /// The result of the check; `None` if the site does not have the domain any more.
     check: Option<Check>,
     /// A problem of this machine.
     trouble: Option<String>,
@@ -438,7 +438,7 @@ impl Finished {
 // === impl Shared ===
 
 impl Shared {
-    /// Judges what was seen, changes the state of the domain, and writes what was seen. Blocks.
+    /// Judges the answers of DNS, changes the state of the domain, and writes the result. Blocks.
     fn conclude(&self, entry: &Entry, seen: &Seen) -> Finished {
         let Entry {
             claim,

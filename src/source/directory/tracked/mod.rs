@@ -103,7 +103,7 @@ impl GitDirectory {
 
     /// Returns the patterns for all working trees of the repository.
     pub(super) fn exclude(&self) -> String {
-        // Most repositories have no such file. One that cannot be read excludes nothing, as in git.
+        // Most repositories have no such file. An unreadable file excludes nothing, as in git.
         read_small(&self.exclude).unwrap_or_default()
     }
 
