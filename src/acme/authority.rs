@@ -218,20 +218,6 @@ impl Known {
         }
         let taken = budget.taken();
         drop(budget);
-        self.keep(taken);
-        true
-    }
-
-    /// Takes back a new order that was counted: an earlier one goes on, and was counted then.
-    pub(super) fn give_back(&self) {
-        let mut budget = self.budget();
-        budget.give_back();
-        let taken = budget.taken();
-        drop(budget);
-        self.keep(taken);
-    }
-
-    fn keep(&self, taken: Vec<u64>) {
         let bytes = Taken::new(taken).write();
         let put = self
             .vault
@@ -240,6 +226,7 @@ impl Known {
         if let Err(error) = put {
             log::warn!(target: "acme", "count an order: {}", chain(&error));
         }
+        true
     }
 
     /// Returns the account; it is made when it is used for the first time.

@@ -69,11 +69,6 @@ impl Budget {
         may
     }
 
-    /// Takes back the last order that was counted: it was none.
-    pub(super) fn give_back(&mut self) {
-        self.taken.pop_back();
-    }
-
     /// Replaces when the orders began that count.
     pub(super) fn replace(&mut self, taken: Vec<u64>) {
         self.taken = taken.into();

@@ -32,6 +32,8 @@ pub(super) enum Cause {
     Account,
     /// A limit of the authority.
     Limit,
+    /// No new order may begin now, so that the limits of the authority are kept.
+    Budget,
     /// The name: it does not lead here, or may not have a certificate.
     Name,
     /// The authority knows the certificate that the order replaces as replaced already.

@@ -27,7 +27,7 @@ use super::{UnusableRecord, Vault};
 use crate::clock::Clock;
 use crate::dns::Client;
 use crate::error::chain;
-use crate::store::documents::{Kind, key_of};
+use crate::store::documents::{Change, Kind, KnownKeys, key_of};
 
 /// How much free space an order needs on the disk.
 const SPACE_BYTES: u64 = 256 << 10;
@@ -87,14 +87,20 @@ impl Shared {
             }
             Err(error) => return Err(Failure::new(Cause::Ourselves, chain(&error))),
         }
+        let begun = self.begun_at(known, &job.name);
+        if begun.is_none() {
+            self.count(known, job)?;
+        }
         let account = known.account().await?;
-        let (mut order, key) = match self.resume(known, &account, &job.name).await {
-            Some(resumed) => {
-                if !job.is_renewal_at(&known.config.directory) {
-                    known.give_back();
+        let (mut order, key) = match begun {
+            Some(begun) => match self.resume(&account, begun).await {
+                Some(resumed) => resumed,
+                // The authority does not have it any more.
+                None => {
+                    self.count(known, job)?;
+                    self.place(known, &account, job).await?
                 }
-                resumed
-            }
+            },
             None => self.place(known, &account, job).await?,
         };
         let mut proofs = Vec::new();
@@ -129,23 +135,48 @@ impl Shared {
         })
     }
 
-    /// Returns the order that an earlier process has begun, and its private key.
-    async fn resume(
-        &self,
-        known: &Known,
-        account: &Account,
-        name: &str,
-    ) -> Option<(Order, Vec<u8>)> {
+    /// Returns the names whose orders have begun.
+    pub(super) fn begun(&self) -> Vec<String> {
+        let documents = &self.vault.documents;
+        let listed = documents.changes(Kind::Pending, &mut KnownKeys::default());
+        let listed = listed.unwrap_or_default().into_iter();
+        let read = listed.filter_map(|change| match change {
+            Change::Added(key) => Pending::read(&documents.get(Kind::Pending, &key).ok()??),
+            Change::Removed(_) => None,
+        });
+        read.map(|pending| pending.name).collect()
+    }
+
+    /// Returns whether an order of a name has begun.
+    pub(super) fn has_begun(&self, name: &str) -> bool {
+        self.pending(name).is_some()
+    }
+
+    fn pending(&self, name: &str) -> Option<Pending> {
         let bytes = self.vault.documents.get(Kind::Pending, &key_of(name));
         let pending = Pending::read(&bytes.ok().flatten()?)?;
-        if pending.authority != *known.config.directory || pending.name != name {
-            return None;
+        (pending.name == name).then_some(pending)
+    }
+
+    /// Returns the order that has begun at an authority.
+    fn begun_at(&self, known: &Known, name: &str) -> Option<Pending> {
+        let pending = self.pending(name)?;
+        (pending.authority == *known.config.directory).then_some(pending)
+    }
+
+    /// Counts a new order for the limits of the authority.
+    fn count(&self, known: &Known, job: &Job) -> Result<(), Failure> {
+        let is_free = job.is_renewal_at(&known.config.directory);
+        match is_free || known.take(self.clock.unix_seconds()) {
+            true => Ok(()),
+            false => Err(Failure::new(Cause::Budget, "no new order may begin now")),
         }
-        let key = self
-            .vault
-            .seal
-            .unseal(&pending.key, &Pending::context(name));
-        let key = key.ok()?;
+    }
+
+    /// Returns an order that has begun, and its private key; `None` if it cannot go on.
+    async fn resume(&self, account: &Account, pending: Pending) -> Option<(Order, Vec<u8>)> {
+        let context = Pending::context(&pending.name);
+        let key = self.vault.seal.unseal(&pending.key, &context).ok()?;
         let mut order = account.order(pending.order).await.ok()?;
         match order.state().status {
             OrderStatus::Invalid => None,

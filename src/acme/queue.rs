@@ -1,7 +1,8 @@
 //! The names that wait for an order: when each is due, and which due name is next.
 //!
-//! There are two lanes. Renewals with the consent of the authority do not count for its limits, so
-//! they go on when the budget for new names is used up. Among all due names, the one whose
+//! There are two lanes. Renewals with the consent of the authority, and orders that were counted
+//! when they began, do not count for its limits, so they go on when the budget for new orders is
+//! used up. Among all due names, the one whose
 //! deadline is nearest is next. Putting, removing and taking a name costs the logarithm of the
 //! number of names.
 
@@ -11,10 +12,10 @@ use std::sync::Arc;
 /// The lane of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lane {
-    /// The order counts for the budget of the authority.
-    New,
-    /// It does not.
-    Renewal,
+    /// A new order, which counts for the budget of the authority.
+    Counted,
+    /// A renewal, or an order that has begun: neither counts.
+    Uncounted,
 }
 
 /// Where a name waits.
@@ -65,8 +66,8 @@ impl Queue {
         };
     }
 
-    /// Takes the due name that is next. With `renewals_only`, new names keep waiting.
-    pub(super) fn take(&mut self, now: u64, renewals_only: bool) -> Option<Arc<str>> {
+    /// Takes the due name that is next. With `uncounted_only`, new orders keep waiting.
+    pub(super) fn take(&mut self, now: u64, uncounted_only: bool) -> Option<Arc<str>> {
         while let Some((at, name)) = self.waiting.first().cloned() {
             if at > now {
                 break;
@@ -76,9 +77,9 @@ impl Queue {
             *is_due = true;
             self.due[wait.lane as usize].insert((wait.deadline, name));
         }
-        let [new, renewals] = &self.due;
-        let new = new.first().filter(|_| !renewals_only);
-        let next = [new, renewals.first()].into_iter().flatten().min();
+        let [counted, uncounted] = &self.due;
+        let counted = counted.first().filter(|_| !uncounted_only);
+        let next = [counted, uncounted.first()].into_iter().flatten().min();
         let name = Arc::clone(&next?.1);
         self.remove(&name);
         Some(name)
@@ -102,10 +103,10 @@ mod tests {
     #[test]
     fn the_name_whose_certificate_expires_first_is_next() {
         let mut queue = Queue::default();
-        put(&mut queue, "later", 5, 900, Lane::Renewal);
-        put(&mut queue, "soon", 9, 100, Lane::Renewal);
-        put(&mut queue, "new", 1, 300, Lane::New);
-        put(&mut queue, "not yet", 11, 1, Lane::Renewal);
+        put(&mut queue, "later", 5, 900, Lane::Uncounted);
+        put(&mut queue, "soon", 9, 100, Lane::Uncounted);
+        put(&mut queue, "new", 1, 300, Lane::Counted);
+        put(&mut queue, "not yet", 11, 1, Lane::Uncounted);
         assert_eq!(queue.take(0, false), None);
         assert_eq!(queue.take(1, true), None);
         assert_eq!(queue.take(10, false).as_deref(), Some("soon"));
@@ -121,13 +122,13 @@ mod tests {
     #[test]
     fn a_name_is_moved_and_removed_wherever_it_waits() {
         let mut queue = Queue::default();
-        put(&mut queue, "a", 1, 5, Lane::New);
-        put(&mut queue, "b", 1, 4, Lane::New);
+        put(&mut queue, "a", 1, 5, Lane::Counted);
+        put(&mut queue, "b", 1, 4, Lane::Counted);
         assert_eq!(queue.take(1, false).as_deref(), Some("b"));
         // `a` is due now.
-        put(&mut queue, "a", 8, 5, Lane::Renewal);
+        put(&mut queue, "a", 8, 5, Lane::Uncounted);
         assert_eq!(queue.take(7, false), None);
-        put(&mut queue, "c", 8, 6, Lane::New);
+        put(&mut queue, "c", 8, 6, Lane::Counted);
         queue.remove("a");
         queue.remove("a");
         assert_eq!(queue.take(9, false).as_deref(), Some("c"));

@@ -333,6 +333,35 @@ fn a_kill_at_any_step_of_an_order_wastes_nothing_and_leaves_nothing() {
     }
 }
 
+#[test]
+fn an_order_that_has_begun_goes_on_when_no_new_one_may_begin() {
+    for ends_process in [false, true] {
+        let settings = Settings::new();
+        let relay = Relay::start(&settings);
+        let entry = relay.entry(&settings);
+        let setup = setup(&settings.listen(), &entry, "orders_max: 1");
+        let pebble = settings.start();
+        let edge = match ends_process {
+            true => {
+                relay.hold(relay::FINALIZE);
+                let edge = setup.acme("").start();
+                relay.wait_until_held();
+                edge.signal("KILL");
+                let setup = edge.ended();
+                relay.release();
+                setup.start()
+            }
+            false => {
+                let down = relay::answer("503 Service Unavailable", "text/plain", "down");
+                relay.answer_once(relay::FINALIZE, &down);
+                setup.acme("").start()
+            }
+        };
+        wait_for_certificate(&edge, DOMAIN, &pebble.client(&[]), None);
+        assert_eq!(relay.count(relay::PLACE), 1);
+    }
+}
+
 /// Waits until one of two names has a certificate.
 fn wait_for_certificate_of_one(edge: &Edge, pebble: &Pebble) {
     let client = pebble.client(&[]);

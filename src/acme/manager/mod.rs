@@ -225,7 +225,7 @@ impl Manager {
                 self.metrics.leader.set(1);
                 self.shared.challenges.sweep();
                 self.requests = KnownKeys::default();
-                self.read_failures();
+                self.read_orders();
                 // The orders of the previous leader count against the budgets.
                 self.refresh();
                 self.authorities.read_budgets();

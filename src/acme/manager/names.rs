@@ -32,6 +32,8 @@ pub(super) struct Entry {
     /// The operator has requested another certificate.
     pub(super) is_forced: bool,
     pub(super) is_running: bool,
+    /// An order of it has begun and can go on.
+    pub(super) is_begun: bool,
     /// How often in a row the certificate was replaced in the first part of its life.
     pub(super) early: u32,
 }
@@ -39,8 +41,12 @@ pub(super) struct Entry {
 // === impl Manager ===
 
 impl Manager {
-    /// Reads the failures that an earlier leader has written, so that no name is tried too soon.
-    pub(super) fn read_failures(&mut self) {
+    /// Reads what an earlier leader has written: the orders that have begun, and the failures, so
+    /// that no name is tried too soon.
+    pub(super) fn read_orders(&mut self) {
+        for name in self.shared.begun() {
+            self.state.entries.entry(name.into()).or_default().is_begun = true;
+        }
         let documents = &self.shared.vault.documents;
         let listed = documents.changes(Kind::Order, &mut KnownKeys::default());
         for change in listed.unwrap_or_default() {
@@ -185,7 +191,10 @@ impl Entry {
             return Wait {
                 at: self.since.max(self.retry_at),
                 deadline: self.since + NEW_SECONDS,
-                lane: Lane::New,
+                lane: match self.is_begun {
+                    true => Lane::Uncounted,
+                    false => Lane::Counted,
+                },
             };
         };
         let life = held.life;
@@ -199,7 +208,7 @@ impl Entry {
         Wait {
             at: at.max(self.retry_at),
             deadline: life.not_after,
-            lane: Lane::Renewal,
+            lane: Lane::Uncounted,
         }
     }
 }

@@ -122,7 +122,7 @@ impl Manager {
     pub(super) async fn failed(&mut self, name: &Arc<str>, failure: &Failure, now: u64) {
         let result = match failure.cause {
             Cause::Authority | Cause::Account => "authority",
-            Cause::Limit => "limited",
+            Cause::Limit | Cause::Budget => "limited",
             Cause::Name | Cause::Replaced => "name",
             Cause::Ourselves => "ourselves",
         };
@@ -131,6 +131,7 @@ impl Manager {
             return;
         };
         entry.is_running = false;
+        entry.is_begun = self.shared.has_begun(name);
         let retries = &self.shared.config.retries;
         let is_of_name = matches!(failure.cause, Cause::Name | Cause::Limit | Cause::Replaced);
         if is_of_name {
@@ -239,9 +240,6 @@ async fn order_anywhere(
         if !known.budget().is_usable(now) {
             continue;
         }
-        if !job.is_renewal_at(&known.config.directory) && !known.take(now) {
-            continue;
-        }
         let exchange = Arc::new(Exchange::default());
         let ordering = EXCHANGE.scope(exchange, Box::pin(shared.order(known, job)));
         let failure = match ordering.await {
@@ -260,6 +258,7 @@ async fn order_anywhere(
                 return Err(failure);
             }
             Cause::Ourselves => return Err(failure),
+            Cause::Budget => {}
             Cause::Limit => {
                 log::warn!(target: "acme", name:% = &*job.name; "an authority refuses an order because of a limit: {failure}");
                 known.budget().limits(now, failure.wait);
