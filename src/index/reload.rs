@@ -14,7 +14,7 @@
 //!
 //! All functions block, so they run on separate threads.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
@@ -30,7 +30,7 @@ use crate::release::Inventory;
 use crate::response::Encoding;
 use crate::site::{Origin, ProjectId, Site, Visibility};
 use crate::store::sites::{Changes, Removals, ScanError, Sites};
-use crate::store::{Fence, Pointer, Promotion, ReadError, Store};
+use crate::store::{Fence, Pointer, Promotion, ReadError, SeenShards, Store};
 use crate::telemetry::{Metrics, Part, panics};
 
 /// How many sites a thread compiles at least before it puts them into the index together.
@@ -49,6 +49,8 @@ pub struct Reloader {
     clock: Clock,
     loaded: Mutex<HashMap<ProjectId, Loaded>>,
     cache: Arc<Cache>,
+    /// The directories of pointers as they were at the last comparison.
+    seen: SeenShards,
     failing: Mutex<Failing>,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -155,6 +157,7 @@ impl Reloader {
             clock,
             loaded: Mutex::default(),
             cache: Arc::default(),
+            seen: SeenShards::default(),
             failing: Mutex::default(),
             observer: None,
         }
@@ -197,9 +200,32 @@ impl Reloader {
     /// When the site records cannot be listed, or would remove too many sites. The releases are
     /// compared in spite of the error.
     pub fn rescan(&mut self, removals: Removals) -> Result<Vec<ProjectId>, ScanError> {
+        if removals == Removals::Accepted {
+            self.seen.clear();
+        }
+        let moved = self
+            .store
+            .changed_pointers(&mut self.seen, self.clock.now());
         let changes = self.sites.scan(removals);
+        let upserted = changes.iter().flat_map(|changes| &changes.upserted);
+        let loaded: HashSet<*const Site> = upserted.map(Arc::as_ptr).collect();
         let scanned = self.scanned(changes);
-        let sites: Vec<Arc<Site>> = self.sites.iter().map(Arc::clone).collect();
+        // A release that could not be read may be readable now.
+        let failing = self.failing().projects.clone();
+        let is_due = |site: &Arc<Site>| {
+            let project = &site.project;
+            !loaded.contains(&Arc::as_ptr(site))
+                && (moved.has(project.as_str()) || failing.contains(project))
+        };
+        let sites: Vec<Arc<Site>> = match moved.is_empty() && failing.is_empty() {
+            true => Vec::new(),
+            false => self
+                .sites
+                .iter()
+                .filter(|site| is_due(site))
+                .cloned()
+                .collect(),
+        };
         self.in_parallel(&sites, |site| {
             let moved = match self.store.current(&site.project) {
                 Ok(pointer) => {

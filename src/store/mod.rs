@@ -46,15 +46,17 @@ mod ownership;
 mod pointer;
 mod record;
 pub mod shared;
+mod shards;
 mod site_state;
 pub mod sites;
+mod stamp;
 pub mod ticket_keys;
 mod upkeep;
 pub mod watch;
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
@@ -70,6 +72,7 @@ pub use local::Local;
 pub use ownership::{Ownership, OwnershipState};
 pub use pointer::{Fence, InvalidPointer, Pointer, Promotion};
 pub use record::{HostClaim, Quarantine, SiteChange, SiteRecord, SitesLock};
+pub use shards::{ChangedShards, SeenShards};
 pub use shared::Shared;
 pub use site_state::{ChangeNumbers, VerificationLead};
 pub use upkeep::{Checked, Damage, Retention, Swept};
@@ -271,6 +274,14 @@ impl Store {
         match self {
             Self::Local(store) => store.pointers(),
             Self::Shared(store) => store.pointers(),
+        }
+    }
+
+    /// Finds the directories in which pointers may have changed since the last call with `seen`.
+    pub fn changed_pointers(&self, seen: &mut SeenShards, now: SystemTime) -> ChangedShards {
+        match self {
+            Self::Local(store) => seen.compare(store.pointer_directories(), now),
+            Self::Shared(_) => ChangedShards::all(),
         }
     }
 

@@ -1,8 +1,13 @@
 //! The state of sites beside their releases: records, claims of hosts, checks of domains, numbers,
 //! the audit log.
 
+use std::time::SystemTime;
+
 use super::record::{HostClaim, SiteChange, SiteRecord, SitesLock};
-use super::{FileError, ReadError, SiteError, Store, audit, local, not_local, shared};
+use super::{
+    ChangedShards, FileError, ReadError, SeenShards, SiteError, Store, audit, local, not_local,
+    shared,
+};
 use crate::clock::Day;
 use crate::site::{Host, ProjectId};
 
@@ -41,6 +46,28 @@ impl Store {
     pub fn site_records(&self) -> Result<Vec<ProjectId>, ReadError> {
         match self {
             Self::Local(store) => store.site_records(),
+            Self::Shared(store) => store.site_records(),
+        }
+    }
+
+    /// Finds the directories in which site records may have changed since the last call with
+    /// `seen`.
+    pub fn changed_site_records(&self, seen: &mut SeenShards, now: SystemTime) -> ChangedShards {
+        match self {
+            Self::Local(store) => seen.compare(store.site_record_directories(), now),
+            Self::Shared(_) => ChangedShards::all(),
+        }
+    }
+
+    /// Returns the projects that have a site record in one of these directories, in no particular
+    /// order.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] when a directory cannot be listed.
+    pub fn site_records_in(&self, changed: &ChangedShards) -> Result<Vec<ProjectId>, ReadError> {
+        match self {
+            Self::Local(store) => store.site_records_in(changed),
             Self::Shared(store) => store.site_records(),
         }
     }

@@ -10,6 +10,7 @@ use crate::error::chain;
 use crate::release::ReleaseId;
 use crate::site::{Host, ProjectId};
 use crate::store::durable::{self, FileError};
+use crate::store::shards::shard_of;
 
 /// The layout that is written, and the highest that is read.
 pub const FORMAT_VERSION: u32 = 1;
@@ -283,8 +284,7 @@ impl Layout {
 
     /// Returns the directory of a name in a directory that is divided by digests.
     fn shard_of(&self, sharded: &str, name: &str) -> PathBuf {
-        let shard = Digest::of(name.as_bytes()).as_bytes()[0];
-        self.root.join(sharded).join(hex::encode([shard]))
+        self.root.join(sharded).join(hex::encode([shard_of(name)]))
     }
 
     /// Returns the paths in the root that hold state which is neither releases nor pointers, in

@@ -23,7 +23,7 @@ use crate::store::durable::{self, FileError, Temp};
 use crate::store::record::{
     HostClaim, InvalidRecord, SiteChange, SiteRecord, SitesHold, SitesLock,
 };
-use crate::store::{ReadError, SiteError};
+use crate::store::{ChangedShards, ReadError, SiteError};
 
 /// The longest file of a record that is read: the largest record, with room for escapes.
 const RECORD_BYTES_MAX: u64 = 4 << 20;
@@ -78,8 +78,16 @@ impl Local {
 
     /// Lists the projects that have a record, in no particular order.
     pub(in crate::store) fn site_records(&self) -> Result<Vec<ProjectId>, ReadError> {
+        self.site_records_in(&ChangedShards::all())
+    }
+
+    /// Lists the projects that have a record in one of these directories.
+    pub(in crate::store) fn site_records_in(
+        &self,
+        changed: &ChangedShards,
+    ) -> Result<Vec<ProjectId>, ReadError> {
         let mut projects = Vec::new();
-        for shard in self.layout.site_shards() {
+        for shard in changed.of(self.layout.site_shards()) {
             for entry in fs::read_dir(&shard).map_err(FileError::on("list", &shard))? {
                 let entry = entry.map_err(FileError::on("list", &shard))?;
                 projects.extend(project_of(Path::new(&entry.file_name())));

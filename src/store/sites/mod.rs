@@ -28,7 +28,8 @@
 //! * **R7** R5 counts only records in files: a record of the store is removed by a command.
 //!
 //! A scan lists the directory. A file is read again only when its inode, size or times have
-//! changed, and a document of it is parsed again only when its text has changed.
+//! changed, and a document of it is parsed again only when its text has changed. Records in the
+//! store are read again only when their directory has changed.
 //!
 //! **Limits:** the files are directly in the directory and end in `.yaml` or `.yml`. Hidden files
 //! are skipped, among them those that Kubernetes and editors create beside the real ones.
@@ -48,11 +49,12 @@ use crate::clock::Clock;
 use crate::diagnostic::Diagnostic;
 use crate::error::chain;
 use crate::site::{Host, PrivateHosts, ProjectId, Service, Site};
-use crate::store::{ReadError, SiteRecord, Store};
+use crate::store::stamp::Stamp;
+use crate::store::{ReadError, SeenShards, SiteRecord, Store};
 use claims::{Claimant, Claims, Conflict, Rejected};
 use plan::Plan;
 use record::{Outcome, RULE};
-use scan::{Place, Read, Stamp, Text};
+use scan::{Place, Read, Text};
 
 pub use record::Proof;
 pub use scan::ScanError;
@@ -75,6 +77,8 @@ pub struct Sites {
     has_files: bool,
     /// The store with more records.
     store: Option<Arc<Store>>,
+    /// The directories of the store as they were at the last scan.
+    seen: SeenShards,
     proof: Proof,
     clock: Clock,
     random: foldhash::quality::RandomState,
@@ -150,6 +154,7 @@ impl Sites {
             path,
             has_files: true,
             store: None,
+            seen: SeenShards::default(),
             proof: Proof::NotRequired,
             clock,
             random: foldhash::quality::RandomState::default(),
@@ -226,10 +231,14 @@ impl Sites {
     /// (R5). The sites are unchanged then.
     pub fn scan(&mut self, removals: Removals) -> Result<Changes, ScanError> {
         let (mut read, mut vanished) = self.changed_files(removals)?;
-        let (stored, removed) = self.changed_records()?;
+        let (stored, removed) = self.changed_records(removals)?;
         read.extend(stored);
         vanished.extend(removed);
-        self.apply(read, vanished, removals)
+        let applied = self.apply(read, vanished, removals);
+        if applied.is_err() {
+            self.seen.clear();
+        }
+        applied
     }
 
     /// Reads the files that have changed.
@@ -287,19 +296,35 @@ impl Sites {
         Ok((place.read(changed), vanished.into_iter().collect()))
     }
 
-    /// Finds the records of the store that were changed or deleted.
-    fn changed_records(&self) -> Result<(Vec<Read>, Vec<Arc<str>>), ScanError> {
-        let Some(store) = &self.store else {
+    /// Finds the records of the store that were changed or deleted. A scan that an operator has
+    /// requested reads all of them.
+    fn changed_records(
+        &mut self,
+        removals: Removals,
+    ) -> Result<(Vec<Read>, Vec<Arc<str>>), ScanError> {
+        let Some(store) = self.store.clone() else {
             return Ok((Vec::new(), Vec::new()));
         };
-        let known = self.files.keys().filter(|name| is_stored(name));
+        if removals == Removals::Accepted {
+            self.seen.clear();
+        }
+        let changed = store.changed_site_records(&mut self.seen, self.clock.now());
+        if changed.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let projects = store
+            .site_records_in(&changed)
+            .inspect_err(|_| self.seen.clear())?;
+        let known = self.files.keys().filter(|name| {
+            let project = name.strip_prefix(STORED);
+            project.is_some_and(|project| changed.has(project))
+        });
         let mut vanished: HashSet<Arc<str>> = known.cloned().collect();
-        let projects = store.site_records()?;
         for project in &projects {
             vanished.remove(&stored_name(project));
         }
         let in_parallel = projects.par_iter().with_min_len(scan::PARALLEL_MIN);
-        let read = in_parallel
+        let read: Vec<Read> = in_parallel
             .filter_map(|project| {
                 let name = stored_name(project);
                 let stored = store.site_record(project);
@@ -310,6 +335,10 @@ impl Sites {
                 self.read_of(name, stored).filter(is_changed)
             })
             .collect();
+        for failed in read.iter().filter(|read| read.content.is_err()) {
+            self.seen
+                .forget(failed.name.strip_prefix(STORED).unwrap_or_default());
+        }
         Ok((read, vanished.into_iter().collect()))
     }
 

@@ -14,6 +14,7 @@ use super::scan::{self, Read, Text};
 use super::{Content, File, Sites, Written};
 use crate::diagnostic::Diagnostic;
 use crate::site::{ProjectId, Site};
+use crate::store::stamp::unchanged_before;
 
 /// A change that is computed and not applied yet.
 #[derive(Default)]
@@ -62,7 +63,7 @@ impl Plan {
             named: HashMap::new(),
             candidates: Vec::new(),
         };
-        let unchanged_before = scan::unchanged_before(sites.clock.now());
+        let unchanged_before = unchanged_before(sites.clock.now());
         let vanished = vanished.into_iter().map(|name| (name, None));
         let mut files: Vec<_> = vanished.collect();
         for read in read {

@@ -2,36 +2,19 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use rayon::prelude::*;
 
-use crate::clock::unix_seconds;
+use crate::store::stamp::Stamp;
 use crate::store::{ReadError, SiteRecord};
 
 /// The longest file, in bytes: a million records of a kilobyte.
 const FILE_BYTES_MAX: u64 = 1 << 30;
-/// The coarsest step of a file system's clock (FAT).
-const CLOCK_STEP: Duration = Duration::from_secs(2);
 /// The least number of files or documents for one thread: with fewer, threads cost more than they
 /// save.
 pub(super) const PARALLEL_MIN: usize = 64;
-
-/// The metadata of a file. While it is the same, the content is the same.
-///
-/// The inode shows that another file was renamed over this one; the change time shows a change
-/// after which the modification time was set back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    device: u64,
-    inode: u64,
-    length: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
 
 /// A directory of record files, or one such file.
 #[derive(Debug)]
@@ -88,25 +71,6 @@ pub enum ScanError {
         /// The error of the system.
         source: io::Error,
     },
-}
-
-// === impl Stamp ===
-
-impl Stamp {
-    fn of(found: &fs::Metadata) -> Self {
-        Self {
-            device: found.dev(),
-            inode: found.ino(),
-            length: found.size(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        }
-    }
-
-    /// Returns whether the file was unchanged since before that second.
-    pub(super) fn is_older_than(&self, second: i64) -> bool {
-        self.modified.0 < second && self.changed.0 < second
-    }
 }
 
 // === impl Place ===
@@ -172,7 +136,7 @@ impl<'p> Place<'p> {
     }
 
     fn read_one(&self, name: &str, stamp: &Stamp) -> Option<Result<String, String>> {
-        if stamp.length > FILE_BYTES_MAX {
+        if stamp.length() > FILE_BYTES_MAX {
             let message = format!("a file of site records has at most {FILE_BYTES_MAX} bytes");
             return Some(Err(message));
         }
@@ -195,13 +159,6 @@ impl<'p> Place<'p> {
     }
 }
 
-/// Returns the second before which a file must have changed last, so that any later change has
-/// another time.
-pub(super) fn unchanged_before(now: SystemTime) -> i64 {
-    let then = now.checked_sub(CLOCK_STEP).unwrap_or(now);
-    i64::try_from(unix_seconds(then)).unwrap_or(i64::MAX)
-}
-
 /// Returns whether a file of this name has records.
 fn is_record_file(name: &str) -> bool {
     !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".yml"))
@@ -221,22 +178,6 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> ScanError + use<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_is_older_only_if_content_and_metadata_are() {
-        for (modified, changed, expected) in
-            [(4, 4, true), (5, 4, false), (4, 5, false), (6, 6, false)]
-        {
-            let stamp = Stamp {
-                device: 1,
-                inode: 2,
-                length: 3,
-                modified: (modified, 9),
-                changed: (changed, 9),
-            };
-            assert_eq!(stamp.is_older_than(5), expected, "{modified} {changed}");
-        }
-    }
 
     #[test]
     fn records_are_in_visible_files_of_yaml() {

@@ -598,3 +598,59 @@ fn apply(
     }
     Ok(())
 }
+
+#[test]
+fn a_record_of_the_store_is_read_again_after_a_change_or_a_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("store");
+    let store = Arc::new(Store::open_directory(root.clone()).unwrap());
+    let put = |domain: Option<&str>| {
+        let project = ProjectId::parse("acme").unwrap();
+        let record = domain.map(|domain| {
+            let domains = serde_json::json!({ "subdomain": "acme", "domains": [domain] });
+            SiteRecord {
+                project: project.clone(),
+                changed_at: 1,
+                ownership: std::collections::BTreeMap::new(),
+                record: serde_json::from_value(domains).unwrap(),
+            }
+        });
+        store.replace_site_records(&[(project, record)]).unwrap();
+    };
+    put(Some("a.test"));
+    // At this time the directories have not just changed.
+    let later = Clock::System.now() + std::time::Duration::from_secs(60);
+    let mut platform = Platform::new();
+    platform.sites = Sites::new(
+        Service::default(),
+        PrivateHosts::default(),
+        directory.path().to_owned(),
+        Clock::Fixed(later),
+    )
+    .with_store(Arc::clone(&store))
+    .without_files();
+    assert_eq!(platform.changes(), (vec!["+acme".to_owned()], none()));
+    assert_eq!(platform.changes(), (none(), none()));
+    put(Some("b.test"));
+    assert_eq!(platform.changes(), (vec!["+acme".to_owned()], none()));
+    assert_eq!(platform.domains("acme"), ["b.test"]);
+
+    // The disk returns other bytes for a while, and no name has changed.
+    let shard = format!(
+        "sites/{:02x}/acme.json",
+        crate::store::shards::shard_of("acme")
+    );
+    let file = root.join(shard);
+    let good = fs::read(&file).unwrap();
+    put(Some("c.test"));
+    let newest = fs::read(&file).unwrap();
+    fs::write(&file, &good[1..]).unwrap();
+    let (changed, findings) = platform.changes();
+    assert!(changed.is_empty() && findings.len() == 1, "{findings:?}");
+    fs::write(&file, &newest).unwrap();
+    assert_eq!(platform.changes(), (vec!["+acme".to_owned()], none()));
+    assert_eq!(platform.domains("acme"), ["c.test"]);
+
+    put(None);
+    assert_eq!(platform.changes(), (vec!["-acme".to_owned()], none()));
+}
