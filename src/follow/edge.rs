@@ -23,7 +23,7 @@ use super::upstream::{OfStore, Upstream};
 use crate::error::chain;
 use crate::jitter;
 use crate::site::ProjectId;
-use crate::store::{SiteRecord, Store};
+use crate::store::{Promotion, SiteRecord, Store};
 use crate::telemetry::Metrics;
 
 /// The file of the position, in the directory of the cache.
@@ -42,6 +42,9 @@ const STORE_PAUSE_MAX: Duration = Duration::from_secs(2);
 const START: Duration = Duration::from_secs(2);
 /// How many releases are fetched at once.
 const RELEASES: usize = 4;
+/// How many records are written together: the directories that changed are flushed once for all of
+/// them, and all are in memory.
+const BATCH: usize = 65_536;
 /// How often the position is written if only the time of contact has changed, in seconds.
 const CONTACT_SECONDS: u64 = 60;
 /// How often the files of the cache are counted again.
@@ -86,9 +89,17 @@ pub struct Follower {
     /// the edge soon tells that it follows.
     is_cut_off: bool,
     /// Projects whose release could not be fetched, with the reason.
-    waiting: BTreeMap<ProjectId, (Entry, String)>,
+    waiting: BTreeMap<ProjectId, (Wanted, String)>,
     /// When these are tried again, and how long was waited.
     again: Option<(Instant, Duration)>,
+}
+
+/// A release that a project should have.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// The revision of the change.
+    revision: u64,
+    promotion: Promotion,
 }
 
 // === impl Follower ===
@@ -298,43 +309,41 @@ impl Follower {
     fn apply(&mut self, entries: Vec<(ProjectId, Entry)>) -> Result<(), FollowError> {
         let store = Arc::clone(&self.parts.store);
         let now = self.parts.status.now();
-        let mut records = Vec::new();
-        for (project, entry) in &entries {
-            let known = store.site_record(project).ok().flatten();
-            match &entry.record {
-                Some(record)
-                    if known.as_ref().is_some_and(|known| {
-                        known.record == *record && known.ownership == entry.ownership
-                    }) => {}
-                Some(record) => records.push((
-                    project.clone(),
-                    Some(SiteRecord {
-                        project: project.clone(),
-                        changed_at: now,
-                        // A node sends only domains that it serves.
-                        ownership: entry.ownership.clone(),
-                        record: record.clone(),
-                    }),
-                )),
-                None => records.push((project.clone(), None)),
+        let mut wanted = Vec::new();
+        let mut entries = entries.into_iter();
+        while entries.len() > 0 {
+            let batch: Vec<_> = entries.by_ref().take(BATCH).collect();
+            let changed: Vec<_> = batch
+                .iter()
+                .filter_map(|(project, entry)| changed_record(&store, project, entry, now))
+                .collect();
+            store.replace_site_records(&changed)?;
+            for (project, entry) in batch {
+                self.waiting.remove(&project);
+                match entry.current {
+                    Some(promotion) => {
+                        let revision = entry.revision;
+                        wanted.push((
+                            project,
+                            Wanted {
+                                revision,
+                                promotion,
+                            },
+                        ));
+                    }
+                    None if entry.record.is_none() => {
+                        store.forget(&project)?;
+                    }
+                    None => {}
+                }
             }
         }
-        store.replace_site_records(&records)?;
-        for (project, entry) in &entries {
-            self.waiting.remove(project);
-            if entry.record.is_none() && entry.current.is_none() {
-                store.forget(project)?;
-            }
-        }
-        let with_release = entries
-            .into_iter()
-            .filter(|(_, entry)| entry.current.is_some());
-        self.fetch(with_release.collect());
+        self.fetch(wanted);
         Ok(())
     }
 
     /// Fetches the releases of these projects, several at once.
-    fn fetch(&mut self, wanted: Vec<(ProjectId, Entry)>) {
+    fn fetch(&mut self, wanted: Vec<(ProjectId, Wanted)>) {
         let fetcher = Fetcher {
             client: &self.client,
             store: &self.parts.store,
@@ -347,10 +356,10 @@ impl Follower {
         let work = || {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some((project, entry)) = wanted.get(at) else {
+                let Some((project, one)) = wanted.get(at) else {
                     break;
                 };
-                if let Err(error) = fetch_one(&fetcher, project, entry) {
+                if let Err(error) = fetch_one(&fetcher, project, one.promotion) {
                     let why = self.parts.status.count(&error);
                     log::warn!(target: "follow", project:%; "the release of {project} stays as it is: {why}");
                     let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -367,9 +376,9 @@ impl Follower {
             }),
         }
         let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for (at, (project, entry)) in wanted.into_iter().enumerate() {
+        for (at, (project, one)) in wanted.into_iter().enumerate() {
             if let Some(why) = failed.remove(&at) {
-                self.waiting.insert(project, (entry, why));
+                self.waiting.insert(project, (one, why));
             }
         }
         if self.waiting.is_empty() {
@@ -390,7 +399,7 @@ impl Follower {
         let waiting = std::mem::take(&mut self.waiting);
         let wanted = waiting
             .into_iter()
-            .map(|(project, (entry, _))| (project, entry));
+            .map(|(project, (one, _))| (project, one));
         self.fetch(wanted.collect());
         if !self.waiting.is_empty() {
             let pause = (pause * 2).min(PAUSE_MAX);
@@ -433,18 +442,45 @@ impl Follower {
     /// Returns the revision up to which nothing waits.
     fn complete(&self, position: &Position) -> u64 {
         let waiting = self.waiting.values();
-        let first = waiting.map(|(entry, _)| entry.revision).min();
+        let first = waiting.map(|(wanted, _)| wanted.revision).min();
         first.map_or(position.revision, |first| {
             position.revision.min(first.saturating_sub(1))
         })
     }
 }
 
-/// Makes the current release of a project that of an entry.
-fn fetch_one(fetcher: &Fetcher<'_>, project: &ProjectId, entry: &Entry) -> Result<(), FollowError> {
-    let Some(promotion) = entry.current else {
-        return Ok(());
+/// Returns the record of an entry, if the cache has another one.
+fn changed_record(
+    store: &Store,
+    project: &ProjectId,
+    entry: &Entry,
+    now: u64,
+) -> Option<(ProjectId, Option<SiteRecord>)> {
+    let Some(record) = &entry.record else {
+        return Some((project.clone(), None));
     };
+    let known = store.site_record(project).ok().flatten();
+    let is_known =
+        known.is_some_and(|known| known.record == *record && known.ownership == entry.ownership);
+    if is_known {
+        return None;
+    }
+    let record = SiteRecord {
+        project: project.clone(),
+        changed_at: now,
+        // A node sends only domains that it serves.
+        ownership: entry.ownership.clone(),
+        record: record.clone(),
+    };
+    Some((project.clone(), Some(record)))
+}
+
+/// Makes a release the current one of a project.
+fn fetch_one(
+    fetcher: &Fetcher<'_>,
+    project: &ProjectId,
+    promotion: Promotion,
+) -> Result<(), FollowError> {
     let current = fetcher.store.current(project).ok().flatten();
     let has = current.is_some_and(|pointer| pointer.current == promotion)
         && fetcher.store.inventory(promotion.release).is_ok();

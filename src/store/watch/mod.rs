@@ -293,10 +293,8 @@ impl Sorter {
         }
     }
 
-    /// Returns whether the path is the link that Kubernetes replaces.
-    ///
-    /// It is beside the records
-    /// when they are a single file in a mounted directory.
+    /// Returns whether the path is the link that Kubernetes replaces. It is beside the records when
+    /// they are a single file in a mounted directory.
     fn replaces_link(&self, path: &Path, parent: &Path) -> bool {
         parent == self.sites_parent && path.file_name() == Some(OsStr::new("..data"))
     }
