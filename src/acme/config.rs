@@ -16,7 +16,7 @@ pub struct Config {
     /// Whether the operator agrees to the terms of the authorities.
     pub agree_to_terms: bool,
     /// The names of the authorities in CAA records (RFC 8659 §4.2); empty: the records are not
-    /// looked at.
+    /// checked.
     pub caa_identities: Vec<Box<str>>,
     /// Names that get a certificate beside the domains of sites.
     pub names: Vec<Name>,

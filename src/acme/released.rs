@@ -159,7 +159,7 @@ mod tests {
         let mut released = Released::default();
         let all = ["a.test", "b.test", "c.test"];
         released.compare(names(&all), |name| name == "a.test", 10);
-        // A later comparison does not postpone it, and one that came back is left out.
+        // A later comparison does not postpone it, and a name that came back is left out.
         released.compare(names(&all), |name| name != "c.test", 20);
         assert_eq!(released.take(9), None);
         assert_eq!(released.take(10).as_deref(), Some("c.test"));
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(taken, RUNNING_MAX);
         released.stopped();
         assert_eq!(released.waiting.len(), 10);
-        // One that is needed again while it is worked on does not come back.
+        // A name that is needed again while it is worked on does not come back.
         let name = released.take(1).unwrap();
         released.compare(Vec::new(), |needed| *needed == *name, 0);
         released.failed(&name, 1, |_| 1);

@@ -48,7 +48,7 @@ struct Making<'b> {
     store: &'b Store,
     releases: Store,
     archive: Writer<'b>,
-    /// The releases that were looked at, and whether each is in the backup.
+    /// The releases that were checked, and whether each is in the backup.
     seen: HashMap<ReleaseId, bool>,
     copied: u64,
     files: u64,

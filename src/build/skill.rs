@@ -49,7 +49,7 @@ impl Built {
         }
     }
 
-    /// Replaces the generated skill by one that has passed
+    /// Replaces the generated skill by a skill that has passed
     /// [`skills::accept`](crate::skills::accept()). If authors wrote
     /// skills, nothing changes. The diagnostics stay as they are.
     #[must_use]

@@ -124,7 +124,7 @@ impl Life {
     }
 }
 
-/// Checks that the schema is ours, of this service, and one that this program can use.
+/// Checks that the schema is ours, is of this service, and can be used by this program.
 pub(crate) fn check_schema(
     link: &Link,
     schema: &Schema,

@@ -92,7 +92,7 @@ struct Author<'a> {
 }
 
 /// Replaces the characters that a terminal would obey: control characters, except for tabs and the
-/// ends of lines, and those that change the direction of the text (Unicode TR 36 §3.2).
+/// ends of lines, and characters that change the direction of the text (Unicode TR 36 §3.2).
 #[must_use]
 pub fn printable(text: &str) -> String {
     let shown = text.chars().map(|c| match c {

@@ -6,7 +6,7 @@
 //! and many projects keeps one slot, however many projects it has.
 //!
 //! A free slot goes to the waiting owner that holds the fewest slots. If several hold equally few,
-//! it goes to the one that has waited longest.
+//! it goes to the update that has waited longest.
 //!
 //! **Heavy owners.** An owner is *heavy* from the moment that it has held a slot for longer than
 //! [`Shares::light`], until [`HEAVY_FOR`] after it has given that slot back. It is heavy as long

@@ -241,7 +241,7 @@ impl Index {
         lost
     }
 
-    /// Removes the hosts that sites have lost, except those that another site has now.
+    /// Removes the hosts that sites have lost, except hosts that another site has now.
     pub fn drop_hosts(&self, lost: LostHosts) {
         let _writing = self.lock();
         let changes = lost.0.into_iter();

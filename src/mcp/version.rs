@@ -83,7 +83,7 @@ impl Era {
     }
 }
 
-/// Returns the revision that `initialize` agrees on: the one that the client wants, or the newest
+/// Returns the revision that `initialize` agrees on: the revision that the client wants, or the newest
 /// (2025-11-25, `basic/lifecycle`, "Version Negotiation").
 #[must_use]
 pub fn negotiated(wanted: &str) -> &'static str {

@@ -181,7 +181,7 @@ impl Resolver {
         }
     }
 
-    /// Returns what is known about a name, or the lookup that will find it. A lookup begins when
+    /// Returns the known addresses of a name, or the lookup that will find them. A lookup begins when
     /// it is due.
     fn known_or_running(
         &self,

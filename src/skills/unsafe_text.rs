@@ -6,7 +6,7 @@
 //! * characters that are invisible or change the direction of text;
 //! * comments, and definitions of links that nothing uses;
 //! * a download that is given to a shell, unless the documentation has this line;
-//! * instructions to ignore other instructions, to give away what is not the documentation's, or
+//! * instructions to ignore other instructions, to give away data that the documentation does not own, or
 //!   to keep something from the user.
 //!
 //! The last kind is searched for in code too: a hostile page may contain it as code. Such a text

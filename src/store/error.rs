@@ -67,7 +67,7 @@ pub enum ReadError {
     /// The store does not have the file.
     #[error("content {0} is not in the store")]
     UnknownContent(Digest),
-    /// The stored bytes are not those that were put.
+    /// The stored bytes differ from the bytes that were put.
     #[error("{what} is damaged: {why}")]
     Damaged {
         /// Which file.

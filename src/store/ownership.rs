@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The state is kept in the record of the site. A domain without a state was added while
-//! `verification.required` was false: it is served until it is looked at for the first time.
+//! `verification.required` was false: it is served until its first check.
 
 use serde::{Deserialize, Serialize};
 

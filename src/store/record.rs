@@ -150,7 +150,7 @@ impl SiteChange {
 // === impl SiteRecord ===
 
 impl SiteRecord {
-    /// Returns the state of a domain; `None` for one that was added while no proof was needed.
+    /// Returns the state of a domain; `None` for a domain that was added while no proof was needed.
     #[must_use]
     pub fn ownership_of(&self, host: &Host) -> Option<OwnershipState> {
         self.ownership.get(host).map(|ownership| ownership.state)

@@ -127,7 +127,7 @@ mod tests {
         }
         fs::remove_file(&file).unwrap();
         assert_eq!(changed(&mut seen), names[7..8]);
-        // A directory that is replaced, and one that is not there.
+        // A directory that is missing, and then is there again.
         fs::remove_dir(&names[9]).unwrap();
         assert_eq!(changed(&mut seen), names[9..10]);
         assert_eq!(changed(&mut seen), names[9..10]);

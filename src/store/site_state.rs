@@ -195,7 +195,7 @@ impl Store {
         }
     }
 
-    /// Makes this process the one that looks at domains, if no other process is. It is until the
+    /// Makes this process the checker of domains, if no other process is. It is until the
     /// value is dropped or the process ends.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// is opened or created. So logrotate may move the file away, with or without its option `create`.
 ///
 /// If the file at the path cannot be opened, for example because a program that rotates has made
-/// one that only root can write, lines go to the file before, and none is lost.
+/// a file that only root can write, lines go to the file before, and none is lost.
 #[derive(Debug)]
 pub struct LogFile {
     file: File,

@@ -217,7 +217,7 @@ impl Follower<'_, '_> {
         Some(history)
     }
 
-    /// Returns the specifications that URLs name: those that were fetched before, and the
+    /// Returns the specifications that URLs name: those fetched before, and the
     /// others from the hosts that the command line names.
     fn fetch(&mut self, urls: &[Box<str>]) -> Option<Remote> {
         let urls = urls.iter();

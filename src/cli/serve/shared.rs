@@ -162,7 +162,7 @@ impl SourceSecrets {
                 continue;
             };
             let key = Record::key_of(&name, &first);
-            // One that is known keeps its time, so that only a new one replaces another.
+            // A known one keeps its time, so that only a new one replaces another.
             let issued_at = state.of_directory.get(&key).map(|known| known.issued_at);
             let certificate = Certificate {
                 key: key.clone(),

@@ -8,7 +8,7 @@
 //! | `GET`, `PUT`, `PATCH`, `DELETE /v1/sites/{projectId}` | the site record ([`sites`](super::sites)) |
 //! | `GET /v1/sites/{projectId}/domains` | 200 with a page of its domains |
 //! | `GET`, `PUT`, `DELETE /v1/sites/{projectId}/domains/{host}` | one of them |
-//! | `POST /v1/sites/{projectId}/domains/{host}/check` | 202: its DNS is looked at now |
+//! | `POST /v1/sites/{projectId}/domains/{host}/check` | 202: its DNS is checked now |
 //! | `GET /v1/sites/{projectId}/numbers` | 200: the numbers of the site |
 //! | `GET /openapi.json` | the description of the API; it needs no key |
 //!

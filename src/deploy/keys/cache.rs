@@ -27,7 +27,7 @@ use crate::telemetry::panics;
 
 /// How often the directory is checked: a revocation takes effect within twice this time.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
-/// How often in a second the directory is looked at because of unknown keys.
+/// How often in a second the directory is read because of unknown keys.
 const LOOKS_MAX: u32 = 10;
 /// How often uses of keys are recorded in a database.
 const SHARED_INTERVAL: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ pub struct KeyCache {
     shared: Option<SharedUses>,
 }
 
-/// How often the directory was looked at because of unknown keys.
+/// How often the directory was read because of unknown keys.
 #[derive(Debug, Default)]
 struct Looks {
     /// The second since the Unix epoch.

@@ -118,7 +118,7 @@ impl Keys {
         Ok(newest_first(listed))
     }
 
-    /// Adds keys that were made elsewhere. One that is there stays, but a revocation is never
+    /// Adds keys that were made elsewhere. A known key stays, but a revocation is never
     /// undone. Returns how many were added or revoked.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ fn add(documents: &SharedDocuments, key: &Key) -> Result<bool, KeyFileError> {
     is_new
 }
 
-/// Returns whether a key is new, or revokes the one that is there.
+/// Returns whether a key is new, or revokes the known key.
 fn adds(there: Option<&Key>, key: &Key) -> bool {
     there.is_none_or(|there| there.revoked_at.is_none() && key.revoked_at.is_some())
 }

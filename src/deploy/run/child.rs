@@ -165,7 +165,7 @@ impl Launcher {
         })
     }
 
-    /// Starts a process that enters the sandbox of a build, and returns what is in force.
+    /// Starts a process that enters the sandbox of a build, and returns the protections in force.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 //! How many bytes the releases of an owner may use.
 //!
-//! The releases that count are those that pointers of the owner's projects name, as current or in
-//! their history; each file counts once. When a new release needs more room, the oldest releases of
-//! the owner's history are removed first. If the releases that are served need too much, the update
-//! fails before anything is stored.
+//! A release counts if a pointer of the owner's projects names it, as current or in the history;
+//! each file counts once. When a new release needs more room, the oldest releases of the owner's
+//! history are removed first. If the releases that are served need too much, the update fails
+//! before anything is stored.
 //!
 //! From this check to the promotion the owner is locked in the store ([`Room`]), so two processes
 //! cannot use the same room.
@@ -33,7 +33,7 @@ pub struct Quota {
     /// How many bytes the releases of an owner may use; 0 for any.
     bytes_max: u64,
     projects_of: ProjectsOf,
-    /// How many bytes the files of a release have, for releases that were looked at.
+    /// How many bytes the files of a release have, for releases that were measured.
     sizes: Mutex<HashMap<ReleaseId, u64>>,
 }
 

@@ -51,9 +51,9 @@ pub struct Shown {
     pub in_the_way: Vec<String>,
     /// The records to create in DNS. One of those of a group is enough.
     pub records: Vec<Wanted>,
-    /// When the domain was last looked at, in seconds after the Unix epoch.
+    /// When the domain was last checked, in seconds after the Unix epoch.
     pub looked_at: Option<u64>,
-    /// When it is looked at again.
+    /// When it is checked again.
     pub next_at: Option<u64>,
 }
 
@@ -246,7 +246,7 @@ impl SiteAdmin {
     ///
     /// # Errors
     ///
-    /// [`Refused`]: among others, when it was looked at a moment ago.
+    /// [`Refused`]: among others, when it was checked a moment ago.
     pub fn check_domain(
         &self,
         caller: &Caller,
@@ -275,7 +275,7 @@ impl SiteAdmin {
         Ok(domain)
     }
 
-    /// Returns the domains of a project that are to be looked at; none if a file of the operator
+    /// Returns the domains of a project that are to be checked; none if a file of the operator
     /// has the project.
     pub(super) fn claims(&self, project: &ProjectId) -> Result<Vec<Claim>, Refused> {
         let Some(rules) = &self.rules else {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It ends with a draft that has passed, or with the reason why there is none. Wrong calls are
-//! answered with what is wrong, and counted: a model that makes too many is not asked on.
+//! answered with its mistakes, and counted: a model that makes too many is not asked on.
 
 use bytes::Bytes;
 

@@ -1,7 +1,7 @@
 //! The places for requests at a server, and the queue for them.
 //!
 //! A request that finds a place at once costs two atomic additions. The places are given in the
-//! order of the queue: a new request does not pass those that wait.
+//! order of the queue: a new request does not pass waiting requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

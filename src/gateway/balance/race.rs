@@ -1,6 +1,6 @@
 //! Connecting to a name with several addresses (Happy Eyeballs, RFC 8305).
 //!
-//! The addresses take turns by family, beginning with the one that was chosen. An attempt that has
+//! The addresses take turns by family, beginning with the chosen address. An attempt that has
 //! not succeeded after [`ATTEMPT_DELAY`] does not end; the next one begins beside it, and at once
 //! when an attempt fails. The first connection wins, and the others are dropped. So an address that
 //! does not respond costs a reader a quarter of a second, and not the whole timeout.

@@ -1,6 +1,6 @@
 //! The thread that writes copies and removes them.
 //!
-//! Only one process at a time uses a directory: the one that holds its lock. During an upgrade the
+//! Only one process at a time uses a directory: the holder of its lock. During an upgrade the
 //! new process gets the lock when the old one drains.
 
 use std::collections::HashMap;

@@ -45,7 +45,7 @@ const PLAIN: [&str; 32] = [
     "x-trace-id",
 ];
 
-/// What is requested: scheme, host, path and query.
+/// The requested address: scheme, host, path and query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct TargetKey([u8; TARGET_BYTES]);
 

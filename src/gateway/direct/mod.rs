@@ -69,7 +69,7 @@ const HTTP2_MAX: usize = 10_000;
 /// The longest content of a request: it is read whole before the upstream gets it, so that nothing
 /// has to be sent and received at the same time.
 const CONTENT_BYTES_MAX: usize = 32 << 10;
-/// How often idle connections are looked at.
+/// How often idle connections are checked.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The connections of the direct path.

@@ -149,7 +149,7 @@ impl Proxy {
     }
 }
 
-/// Converts a status from pingora to one that our problem responses use.
+/// Converts a status from pingora to a status that our problem responses use.
 fn known_status(status: u16) -> u16 {
     match status {
         400 | 404 | 405 | 408 | 413 | 414 | 431 | 500 | 501 | 502 | 503 | 504 => status,

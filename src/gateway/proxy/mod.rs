@@ -99,7 +99,7 @@ pub(super) struct RequestCtx {
 // === impl RequestCtx ===
 
 impl RequestCtx {
-    /// Returns whether the site has more servers than the one that has the request.
+    /// Returns whether the site has more servers than the server that has the request.
     fn tries_others(&self) -> bool {
         let served = self.served.as_deref().and_then(Target::upstream);
         served.is_some_and(|upstream| !upstream.others.is_empty())

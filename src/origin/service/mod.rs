@@ -178,7 +178,7 @@ fn find(
     .response()
 }
 
-/// Returns whether a path is one that clients request only at the root of a host. A site below a
+/// Returns whether clients request a path only at the root of a host. A site below a
 /// base path has its texts there too.
 fn is_of_host(path: &str) -> bool {
     let Some(path) = path.strip_prefix('/') else {

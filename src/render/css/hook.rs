@@ -1,6 +1,6 @@
 //! Hooks: the names by which stylesheets of authors reach the parts of a page.
 //!
-//! The names are those that public repositories of this kind use. Our HTML does not contain these
+//! Public repositories of this kind use these names. Our HTML does not contain these
 //! names: a hook in a stylesheet is replaced by the selector of the part. So an element of a page
 //! may have the same name (a heading "Footer" has the id `footer`), and our own names can change.
 

@@ -357,7 +357,7 @@ fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, &'m Json)> {
     all
 }
 
-/// Returns the examples of a response, or one that is made from its schema.
+/// Returns the examples of a response, or an example made from its schema.
 pub(super) fn response_examples<'m>(
     specification: &Specification,
     media: &Media<'m>,
@@ -380,7 +380,7 @@ pub(super) fn written_examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, S
 /// Writes an example of a schema, for a body without one: its own examples, defaults and first
 /// values, else a value of each type.
 ///
-/// It is `None` for what is deeper than [`SKETCH_DEPTH_MAX`], and for a schema without a type.
+/// It is `None` for a value deeper than [`SKETCH_DEPTH_MAX`], and for a schema without a type.
 fn sketch(specification: &Specification, schema: &Json, depth: usize) -> Option<String> {
     let schema = specification.resolve(schema)?;
     let mut stated = ["example", "const", "default"].into_iter();

@@ -231,7 +231,7 @@ fn pitfalls(
 }
 
 /// Lists the cases for which the product is not made. Sentences about a purpose come first, and
-/// among them those that name the product. Pages about old versions come last.
+/// among them the texts that name the product. Pages about old versions come last.
 fn unsuited(
     docs: &Docs,
     outline: &Outline,

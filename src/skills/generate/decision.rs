@@ -229,7 +229,7 @@ pub(super) fn decisions(
     sink.lines
 }
 
-/// Reads the routes of the pages: those that introduce come first. Pages of the reference give
+/// Reads the routes of the pages: introductions come first. Pages of the reference give
 /// none: they list alternatives, but the reader need not choose.
 fn pages(docs: &Docs, outline: &Outline) -> Vec<Page> {
     let mut seen = HashSet::new();

@@ -59,7 +59,7 @@ const APPENDICES: [&str; 6] = [
     "best practices",
 ];
 
-/// A mistake: what is seen, and what to do.
+/// A mistake: its symptom, and its remedy.
 type Mistake = (String, String);
 
 /// Lists mistakes with their remedies: the first of every page before others.

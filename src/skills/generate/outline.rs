@@ -63,7 +63,7 @@ impl Outline {
         outline
     }
 
-    /// Returns the page that introduces the site: the one that a visitor sees first.
+    /// Returns the page that introduces the site: a visitor sees it first.
     pub(super) fn home(&self, docs: &Docs) -> Option<PageId> {
         let first = docs.navigation.first();
         let first = first.filter(|id| is_shown(docs.navigation.page(*id)));

@@ -73,7 +73,7 @@ pub trait Documents: fmt::Debug + Send + Sync {
     /// When they cannot be read.
     fn get(&self, kind: Kind, key: &str) -> Result<Option<Vec<u8>>, FileError>;
 
-    /// Stores bytes under a key, in place of those that were there.
+    /// Stores bytes under a key, in place of the earlier bytes.
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@
 //!   hosts/{ab}/{cdef…}.json       which of these records has a host, named by its digest
 //!   audit/{number}.jsonl          the changes of these records, in files of a few megabytes
 //!   domain-checks/{ab}/{cdef…}.json  the last look at a domain of a project
-//!   domain-check-requests/{digest}   a domain that is to be looked at now
+//!   domain-check-requests/{digest}   a domain that is to be checked now
 //!   numbers/{ab}/{project}/{day}.json  the numbers of a site on a day
 //!   verification.lock             locked by the process that looks at domains
 //!   verification-key              the key that tokens for owners and hosts are made with

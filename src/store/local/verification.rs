@@ -97,7 +97,7 @@ impl Local {
             let path = entry.map_err(FileError::on("list", &directory))?.path();
             let request = durable::read(&path, BYTES_MAX)?;
             let request = request.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            // A damaged request is lost: the domain is looked at when its time comes.
+            // A damaged request is lost: the domain is checked when its time comes.
             if let Some(RequestFile { project, host }) = request
                 && let (Ok(project), Ok(host)) = (ProjectId::parse(&project), Host::parse(&host))
             {
@@ -108,7 +108,7 @@ impl Local {
         Ok(requests)
     }
 
-    /// Makes this process the one that looks at domains, if no other process is.
+    /// Makes this process the checker of domains, if no other process is.
     pub(in crate::store) fn lead_verification(
         &self,
     ) -> Result<Option<VerificationLead>, FileError> {

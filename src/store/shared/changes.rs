@@ -175,7 +175,7 @@ fn row(mut row: Cells) -> Result<Row, DatabaseError> {
 }
 
 /// A change that cannot be read is left out, with a line in the log: what was there before stays.
-/// Everything must be readable, because what is left out of that is removed.
+/// Everything must be readable, because a project that is missing in the answer is removed.
 fn parsed(rows: Vec<Row>, is_everything: bool) -> Result<Vec<Change>, ReadError> {
     let mut changes = Vec::with_capacity(rows.len());
     for (name, revision, pointer, record) in rows {

@@ -1,7 +1,7 @@
 //! Leases: locks between machines, with an end by the clock of the database.
 //!
 //! A thread extends a lease as long as its value lives. A process that cannot reach the database
-//! loses it after [`TIME`], and so does one that was killed. What is written under a lease checks
+//! loses it after [`TIME`], and so does a killed process. What is written under a lease checks
 //! it in the same transaction ([`Lease::check`]), so a holder that was late writes nothing.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

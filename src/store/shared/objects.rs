@@ -1,7 +1,7 @@
 //! The object store: S3 and its kin, GCS, Azure, or a directory.
 //!
 //! An object never changes and its name is used once: the digest of its bytes, and random digits.
-//! So an object that one node removes is never one that another node has just written. Which
+//! So a node never removes an object that another node has just written. Which
 //! objects exist is known from the database; the object store itself is listed only to find
 //! leftovers of killed processes.
 
@@ -189,7 +189,7 @@ impl Config {
         })
     }
 
-    /// A directory, which must exist: one that is not mounted must not be taken for an empty one.
+    /// A directory, which must exist: a missing mount must not look like an empty directory.
     fn directory(&self, path: &Path) -> Result<LocalFileSystem, Error> {
         Ok(LocalFileSystem::new_with_prefix(path)?.with_fsync(true))
     }

@@ -91,7 +91,7 @@ impl Shared {
         Ok(id)
     }
 
-    /// Keeps these objects from the sweep. Returns those that there are.
+    /// Keeps these objects from the sweep. Returns those of them that exist.
     fn refresh(&self, digests: &[Digest]) -> Result<HashSet<Digest>, FileError> {
         let mut known = HashSet::new();
         for digests in digests.chunks(ROWS) {

@@ -161,7 +161,7 @@ fn a_database_that_must_not_be_used_is_refused_with_a_reason() {
         "{refused}"
     );
 
-    // A newer schema that programs of this version may use, and one that they may not.
+    // A newer schema that programs of this version may use, and a schema that they may not.
     psql(&empty, "UPDATE waypost_queue.identity SET version = 7");
     open(&empty, &Policy::default()).heal().unwrap();
     psql(&empty, "UPDATE waypost_queue.identity SET compatible = 7");

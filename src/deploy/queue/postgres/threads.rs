@@ -1,4 +1,4 @@
-//! The threads that own the connections: one that changes the order of the queue, and a few for
+//! The threads that own the connections: one changes the order of the queue, and a few are for
 //! everything else.
 //!
 //! Callers that change the queue at the same time share one transaction, as with SQLite: a commit

@@ -127,7 +127,7 @@ impl Verdict {
     }
 }
 
-/// Says what is in DNS in place of a proof.
+/// Describes the records that DNS has in place of a proof.
 fn no_proof(claim: &Claim, seen: &Seen, target: &str) -> Vec<String> {
     let host = &claim.host;
     let text = format!(

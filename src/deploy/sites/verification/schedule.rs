@@ -1,4 +1,4 @@
-//! Which domain is looked at next.
+//! Which domain is checked next.
 //!
 //! Domains wait for their time. Then they are in the queue of their owner, and the owners take
 //! turns. An owner with many domains delays only itself.
@@ -43,7 +43,7 @@ struct Owner {
 }
 
 impl Schedule {
-    /// Sets when a domain is looked at. One that is being looked at keeps its place.
+    /// Sets when a domain is checked. A domain that is being checked keeps its place.
     pub(super) fn put(&mut self, key: &Key, owner: &Arc<str>, at: u64) {
         if self.is_running(key) {
             return;
@@ -143,7 +143,7 @@ impl Schedule {
         }
     }
 
-    /// Returns how many domains are due and not looked at yet.
+    /// Returns how many domains are due and not checked yet.
     pub(super) fn due(&self) -> usize {
         self.due
     }
@@ -161,7 +161,7 @@ impl Schedule {
         self.forget(name);
     }
 
-    /// Forgets an owner without domains that are due or looked at.
+    /// Forgets an owner without domains that are due or being checked.
     fn forget(&mut self, name: &Arc<str>) {
         let is_idle = |owner: &Owner| owner.running == 0 && !owner.has_turn;
         if self.owners.get(name).is_some_and(is_idle) {
@@ -217,7 +217,7 @@ mod tests {
         schedule.put(&b, &owner, 5);
         schedule.put(&a, &owner, 9);
         assert_eq!(schedule.take(6, 9), Some(Arc::clone(&b)));
-        // It is looked at now, so it keeps its place.
+        // It is being checked, so it keeps its place.
         schedule.put(&b, &owner, 1);
         assert_eq!(schedule.take(6, 9), None);
         schedule.done(&b);

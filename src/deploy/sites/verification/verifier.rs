@@ -296,7 +296,7 @@ impl Verifier {
         }
     }
 
-    /// Reads which domains callers want to have looked at now.
+    /// Reads which domains callers want to have checked now.
     fn read_requests(&mut self) {
         let requests = match self.shared.store.take_domain_check_requests() {
             Ok(requests) => requests,
@@ -501,7 +501,7 @@ impl Shared {
             true => self.config.recheck.as_secs(),
             false => self.config.wait(attempts),
         };
-        // Domains that were added together are not always looked at together.
+        // Domains that were added together are not always checked together.
         let part = u64::from(Digest::of(claim.host.as_str().as_bytes()).as_bytes()[0]);
         let mut next_at = now + wait + wait / 10 * part / 256;
         if state == Some(State::Dangling) {
