@@ -18,7 +18,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -34,6 +34,8 @@ pub struct Setup {
     /// Lines of the configuration, by top-level key.
     conf: BTreeMap<String, String>,
     wrapper: Vec<String>,
+    /// How long a test waits for a line of its log.
+    patience: Duration,
     /// A socket that the gateway gets, as from systemd.
     socket: Option<TcpListener>,
     binary: PathBuf,
@@ -73,6 +75,7 @@ impl Setup {
             directory: directory(),
             conf: BTreeMap::new(),
             wrapper: Vec::new(),
+            patience: TIMEOUT,
             socket: None,
             binary: env!("CARGO_BIN_EXE_waypost").into(),
         };
@@ -129,6 +132,13 @@ impl Setup {
     /// Adds a site whose subdomain is its project, with more lines of its record.
     pub fn site(self, project: &str, record: &str) -> Self {
         self.write_site(project, record);
+        self
+    }
+
+    /// Lets a test wait longer for each line of the log, for example while a million sites are
+    /// loaded.
+    pub fn patience(mut self, time: Duration) -> Self {
+        self.patience = time;
         self
     }
 
@@ -409,7 +419,7 @@ impl Edge {
         nth: usize,
         matches: impl Fn(&serde_json::Value) -> bool,
     ) -> serde_json::Value {
-        let deadline = Instant::now() + TIMEOUT;
+        let deadline = Instant::now() + self.setup.patience;
         let mut seen = self.lines.seen.lock().unwrap();
         loop {
             if let Some(line) = seen.0.iter().filter(|line| matches(line)).nth(nth - 1) {
