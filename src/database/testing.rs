@@ -1,8 +1,13 @@
 //! Databases of unit tests, on one server for all tests of a process.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::io::{self, Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tempfile::TempDir;
 
 use super::Config;
 use super::cluster::Cluster;
@@ -67,4 +72,78 @@ pub(crate) fn psql(config: &Config, sql: &str) -> String {
     let name = url.split('?').next().unwrap().rsplit('/').next().unwrap();
     let shared = shared().lock().unwrap_or_else(PoisonError::into_inner);
     shared.cluster.psql(name, sql).unwrap()
+}
+
+/// A relay between clients and the server. It can lose the answer to a commit, with the connection.
+pub(crate) struct Relay {
+    _directory: TempDir,
+    loses_next: Arc<AtomicBool>,
+}
+
+impl Relay {
+    /// Starts a relay for these settings, and changes them so that clients use it.
+    pub(crate) fn start(config: &mut Config) -> Self {
+        const SOCKET: &str = ".s.PGSQL.5432";
+        let directory = tempfile::tempdir().unwrap();
+        let url = config.url.as_deref().unwrap();
+        let (database, server) = url.split_once("?host=").unwrap();
+        let server = std::path::Path::new(server).join(SOCKET);
+        let listener = UnixListener::bind(directory.path().join(SOCKET)).unwrap();
+        let loses_next = Arc::new(AtomicBool::new(false));
+        let loses = Arc::clone(&loses_next);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let (client, server) = (client.unwrap(), UnixStream::connect(&server).unwrap());
+                pass(client, server, &loses).unwrap();
+            }
+        });
+        config.url = Some(format!("{database}?host={}", directory.path().display()).into());
+        Self {
+            _directory: directory,
+            loses_next,
+        }
+    }
+
+    /// Loses the answer to the next commit: the server makes it, and the client does not know.
+    pub(crate) fn lose_next_commit(&self) {
+        self.loses_next.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether the answer was lost.
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.loses_next.load(Ordering::SeqCst)
+    }
+}
+
+/// Passes on the bytes of a connection, each way in a thread.
+fn pass(client: UnixStream, server: UnixStream, loses_next: &Arc<AtomicBool>) -> io::Result<()> {
+    let is_lost = Arc::new(AtomicBool::new(false));
+    let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
+    let (loses_next, loses) = (Arc::clone(loses_next), Arc::clone(&is_lost));
+    std::thread::spawn(move || -> io::Result<()> {
+        let mut bytes = [0; 65_536];
+        loop {
+            let length = from.read(&mut bytes)?;
+            let commits = memchr::memmem::find(&bytes[..length], b"COMMIT").is_some();
+            if commits && loses_next.swap(false, Ordering::SeqCst) {
+                loses.store(true, Ordering::SeqCst);
+            }
+            if length == 0 {
+                return to.shutdown(Shutdown::Both);
+            }
+            to.write_all(&bytes[..length])?;
+        }
+    });
+    let (mut from, mut to) = (server, client);
+    std::thread::spawn(move || -> io::Result<()> {
+        let mut bytes = [0; 65_536];
+        loop {
+            let length = from.read(&mut bytes)?;
+            if length == 0 || is_lost.load(Ordering::SeqCst) {
+                return to.shutdown(Shutdown::Both);
+            }
+            to.write_all(&bytes[..length])?;
+        }
+    });
+    Ok(())
 }

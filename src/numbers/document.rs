@@ -22,6 +22,9 @@ pub(super) const TEXTS_MAX: usize = 200;
 /// How many names of MCP clients a day has.
 pub(super) const CLIENTS_MAX: usize = 64;
 
+/// How many processes a day remembers.
+pub(super) const WRITERS_MAX: usize = 64;
+
 /// How often each kind of reader asked for something, by name.
 pub(super) type Readers = BTreeMap<Box<str>, u64>;
 
@@ -50,6 +53,9 @@ pub struct Document {
     /// The last batch of each edge that was added, by the name of the edge.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) batches: BTreeMap<Box<str>, LastBatch>,
+    /// The last addition of each process to this document, by the life of the process.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) writers: BTreeMap<Box<str>, u64>,
 }
 
 /// The numbers of a page.
@@ -108,6 +114,7 @@ impl Default for Document {
             searches: Searches::default(),
             left_out: LeftOut::default(),
             batches: BTreeMap::new(),
+            writers: BTreeMap::new(),
         }
     }
 }
@@ -163,6 +170,22 @@ impl Document {
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Adds the numbers of a process; returns `false` if this addition was made before.
+    ///
+    /// `life` begins with the time of the start of the process, so the process that is forgotten
+    /// first is the one that started first.
+    pub(super) fn add_once(&mut self, life: &str, addition: u64, more: Self) -> bool {
+        if self.writers.get(life).is_some_and(|last| addition <= *last) {
+            return false;
+        }
+        self.writers.insert(life.into(), addition);
+        while self.writers.len() > WRITERS_MAX {
+            self.writers.pop_first();
+        }
+        self.add(more);
+        true
     }
 
     /// Adds the numbers of another document, and cuts the lists to their bounds.
@@ -221,6 +244,13 @@ impl Document {
             if is_newer {
                 self.batches.insert(edge, batch);
             }
+        }
+        for (life, addition) in other.writers {
+            let there = self.writers.entry(life).or_default();
+            *there = addition.max(*there);
+        }
+        while self.writers.len() > WRITERS_MAX {
+            self.writers.pop_first();
         }
         self.bound();
     }
@@ -338,6 +368,27 @@ mod tests {
     fn readers(counts: &[(&str, u64)]) -> Readers {
         let counts = counts.iter().map(|(name, count)| ((*name).into(), *count));
         counts.collect()
+    }
+
+    #[test]
+    fn an_addition_of_a_process_counts_once_and_the_newest_processes_are_remembered() {
+        let mut day = Document::default();
+        let asked = || Document {
+            searches: Searches {
+                asked: 1,
+                ..Searches::default()
+            },
+            ..Document::default()
+        };
+        for (life, addition, is_new) in [("a", 1, true), ("a", 1, false), ("a", 2, true)] {
+            assert_eq!(day.add_once(life, addition, asked()), is_new);
+        }
+        for life in 0..WRITERS_MAX {
+            assert!(day.add_once(&format!("b{life:02}"), 7, asked()));
+        }
+        assert_eq!(day.searches.asked, 2 + WRITERS_MAX as u64);
+        let lives: Vec<&str> = day.writers.keys().map(|life| &**life).collect();
+        assert_eq!((lives.len(), lives[0]), (WRITERS_MAX, "b00"));
     }
 
     #[test]

@@ -90,10 +90,13 @@ struct Line<D> {
 ///
 /// [`InvalidDocument`] if the bytes are not a document.
 pub fn line(project: &ProjectId, day: Day, stored: &[u8]) -> Result<Vec<u8>, InvalidDocument> {
+    let mut numbers = Document::parse(stored)?;
+    // Batches have a number of their own.
+    numbers.writers.clear();
     let line = Line {
         project: project.to_string(),
         day: day.to_string(),
-        numbers: Document::parse(stored)?,
+        numbers,
     };
     let mut bytes = serde_json::to_vec(&line)?;
     bytes.push(b'\n');

@@ -1,9 +1,16 @@
 //! Writes the counts of all sites into the store.
+//!
+//! A write may fail after the store has made it: the answer to a commit is lost with the connection.
+//! So a write that has failed is made again with the same counts and the same number, before newer
+//! counts of that site and day, and the document remembers the last number of each process
+//! ([`Document::add_once`]).
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use ulid::Ulid;
 
 use super::document::Document;
 use super::{SiteNumbers, stored};
@@ -27,6 +34,8 @@ pub struct Writer {
     sites: ListSites,
     keep_days: u32,
     clock: Clock,
+    /// A text that no other process has. It begins with the time of the start.
+    life: Box<str>,
     state: Mutex<State>,
     is_closed: Mutex<bool>,
     closing: Condvar,
@@ -38,7 +47,17 @@ struct State {
     day: Day,
     /// When days were last removed.
     swept: Option<Day>,
-    unwritten: HashMap<(ProjectId, Day), Document>,
+    unwritten: HashMap<(ProjectId, Day), Unwritten>,
+    /// The number of the last write.
+    writes: u64,
+}
+
+/// Counts that the store may not have yet.
+#[derive(Debug, Default)]
+struct Unwritten {
+    /// A write that has failed, with its number. Perhaps the store has made it.
+    tried: Option<(u64, Document)>,
+    newer: Document,
 }
 
 impl fmt::Debug for Writer {
@@ -57,8 +76,14 @@ impl Writer {
             day: Day::of(clock.now()),
             swept: None,
             unwritten: HashMap::new(),
+            writes: 0,
         };
+        let mut random = [0; 16];
+        // Without random bits, processes differ by the time of their start.
+        let _filled = getrandom::fill(&mut random);
+        let life = Ulid::from_parts(clock.unix_seconds() * 1000, u128::from_be_bytes(random));
         Self {
+            life: life.to_string().into(),
             store,
             sites,
             keep_days,
@@ -125,10 +150,10 @@ impl Writer {
         state.add(project, numbers.take(false));
         let day = state.day;
         let key = (project.clone(), day);
-        if let Some(document) = state.unwritten.remove(&key)
-            && let Err(document) = self.write_one(project, day, document)
+        if let Some(unwritten) = state.unwritten.remove(&key)
+            && let Err(left) = self.write_one(&mut state, project, day, unwritten)
         {
-            state.unwritten.insert(key, *document);
+            state.unwritten.insert(key, *left);
         }
     }
 
@@ -144,15 +169,15 @@ impl Writer {
     fn write_all(&self, state: &mut State) {
         let mut failed = 0;
         let since = Instant::now();
-        for ((project, day), document) in std::mem::take(&mut state.unwritten) {
+        for ((project, day), unwritten) in std::mem::take(&mut state.unwritten) {
             // While the store is away, one attempt is enough.
             let written = match failed {
-                0 => self.write_one(&project, day, document),
-                _ => Err(Box::new(document)),
+                0 => self.write_one(state, &project, day, unwritten),
+                _ => Err(Box::new(unwritten)),
             };
-            if let Err(document) = written {
+            if let Err(left) = written {
                 failed += 1;
-                state.unwritten.insert((project, day), *document);
+                state.unwritten.insert((project, day), *left);
             }
         }
         let took = since.elapsed();
@@ -170,21 +195,25 @@ impl Writer {
         }
     }
 
-    /// Adds a document to the one in the store; returns it if that failed.
+    /// Adds counts to the document in the store; returns those that are left if that failed.
     fn write_one(
         &self,
+        state: &mut State,
         project: &ProjectId,
         day: Day,
-        document: Document,
-    ) -> Result<(), Box<Document>> {
-        let added = stored::change(&self.store, project, day, |sum| {
-            sum.add(document.clone());
-            true
-        });
-        added.map_err(|error| {
-            log::warn!(target: "numbers", project:%; "write the numbers of {project}: {}", chain(&error));
-            Box::new(document)
-        })
+        mut unwritten: Unwritten,
+    ) -> Result<(), Box<Unwritten>> {
+        while let Some((number, document)) = unwritten.next(&mut state.writes) {
+            let added = stored::change(&self.store, project, day, |sum| {
+                sum.add_once(&self.life, number, document.clone())
+            });
+            if let Err(error) = added {
+                log::warn!(target: "numbers", project:%; "write the numbers of {project}: {}", chain(&error));
+                unwritten.tried = Some((number, document));
+                return Err(Box::new(unwritten));
+            }
+        }
+        Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -205,15 +234,32 @@ impl State {
     fn add(&mut self, project: &ProjectId, document: Document) {
         if !document.is_empty() {
             let key = (project.clone(), self.day);
-            self.unwritten.entry(key).or_default().add(document);
+            self.unwritten.entry(key).or_default().newer.add(document);
         }
+    }
+}
+
+// === impl Unwritten ===
+
+impl Unwritten {
+    /// Takes the counts of the next write, with its number.
+    fn next(&mut self, writes: &mut u64) -> Option<(u64, Document)> {
+        if let Some(tried) = self.tried.take() {
+            return Some(tried);
+        }
+        let document = std::mem::take(&mut self.newer);
+        (!document.is_empty()).then(|| {
+            *writes += 1;
+            (*writes, document)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Local, local};
+    use crate::database::testing;
+    use crate::store::{Local, Shared, local, shared};
 
     fn store(directory: &std::path::Path) -> Arc<Store> {
         let config = local::Config {
@@ -303,5 +349,41 @@ mod tests {
         writer.write();
         let kept = store.numbers(&acme, day, day).unwrap();
         assert_eq!(kept[0].1, br#"{"version":2}"#);
+    }
+
+    #[test]
+    fn a_write_whose_answer_was_lost_counts_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let objects = directory.path().join("objects");
+        std::fs::create_dir(&objects).unwrap();
+        let mut config = shared::Config {
+            objects: shared::ObjectsConfig {
+                url: format!("file://{}", objects.display()).into(),
+                ..shared::ObjectsConfig::default()
+            },
+            database: testing::empty(),
+            ..shared::Config::default()
+        };
+        Shared::init(&config, "tests", false).unwrap();
+        let relay = testing::Relay::start(&mut config.database);
+        let cache = local::Config {
+            path: directory.path().join("cache"),
+            ..local::Config::default()
+        };
+        let cache = Local::open(&cache, Clock::System).unwrap();
+        let shared = Shared::open(&config, "tests", cache, Clock::System).unwrap();
+        let store = Arc::new(Store::Shared(shared));
+        let acme = ProjectId::parse("acme").unwrap();
+        let numbers = Arc::new(SiteNumbers::new(Arc::default()));
+        let writer = writer(&store, &numbers, Clock::fixed_at(1_795_392_000));
+        for votes in 1..4 {
+            relay.lose_next_commit();
+            numbers.vote("/guide", true);
+            writer.write_site(&acme, &numbers);
+            assert!(relay.has_lost());
+            // A write that was not repeated at once is made again now.
+            writer.write_site(&acme, &numbers);
+            assert_eq!(read(&store, &acme)[0].1.pages["/guide"].yes, votes);
+        }
     }
 }

@@ -267,11 +267,13 @@ impl Store {
 
     /// Replaces the document of a day. `change` gets the old bytes and returns the new ones; after
     /// `None` the old ones stay. No other process changes the document at the same time. The store
-    /// may call `change` several times. After a power cut, the bytes before may be there again.
+    /// may call `change` several times, also with the bytes that an earlier call has returned. After
+    /// a power cut, the bytes before may be there again.
     ///
     /// # Errors
     ///
-    /// [`FileError`] when it could not be written; the bytes before stay.
+    /// [`FileError`] when it could not be written. The new bytes may be there: the answer of a
+    /// database may be lost.
     pub fn change_numbers(
         &self,
         project: &ProjectId,

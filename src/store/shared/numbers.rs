@@ -53,9 +53,8 @@ impl Shared {
              ON CONFLICT (project, day) DO UPDATE SET content = excluded.content";
         let day = day.to_string();
         let (project, day) = (Value::Text(project.as_str()), Value::Text(&day));
-        // A repeat after a commit without an answer would count twice.
-        let repeat = Repeat::BeforeCommit;
-        let changed = self.database.transact(WRITE, repeat, |link, _now| {
+        // After a commit without an answer, `change` finds what it has written.
+        let changed = self.database.transact(WRITE, Repeat::Always, |link, _now| {
             lock(link, project)?;
             let row = link.rows(NUMBERS, &[project, day])?.into_iter().next();
             let before = row.map(|mut row| row.bytes()).transpose()?;
