@@ -3,6 +3,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::PathBuf;
 use std::process::Output;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -32,9 +33,25 @@ fn signal(process: &str, name: &str) {
         .output();
 }
 
+/// Waits until a gateway, which serves already, has its socket for upgrades; returns its path.
+#[track_caller]
+fn socket(setup: &Setup) -> PathBuf {
+    let socket = setup.path("store").join("upgrade.sock");
+    wait_until(|| socket.exists());
+    socket
+}
+
+/// Asks a gateway to replace its process by one of another program.
+#[track_caller]
+fn upgrade_to(setup: &Setup, program: &str) -> Output {
+    socket(setup);
+    setup.run(&["upgrade", "--program", program])
+}
+
 /// Replaces the process of a gateway by another one of the same program.
 #[track_caller]
 fn upgrade(setup: &Setup) -> Successor {
+    socket(setup);
     let output = setup.run(&["upgrade"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let process = text
@@ -267,10 +284,7 @@ fn a_new_process_that_is_killed_under_load_leaves_the_running_gateway_alone() {
     std::thread::scope(|scope| {
         scope.spawn(|| load.keep_alive(edge.http, "/skill.md"));
         scope.spawn(|| load.connect(edge.http));
-        let upgrade = scope.spawn(|| {
-            let program = program.to_str().unwrap();
-            edge.setup.run(&["upgrade", "--program", program])
-        });
+        let upgrade = scope.spawn(|| upgrade_to(&edge.setup, program.to_str().unwrap()));
         wait_until(|| named.exists());
         load.wait_for(load.responses.load(Ordering::Relaxed) + 100);
         signal(std::fs::read_to_string(&named).unwrap().trim(), "KILL");
@@ -353,7 +367,7 @@ fn a_program_that_fails_leaves_the_running_gateway_alone() {
         ),
         (no_program.to_str().unwrap(), "Permission denied"),
     ] {
-        let Output { status, stderr, .. } = edge.setup.run(&["upgrade", "--program", program]);
+        let Output { status, stderr, .. } = upgrade_to(&edge.setup, program);
         let stderr = String::from_utf8(stderr).unwrap();
         assert_eq!(status.code(), Some(2), "{program}: {stderr}");
         assert!(stderr.contains(why), "{program}: {stderr}");
@@ -369,10 +383,9 @@ fn a_program_that_fails_leaves_the_running_gateway_alone() {
 #[test]
 fn a_second_gateway_at_the_socket_is_no_failed_upgrade() {
     let edge = Setup::new().acme("").start();
-    let socket = edge.setup.path("store").join("upgrade.sock");
-    drop(UnixStream::connect(socket).unwrap());
+    drop(UnixStream::connect(socket(&edge.setup)).unwrap());
     // Requests are answered in their order.
-    let output = edge.setup.run(&["upgrade", "--program", "/bin/false"]);
+    let output = upgrade_to(&edge.setup, "/bin/false");
     assert_eq!(output.status.code(), Some(2));
     let failed = |line: &serde_json::Value| line["level"] == "error" && line["target"] == "upgrade";
     edge.wait_for_log(failed);

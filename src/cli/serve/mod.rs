@@ -490,20 +490,20 @@ pub(super) fn socket(address: SocketAddr) -> anyhow::Result<TcpSocket> {
     open().with_context(|| format!("listen on {address}"))
 }
 
-/// Tells systemd that this process serves, and opens the socket for `waypost upgrade`. Without that
+/// Opens the socket for `waypost upgrade`, and tells systemd that this process serves. Without that
 /// socket the sites are served, and the process cannot be upgraded.
 fn serving(upgrades: Upgrades, path: Option<PathBuf>, is_successor: bool, part: &Part) {
-    // Without systemd this does nothing.
-    if let Err(error) = sd_notify::notify(&[NotifyState::Ready]) {
-        log::warn!(target: "serve", "tell systemd that the process serves: {error}");
-    }
-    let Some(path) = path else { return };
-    let opened = Upgrades::open(&path, is_successor).and_then(|listener| {
+    let opened = path.map_or(Ok(()), |path| {
+        let listener = Upgrades::open(&path, is_successor)?;
         // Never joined: it can be stopped at any point.
-        panics::essential_thread("upgrade", move || upgrades.run(&listener))
+        panics::essential_thread("upgrade", move || upgrades.run(&listener)).map(drop)
     });
     if let Err(error) = opened {
         part.fail(format!("the socket for `waypost upgrade`: {error}"));
+    }
+    // Without systemd this does nothing.
+    if let Err(error) = sd_notify::notify(&[NotifyState::Ready]) {
+        log::warn!(target: "serve", "tell systemd that the process serves: {error}");
     }
 }
 
