@@ -147,7 +147,7 @@ pub(super) struct Script {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub(super) deprecated: &'static str,
-    /// `{}` is the name of the sent thing.
+    /// `{}` is the name of the webhook.
     pub(super) webhook_sends: &'static str,
     pub(super) servers: &'static str,
     pub(super) variable: &'static str,

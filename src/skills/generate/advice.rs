@@ -406,8 +406,8 @@ impl Page {
                 && !is_reference(sentence)
                 && is_limit()
             {
-                // An item of a list, or a value, is often no sentence without its heading. The
-                // first values are enough to show the limited thing.
+                // An item of a list, or a value, is often no sentence without its heading. A few
+                // values are enough to show which limits the heading has.
                 let is_whole = !self.is_item && sentence.ends_with(['.', '!', '。']);
                 let heading = format!("{}: ", self.heading.trim_end_matches([':', '.']));
                 let of_heading = self

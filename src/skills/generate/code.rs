@@ -347,7 +347,8 @@ impl<'d> Block<'d> {
         all && some
     }
 
-    /// Returns whether the code is in a language, of which this is one name.
+    /// Returns whether the code is in this language. A language may have several names, such as
+    /// `js` and `javascript`.
     pub(super) fn is_in(&self, language: &str) -> bool {
         let own = &*self.language.to_ascii_lowercase();
         let language = &*language.to_ascii_lowercase();

@@ -2,7 +2,7 @@
 //!
 //! Quickstarts for platforms and languages are alternatives, among which a reader chooses. Their
 //! titles are names (`Next.js`), or differ in a name (`Add a login to your React app`, `… Vue
-//! app`). Titles that each say another thing to do are the steps of one start, and so are pages
+//! app`). Titles with different actions are the steps of one start, and so are pages
 //! that a numbered list of one of them names. Those are no choice.
 
 use std::collections::{HashMap, HashSet};

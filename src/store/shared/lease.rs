@@ -1,8 +1,8 @@
 //! Leases: locks between machines, with an end by the clock of the database.
 //!
-//! A thread extends a lease as long as its value lives. A process that cannot reach the database
-//! loses it after [`TIME`], and so does a killed process. What is written under a lease checks
-//! it in the same transaction ([`Lease::check`]), so a holder that was late writes nothing.
+//! A thread extends a lease as long as its value lives. A process that was killed, or that cannot
+//! reach the database, loses its lease after [`TIME`]. Each transaction of a holder checks the lease
+//! ([`Lease::check`]), so a holder that has lost it writes nothing.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
