@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::{Cause, Failure};
 use crate::error::chain;
-use crate::store::documents::{Documents, Kind, KnownKeys, key_of};
+use crate::store::documents::{Documents, Kind, key_of};
 
 /// The path below which an authority asks (RFC 8555 §8.3).
 pub const HTTP_PATH: &str = "/.well-known/acme-challenge/";
@@ -198,14 +198,9 @@ impl Challenges {
 
     /// Removes the answers that an earlier leader has left.
     pub(super) fn sweep(&self) {
-        let changes = self
-            .documents
-            .changes(Kind::Challenge, &mut KnownKeys::default());
-        for change in changes.unwrap_or_default() {
-            if let crate::store::documents::Change::Added(key) = change {
-                // It is harmless, and the next leader tries again.
-                let _left = self.documents.remove(Kind::Challenge, &key);
-            }
+        for key in self.documents.keys(Kind::Challenge).unwrap_or_default() {
+            // It is harmless, and the next leader tries again.
+            let _left = self.documents.remove(Kind::Challenge, &key);
         }
     }
 

@@ -72,7 +72,7 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::store::FileError;
-use crate::store::documents::{Documents, KeyFileError, Kind, KnownKeys, LocalDocuments, SealKey};
+use crate::store::documents::{Documents, KeyFileError, Kind, LocalDocuments, SealKey};
 use crate::store::shared::{SealError, SharedDocuments};
 
 /// The documents of certificates, and the key that encrypts their secrets.
@@ -119,8 +119,7 @@ impl Vault {
             Some(seal) => seal,
             None => {
                 for kind in [Kind::Certificate, Kind::Account] {
-                    let found = documents.changes(kind, &mut KnownKeys::default())?;
-                    if !found.is_empty() {
+                    if !documents.keys(kind)?.is_empty() {
                         let what = match kind {
                             Kind::Account => "an account",
                             _ => "a certificate",

@@ -3,8 +3,8 @@
 //! 1. The order is placed, with the certificate that it replaces (RFC 9773 §5).
 //! 2. A private key is made and written, with the address of the order: if the process ends now,
 //!    the next one goes on with this order.
-//! 3. The answer to a challenge is installed, also on edges. Then the authority is told that it
-//!    can ask for the answer.
+//! 3. This machine and the edges get the answer to the challenge. Then this program tells the
+//!    authority to fetch the answer.
 //! 4. The authority issues the certificate, and the record is written.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use super::{UnusableRecord, Vault};
 use crate::clock::Clock;
 use crate::dns::Client;
 use crate::error::chain;
-use crate::store::documents::{Change, Kind, KnownKeys, key_of};
+use crate::store::documents::{Kind, key_of};
 
 /// How much free space an order needs on the disk.
 const SPACE_BYTES: u64 = 256 << 10;
@@ -138,12 +138,10 @@ impl Shared {
     /// Returns the names whose orders have begun.
     pub(super) fn begun(&self) -> Vec<String> {
         let documents = &self.vault.documents;
-        let listed = documents.changes(Kind::Pending, &mut KnownKeys::default());
-        let listed = listed.unwrap_or_default().into_iter();
-        let read = listed.filter_map(|change| match change {
-            Change::Added(key) => Pending::read(&documents.get(Kind::Pending, &key).ok()??),
-            Change::Removed(_) => None,
-        });
+        let keys = documents.keys(Kind::Pending).unwrap_or_default();
+        let read = keys
+            .iter()
+            .filter_map(|key| Pending::read(&documents.get(Kind::Pending, key).ok()??));
         read.map(|pending| pending.name).collect()
     }
 

@@ -13,7 +13,7 @@ use crate::acme::{Authorities, Name, OrderState, Reason, Record, Request, Vault,
 use crate::clock::Clock;
 use crate::deploy::Timestamp;
 use crate::error::chain;
-use crate::store::documents::{Change, Kind, KnownKeys, key_of};
+use crate::store::documents::{Kind, key_of};
 
 /// The arguments of the command.
 pub type Args = Acting<Action>;
@@ -191,11 +191,8 @@ fn list(vault: &Vault, as_json: bool, days: Option<u64>) -> anyhow::Result<()> {
 fn keys(vault: &Vault) -> anyhow::Result<Vec<(Kind, Box<str>)>> {
     let mut keys = Vec::new();
     for kind in [Kind::Certificate, Kind::Order] {
-        for change in vault.documents.changes(kind, &mut KnownKeys::default())? {
-            if let Change::Added(key) = change {
-                keys.push((kind, key));
-            }
-        }
+        let of_kind = vault.documents.keys(kind)?.into_iter();
+        keys.extend(of_kind.map(|key| (kind, key)));
     }
     Ok(keys)
 }

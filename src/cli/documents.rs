@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::deploy::keys::{Directory, Key, Keys};
 use crate::error::chain;
 use crate::follow::{EDGE_TOKENS, Tokens};
-use crate::store::documents::{Change, Documents, Kind, KnownKeys, LocalDocuments, SealKey};
+use crate::store::documents::{Documents, Kind, LocalDocuments, SealKey};
 use crate::store::local;
 use crate::store::shared::{Shared, SharedTicketKeys, TICKET_KEYS};
 use crate::store::ticket_keys::TicketKeys;
@@ -129,8 +129,7 @@ fn copy_certificates(
 ) -> anyhow::Result<()> {
     let kinds = Kind::ALL.into_iter();
     for kind in kinds.filter(|kind| !matches!(kind, Kind::Challenge | Kind::Request)) {
-        for change in from.changes(kind, &mut KnownKeys::default())? {
-            let Change::Added(key) = change else { continue };
+        for key in from.keys(kind)? {
             if to.get(kind, &key)?.is_some() {
                 continue;
             }

@@ -174,16 +174,13 @@ impl Document {
 
     /// Adds the numbers of a process; returns `false` if this addition was made before.
     ///
-    /// `life` begins with the time of the start of the process, so the process that is forgotten
-    /// first is the one that started first.
+    /// `life` begins with the time at which the process started. When there are too many processes,
+    /// the document forgets the oldest process.
     pub(super) fn add_once(&mut self, life: &str, addition: u64, more: Self) -> bool {
         if self.writers.get(life).is_some_and(|last| addition <= *last) {
             return false;
         }
         self.writers.insert(life.into(), addition);
-        while self.writers.len() > WRITERS_MAX {
-            self.writers.pop_first();
-        }
         self.add(more);
         true
     }
@@ -249,13 +246,13 @@ impl Document {
             let there = self.writers.entry(life).or_default();
             *there = addition.max(*there);
         }
-        while self.writers.len() > WRITERS_MAX {
-            self.writers.pop_first();
-        }
         self.bound();
     }
 
     fn bound(&mut self) {
+        while self.writers.len() > WRITERS_MAX {
+            self.writers.pop_first();
+        }
         let LeftOut {
             requests,
             searches,

@@ -195,7 +195,8 @@ impl Writer {
         }
     }
 
-    /// Adds counts to the document in the store; returns those that are left if that failed.
+    /// Adds counts to the document in the store. If a write fails, it returns the counts that the
+    /// store may not have.
     fn write_one(
         &self,
         state: &mut State,
@@ -259,7 +260,8 @@ impl Unwritten {
 mod tests {
     use super::*;
     use crate::database::testing;
-    use crate::store::{Local, Shared, local, shared};
+    use crate::store::tests::shared;
+    use crate::store::{Local, Retention, local};
 
     fn store(directory: &std::path::Path) -> Arc<Store> {
         let config = local::Config {
@@ -354,25 +356,9 @@ mod tests {
     #[test]
     fn a_write_whose_answer_was_lost_counts_once() {
         let directory = tempfile::tempdir().unwrap();
-        let objects = directory.path().join("objects");
-        std::fs::create_dir(&objects).unwrap();
-        let mut config = shared::Config {
-            objects: shared::ObjectsConfig {
-                url: format!("file://{}", objects.display()).into(),
-                ..shared::ObjectsConfig::default()
-            },
-            database: testing::empty(),
-            ..shared::Config::default()
-        };
-        Shared::init(&config, "tests", false).unwrap();
+        let mut config = shared::config(directory.path(), Retention::default());
         let relay = testing::Relay::start(&mut config.database);
-        let cache = local::Config {
-            path: directory.path().join("cache"),
-            ..local::Config::default()
-        };
-        let cache = Local::open(&cache, Clock::System).unwrap();
-        let shared = Shared::open(&config, "tests", cache, Clock::System).unwrap();
-        let store = Arc::new(Store::Shared(shared));
+        let store = Arc::new(shared::node(&config, directory.path(), "cache"));
         let acme = ProjectId::parse("acme").unwrap();
         let numbers = Arc::new(SiteNumbers::new(Arc::default()));
         let writer = writer(&store, &numbers, Clock::fixed_at(1_795_392_000));

@@ -408,4 +408,4 @@ fn next_pointer(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

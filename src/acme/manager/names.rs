@@ -10,7 +10,7 @@ use crate::acme::queue::{Lane, Wait};
 use crate::acme::schedule::{Window, part_of, renewal_at, seed_of};
 use crate::acme::state::{OrderState, Request, Versioned as _};
 use crate::error::chain;
-use crate::store::documents::{Change, Kind, KnownKeys};
+use crate::store::documents::{Change, Kind};
 
 /// How often the names are compared although no change was reported.
 const COMPARE_SECONDS: u64 = 60;
@@ -48,9 +48,7 @@ impl Manager {
             self.state.entries.entry(name.into()).or_default().is_begun = true;
         }
         let documents = &self.shared.vault.documents;
-        let listed = documents.changes(Kind::Order, &mut KnownKeys::default());
-        for change in listed.unwrap_or_default() {
-            let Change::Added(key) = change else { continue };
+        for key in documents.keys(Kind::Order).unwrap_or_default() {
             let read = documents.get(Kind::Order, &key).ok().flatten();
             let Some(state) = read.and_then(|bytes| OrderState::parse(&bytes)) else {
                 continue;

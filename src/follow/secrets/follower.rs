@@ -16,7 +16,7 @@ use crate::follow::position::Position;
 use crate::follow::sealing::EdgeKey;
 use crate::follow::status::Status;
 use crate::jitter;
-use crate::store::documents::{Documents, Kind, KnownKeys};
+use crate::store::documents::{Documents, Kind};
 use crate::telemetry::Part;
 
 /// Makes the record of a certificate, which is encrypted with the key of the edge.
@@ -255,14 +255,7 @@ impl SecretFollower {
                 .filter(|item| item.kind == kind)
                 .map(|item| &*item.key)
                 .collect();
-            let known = documents.changes(of, &mut KnownKeys::default())?;
-            let known: Vec<Box<str>> = known
-                .into_iter()
-                .filter_map(|change| match change {
-                    crate::store::documents::Change::Added(key) => Some(key),
-                    crate::store::documents::Change::Removed(_) => None,
-                })
-                .collect();
+            let known = documents.keys(of)?;
             let count = known.len();
             let removed = known.into_iter().filter(|key| !named.contains(&**key));
             let removed: Vec<Box<str>> = removed.collect();

@@ -95,6 +95,20 @@ pub trait Documents: fmt::Debug + Send + Sync {
     /// When they cannot be listed; the next call lists them again.
     fn changes(&self, kind: Kind, known: &mut KnownKeys) -> Result<Vec<Change>, FileError>;
 
+    /// Returns all keys of a kind.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be listed.
+    fn keys(&self, kind: Kind) -> Result<Vec<Box<str>>, FileError> {
+        let changes = self.changes(kind, &mut KnownKeys::default())?.into_iter();
+        let added = changes.filter_map(|change| match change {
+            Change::Added(key) => Some(key),
+            Change::Removed(_) => None,
+        });
+        Ok(added.collect())
+    }
+
     /// Returns the keys of a divided kind that begin with `name` and `~`.
     ///
     /// # Errors

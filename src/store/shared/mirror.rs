@@ -310,14 +310,7 @@ impl Place {
 
     fn keys(&self) -> Result<Vec<Box<str>>, FileError> {
         match self {
-            Self::Documents(local, kind) => {
-                let changes = local.changes(*kind, &mut KnownKeys::default())?;
-                let key = |change| match change {
-                    Change::Added(key) => Some(key),
-                    Change::Removed(_) => None,
-                };
-                Ok(changes.into_iter().filter_map(key).collect())
-            }
+            Self::Documents(local, kind) => local.keys(*kind),
             Self::Files(directory, ending) => {
                 let on = || FileError::on("list", directory);
                 let entries = match fs::read_dir(directory) {

@@ -2,7 +2,7 @@
 
 mod documents;
 mod histories;
-mod shared;
+pub(crate) mod shared;
 
 use std::time::{Duration, SystemTime};
 

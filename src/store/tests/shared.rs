@@ -19,7 +19,7 @@ pub(super) fn store(retention: Retention) -> (Store, tempfile::TempDir) {
     (node(&config, directory.path(), "cache"), directory)
 }
 
-pub(super) fn config(directory: &Path, retention: Retention) -> Config {
+pub(crate) fn config(directory: &Path, retention: Retention) -> Config {
     let objects = directory.join("objects");
     std::fs::create_dir_all(&objects).unwrap();
     let mut config = Config {
@@ -43,7 +43,7 @@ pub(super) fn config(directory: &Path, retention: Retention) -> Config {
 }
 
 /// A machine of the store.
-pub(super) fn node(config: &Config, directory: &Path, cache: &str) -> Store {
+pub(crate) fn node(config: &Config, directory: &Path, cache: &str) -> Store {
     let settings = local::Config {
         path: directory.join(cache),
         ..local::Config::default()
