@@ -17,6 +17,7 @@
 //! the lock file holds the limit, because the mirror may grow to it. Afterwards it holds the size.
 //! If there is no room, the mirrors that were used least recently are removed.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -238,10 +239,14 @@ fn free_space(directory: &Path) -> io::Result<u64> {
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Returns how many bytes the files below a directory use on the disk. Files that disappear
-/// meanwhile do not count.
+/// Returns how many bytes the files below a directory use on the disk.
+///
+/// git writes a file under a temporary name, links it to its own name, and removes the temporary
+/// one, while the directories are read here. So a file counts once, also if it is found under two
+/// names. Files that disappear meanwhile do not count.
 pub(super) fn size(directory: &Path) -> u64 {
     let mut bytes = 0_u64;
+    let mut counted = HashSet::new();
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
@@ -250,7 +255,7 @@ pub(super) fn size(directory: &Path) -> u64 {
             };
             if found.is_dir() {
                 directories.push(entry.path());
-            } else {
+            } else if counted.insert((found.dev(), found.ino())) {
                 // `stat(2)`: the unit is always 512 bytes.
                 bytes = bytes.saturating_add(found.blocks().saturating_mul(512).max(found.len()));
             }
@@ -336,6 +341,20 @@ mod tests {
         assert!(held.iter().all(|mirror| mirror.directory().exists()));
         drop(held);
         Mirror::take(&config, "d", "u", None).unwrap();
+    }
+
+    #[test]
+    fn a_file_with_two_names_counts_once() {
+        let root = tempfile::tempdir().unwrap();
+        let (written, linked) = (root.path().join("tmp_obj_a"), root.path().join("d/a"));
+        fs::create_dir(root.path().join("d")).unwrap();
+        fs::write(&written, vec![1; 900 << 10]).unwrap();
+        let bytes = size(root.path());
+        assert!(bytes >= 900 << 10);
+        fs::hard_link(&written, &linked).unwrap();
+        assert_eq!(size(root.path()), bytes);
+        fs::remove_file(&written).unwrap();
+        assert_eq!(size(root.path()), bytes);
     }
 
     #[test]
