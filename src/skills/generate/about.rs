@@ -131,7 +131,7 @@ const INTRODUCTIONS: [&str; 6] = [
     "home",
 ];
 /// Titles that nearly every documentation has: they do not say when to use the skill.
-const GENERIC: [&str; 26] = [
+const GENERIC: [&str; 27] = [
     "getting started",
     "get started",
     "introduction",
@@ -158,6 +158,7 @@ const GENERIC: [&str; 26] = [
     "concepts",
     "resources",
     "examples",
+    "appendix",
 ];
 
 /// The subject of a definition.

@@ -1,7 +1,7 @@
 //! The description of a generated skill: agents decide by it whether to use the skill.
 //!
-//! It says what the product is, and names tasks and subjects of its guides by their titles. A title
-//! is written as in a sentence. Many authors write titles with capitals (`Connect Your Client`), so
+//! It says what the product is, which packages the code of a task imports, and names tasks and
+//! subjects of its guides by their titles. A title is written as in a sentence. Many authors write titles with capitals (`Connect Your Client`), so
 //! the running text of all pages decides which words are names.
 
 use std::collections::{HashMap, HashSet};
@@ -9,8 +9,9 @@ use std::collections::{HashMap, HashSet};
 use crate::docs::Docs;
 use crate::mdx::Node;
 
-use super::about::{is_generic_title, product};
+use super::about::{is_generic_title, is_meta, product};
 use super::outline::{Outline, content};
+use super::package::packages;
 use super::role::{Role, has, normal};
 use super::text::{is_silent, sentences};
 use super::turns::in_turns;
@@ -19,6 +20,25 @@ use super::words::{in_sentence, is_task};
 /// How many instructions and how many subjects the description names.
 const INSTRUCTIONS_MAX: usize = 6;
 const SUBJECTS_MAX: usize = 5;
+/// Words of titles about the reader's own account. Few tasks of an agent are about it.
+const ACCOUNT: [&str; 16] = [
+    "account",
+    "accounts",
+    "billing",
+    "invoice",
+    "invoices",
+    "payment",
+    "payments",
+    "pricing",
+    "subscribe",
+    "subscription",
+    "subscriptions",
+    "log in",
+    "login",
+    "sign in",
+    "sign up",
+    "signup",
+];
 /// Shorter words of a title, such as `to`, stay small in title case.
 const TITLE_CASE_LETTERS: usize = 4;
 /// Stands for text that is no running text, such as a link.
@@ -27,12 +47,12 @@ const GAP: &str = " | ";
 /// Writes when to use the skill.
 pub(super) fn description(docs: &Docs, title: &str, about: &str, outline: &Outline) -> String {
     let product = product(title);
-    let (instructions, subjects) = phrases(outline, &product);
+    let (instructions, subjects) = phrases(outline, about, &product);
     let all = instructions.iter().chain(&subjects).copied();
     let usage = Usage::of(docs, outline, all, &product);
     let list = |phrases: &[&str]| {
         let phrases: Vec<String> = phrases.iter().map(|phrase| usage.write(phrase)).collect();
-        list(&phrases)
+        join(&phrases)
     };
     let mut text = String::new();
     if !about.is_empty() {
@@ -43,6 +63,10 @@ pub(super) fn description(docs: &Docs, title: &str, about: &str, outline: &Outli
         text.push(' ');
     }
     text.push_str(&format!("Use when a task needs {product}"));
+    let packages = packages(docs, outline, &product);
+    if !packages.is_empty() {
+        text.push_str(&format!(" or its code uses {}", join(&packages)));
+    }
     if !instructions.is_empty() {
         text.push_str(&format!(", for example to {}", list(&instructions)));
     }
@@ -58,9 +82,18 @@ pub(super) fn description(docs: &Docs, title: &str, about: &str, outline: &Outli
 }
 
 /// Chooses titles that are tasks, and titles that are subjects: the first of every group before any
-/// second one.
-fn phrases<'o>(outline: &'o Outline, product: &str) -> (Vec<&'o str>, Vec<&'o str>) {
+/// second one. Titles about the reader's account are used if there are no others.
+fn phrases<'o>(outline: &'o Outline, about: &str, product: &str) -> (Vec<&'o str>, Vec<&'o str>) {
     let (mut instructions, mut subjects): (Vec<&str>, Vec<&str>) = Default::default();
+    let mut of_account: Vec<&str> = Vec::new();
+    // A product may be about accounts or payments itself.
+    let about = normal(about);
+    let is_account = |title: &str| {
+        let title = normal(title);
+        ACCOUNT
+            .iter()
+            .any(|word| has(&title, &[word]) && !has(&about, &[word]))
+    };
     for entry in in_turns(outline.early().map(|category| &category.entries)) {
         let title = entry.title.trim_end_matches(['.', '!', '…']);
         let phrase = title.strip_suffix(" Overview").unwrap_or(title);
@@ -76,16 +109,25 @@ fn phrases<'o>(outline: &'o Outline, product: &str) -> (Vec<&'o str>, Vec<&'o st
         }
         if is_task(phrase) && phrase.contains(' ') {
             let is_about_start = has(&words, &["get started", "quickstart"]);
-            if instructions.len() < INSTRUCTIONS_MAX && !is_about_start {
-                instructions.push(phrase);
+            let list = match is_account(phrase) {
+                true => &mut of_account,
+                false => &mut instructions,
+            };
+            if list.len() < INSTRUCTIONS_MAX && !is_about_start {
+                list.push(phrase);
             }
         } else if entry.role != Role::Concept
             && !is_generic_title(phrase)
+            && !is_meta(phrase)
+            && !is_account(phrase)
             && subjects.len() < SUBJECTS_MAX
             && words != normal(product)
         {
             subjects.push(phrase);
         }
+    }
+    if instructions.is_empty() {
+        instructions = of_account;
     }
     (instructions, subjects)
 }
@@ -240,7 +282,7 @@ fn is_large(word: &str) -> bool {
 }
 
 /// Joins phrases: `a, b or c`.
-fn list(phrases: &[String]) -> String {
+fn join(phrases: &[String]) -> String {
     match phrases.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         Some((last, _)) => last.clone(),

@@ -51,6 +51,7 @@ mod integration;
 mod limit;
 mod mistake;
 mod outline;
+mod package;
 mod quickstart;
 mod reference;
 mod role;

@@ -220,8 +220,8 @@ fn a_skill_says_what_the_product_is_and_when_to_use_it() {
     assert_eq!(
         generated.description,
         "Acme is a service that runs code of strangers in small boxes. It bills by the second. \
-         Use when a task needs Acme, for example to pause a box, build a template, delete a template, \
-         fix a template or log in from a browser; also for Slack."
+         Use when a task needs Acme or its code uses @acme/box or acme-box, for example to pause a \
+         box, build a template, delete a template or fix a template; also for Slack."
     );
     assert!(
         generated.text.contains("version: \"2026-07-28\""),

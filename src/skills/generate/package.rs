@@ -1,0 +1,184 @@
+//! The packages of the product: an agent sees their names in the code of its task.
+//!
+//! Pages show commands that install packages. A package belongs to the product if its name contains
+//! a word of the product's name (`@acme/boxes` for Acme), or if that word begins with a part of it
+//! (`comfy-cli` for ComfyUI).
+
+use std::collections::{HashMap, HashSet};
+
+use crate::docs::Docs;
+use crate::mdx::Node;
+
+use super::outline::{Outline, content};
+use super::role::{Role, normal};
+
+/// The most packages that are named.
+const PACKAGES_MAX: usize = 4;
+/// The longest name of a package, in bytes.
+const NAME_MAX: usize = 50;
+/// The shortest word of a product's name that a package must contain, in characters, and the
+/// shortest part of a package with which that word must begin.
+const WORD_MIN: usize = 3;
+const PART_MIN: usize = 4;
+/// Commands that install the packages whose names follow.
+const COMMANDS: [&str; 24] = [
+    "npm i",
+    "npm install",
+    "npm add",
+    "pnpm add",
+    "pnpm install",
+    "pnpm i",
+    "yarn add",
+    "bun add",
+    "bun install",
+    "deno add",
+    "pip install",
+    "pip3 install",
+    "pipx install",
+    "uv add",
+    "uv pip install",
+    "uv tool install",
+    "poetry add",
+    "cargo add",
+    "cargo install",
+    "go get",
+    "go install",
+    "gem install",
+    "composer require",
+    "dotnet add package",
+];
+
+/// Returns the packages of the product that most pages install, the most frequent one first.
+pub(super) fn packages(docs: &Docs, outline: &Outline, product: &str) -> Vec<String> {
+    let product = normal(product);
+    let words = product.split_whitespace();
+    let words: Vec<&str> = words
+        .filter(|word| word.chars().count() >= WORD_MIN)
+        .collect();
+    let mut names: Vec<(String, usize)> = Vec::new();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut seen = HashSet::new();
+    for entry in outline.entries_of(|role| role < Role::Community) {
+        let page = docs.navigation.page(entry.page);
+        let Some(nodes) = content(docs, page).filter(|_| seen.insert(entry.page)) else {
+            continue;
+        };
+        let mut found = Vec::new();
+        of_nodes(nodes, &mut found);
+        found.retain(|name| is_own(name, &words));
+        for name in found {
+            let next = names.len();
+            let at = *numbers.entry(name.to_owned()).or_insert(next);
+            if at == next {
+                names.push((name.to_owned(), 0));
+            }
+            names[at].1 += 1;
+        }
+    }
+    // The sort is stable: of equal ones, the first in the navigation is first.
+    names.sort_by_key(|(_, pages)| std::cmp::Reverse(*pages));
+    names.truncate(PACKAGES_MAX);
+    names.into_iter().map(|(name, _)| name).collect()
+}
+
+/// Collects the packages of a page, each of them once.
+fn of_nodes<'d>(nodes: &'d [Node], out: &mut Vec<&'d str>) {
+    for node in nodes {
+        match node {
+            Node::Fence { code, .. } => {
+                for name in code.lines().flat_map(of_line) {
+                    if !out.contains(&name) {
+                        out.push(name);
+                    }
+                }
+            }
+            node => node.each_children(&mut |children| of_nodes(children, out)),
+        }
+    }
+}
+
+/// Returns the packages that a line of shell code installs.
+fn of_line(line: &str) -> Vec<&str> {
+    let line = line.trim_start_matches(['$', '>', '%', ' ', '\t']);
+    let line = line.strip_prefix("sudo ").unwrap_or(line);
+    let after = COMMANDS.iter().find_map(|command| {
+        let after = line.strip_prefix(command)?;
+        after.starts_with(' ').then_some(after)
+    });
+    let words = after.unwrap_or_default().split_whitespace();
+    let words = words.take_while(|word| !word.starts_with(['#', '&', '|', ';', '>']));
+    words.filter_map(name_of).collect()
+}
+
+/// Returns the name of a package without its version and its optional parts; `None` for options,
+/// paths and placeholders.
+fn name_of(word: &str) -> Option<&str> {
+    let word = word.trim_matches(['"', '\'', ';', ',']);
+    // `@scope/name@1.2`, `name==1.2`, `name[extra]`, `name>=1`.
+    let scope = usize::from(word.starts_with('@'));
+    let end = word[scope..].find(['@', '=', '[', '<', '>', '~', '^', '!', ':', ';']);
+    let name = &word[..end.map_or(word.len(), |end| scope + end)];
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "@/._-".contains(c);
+    let is_name = !name.starts_with(['-', '.', '/'])
+        && name.chars().all(is_allowed)
+        && name.contains(|c: char| c.is_ascii_alphabetic())
+        && name.len() <= NAME_MAX
+        && !name.contains("--");
+    // A colon or an angle bracket at the beginning is a placeholder or a URL.
+    let is_cut_short = word[name.len()..].starts_with([':', '<', '>']) && !word.contains(">=");
+    (is_name && !is_cut_short).then_some(name)
+}
+
+/// Returns whether a package belongs to a product whose name has these words.
+fn is_own(package: &str, product: &[&str]) -> bool {
+    let parts = normal(package);
+    let joined: String = parts.split_whitespace().collect();
+    let begins = |word: &str, part: &str| part.len() >= PART_MIN && word.starts_with(part);
+    product.iter().any(|word| {
+        joined.contains(word) || parts.split_whitespace().any(|part| begins(word, part))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_read_from_commands_that_install_them() {
+        let cases: [(&str, &[&str]); 10] = [
+            ("npm install @acme/boxes", &["@acme/boxes"]),
+            ("$ npm i -g @acme/cli@1.2 acme@^3", &["@acme/cli", "acme"]),
+            ("pip install 'acme[async]==1.2' # the SDK", &["acme"]),
+            ("uv pip install \"acme>=2\" && acme login", &["acme"]),
+            (
+                "go get github.com/acme/acme-go@latest",
+                &["github.com/acme/acme-go"],
+            ),
+            ("dotnet add package Acme.Boxes", &["Acme.Boxes"]),
+            ("npm install", &[]),
+            ("npm installer acme", &[]),
+            (
+                "pip install -r ./requirements.txt <package> https://acme.test/a.whl",
+                &[],
+            ),
+            ("Run npm install acme", &[]),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(of_line(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn packages_of_others_are_not_those_of_the_product() {
+        for (package, product, expected) in [
+            ("@acme/boxes", "acme", true),
+            ("github.com/acme/acme-go", "acme cloud", true),
+            ("comfy-cli", "comfyui", true),
+            ("com-tool", "comfyui", false),
+            ("react", "acme", false),
+        ] {
+            let words: Vec<&str> = product.split(' ').collect();
+            assert_eq!(is_own(package, &words), expected, "{package} of {product}");
+        }
+    }
+}
