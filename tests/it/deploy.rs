@@ -264,14 +264,15 @@ fn the_waiting_update_of_a_removed_site_is_cancelled() {
     let edge = setup()
         .conf(
             "worker",
-            // The slow owner keeps its only place, however loaded the machine is.
+            // The slow update keeps the only place, however loaded the machine is.
             "{ fetches_max: 1, builds_max: 1, grace_seconds: 0, light_seconds: 3600 }",
         )
-        .site("slow", &host.record())
-        .site("acme", "")
+        .site("slow", &format!("owner: acme\n{}", host.record()))
+        .site("acme", "owner: acme")
         .start();
     queue(&edge.setup, "slow");
-    // The build runs as long as the host does not respond, and only one may run at a time.
+    // The build runs as long as the host does not respond. While all places are taken, no second
+    // update of the same owner is claimed.
     let _held = host.connected();
     let id = queue(&edge.setup, "acme");
     assert_eq!(record(&edge.setup, &id)["status"], "queued");
