@@ -97,11 +97,22 @@ impl<'b> Reader<'b> {
     }
 
     pub(super) fn optional(&mut self) -> Result<Option<&'b str>, InvalidIndex> {
+        let text = self.optional_bytes()?.map(std::str::from_utf8);
+        text.transpose().map_err(|_invalid| InvalidIndex::Text)
+    }
+
+    /// Reads an optional text without checking that it is UTF-8.
+    pub(super) fn optional_bytes(&mut self) -> Result<Option<&'b [u8]>, InvalidIndex> {
         let length = self.length()?;
-        let Some(length) = length.checked_sub(1) else {
-            return Ok(None);
-        };
-        let text = std::str::from_utf8(self.take(length)?);
-        text.map(Some).map_err(|_invalid| InvalidIndex::Text)
+        length
+            .checked_sub(1)
+            .map(|length| self.take(length))
+            .transpose()
+    }
+
+    /// Skips a text without checking that it is UTF-8.
+    pub(super) fn skip_text(&mut self) -> Result<(), InvalidIndex> {
+        let length = self.length()?;
+        self.take(length).map(|_skipped| ())
     }
 }

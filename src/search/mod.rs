@@ -39,6 +39,7 @@ mod section;
 mod words;
 mod write;
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 
@@ -419,7 +420,11 @@ impl<'a> SectionReader<'a> {
         let end = range.end.min(range.start.saturating_add(SECTION_BYTES_MAX));
         let markdown = self.texts.markdown(&hit.path, range.start..end);
         let markdown = markdown.unwrap_or_default();
-        let markdown = String::from_utf8_lossy(&markdown);
+        // The check of the whole text is faster than the search for wrong parts.
+        let markdown = match std::str::from_utf8(&markdown) {
+            Ok(markdown) => Cow::Borrowed(markdown),
+            Err(_cut) => String::from_utf8_lossy(&markdown),
+        };
         let excerpted = self.finder.excerpt(&markdown, self.excerpt_bytes);
         hit.sections.push(Section {
             anchor: section.anchor,

@@ -5,6 +5,8 @@
 //! with few of the words of the question gets a lower score than a page with most of them. A title
 //! that has the words of the question and no others raises the score of its page.
 
+use std::cell::Cell;
+
 use super::index::{Occurrences, OpenPart, PageRow, Storage, Table};
 use super::posting::{DESCRIPTION, HEADING, KEYWORD, PLACE, Posting, STEPS, TITLE};
 use super::query::QueryTerm;
@@ -29,6 +31,8 @@ const COVERAGE_MIN: f32 = 0.15;
 const UNKNOWN: f32 = 0.45;
 /// How many pages of a part are compared with pages of other parts.
 const CANDIDATES_MAX: usize = 100;
+/// A thread keeps its arrays for the next question if they are for at most this many sections.
+const SECTIONS_KEPT_MAX: usize = 1 << 18;
 /// How many sets of terms are known with their factor.
 const COVERAGES_KNOWN: usize = 256;
 /// From how many other words of a question on its common words are not searched.
@@ -65,12 +69,24 @@ struct Scores<'t> {
     /// By step of the frequency and stored length of the section: what a term adds to a section
     /// that has it only in its text.
     plain: Vec<[f32; 256]>,
+    arrays: Arrays,
+}
+
+/// The scores by page and by section.
+#[derive(Default)]
+struct Arrays {
     pages: Vec<f32>,
     /// The terms that each page has.
     masks: Vec<u32>,
     /// The terms that each title has.
     titles: Vec<u32>,
     sections: Vec<f32>,
+}
+
+thread_local! {
+    /// The arrays of the last question of this thread: their memory is used again, because it is
+    /// in the processor's cache.
+    static ARRAYS: Cell<Arrays> = Cell::default();
 }
 
 /// Ranks the pages of a part.
@@ -192,10 +208,7 @@ impl<'t> Scores<'t> {
         Self {
             table,
             plain: plain.to_vec(),
-            pages: vec![0.0; table.pages.len()],
-            masks: vec![0; table.pages.len()],
-            titles: vec![0; table.pages.len()],
-            sections: vec![0.0; table.lengths.len()],
+            arrays: ARRAYS.take().zeroed(table),
         }
     }
 
@@ -226,15 +239,15 @@ impl<'t> Scores<'t> {
                         saturated(text + section_fields(posting.fields))
                     }
                 };
-                self.sections[section] += weight * share;
+                self.arrays.sections[section] += weight * share;
             }
             let text = count / table.page_norm(page, PAGE_LENGTH);
             let headings = f32::min(headings, 2.0) * 1.1;
             let frequency = text + headings + page_fields(fields);
-            self.pages[page] += weight * saturated(frequency);
-            self.masks[page] |= bit;
+            self.arrays.pages[page] += weight * saturated(frequency);
+            self.arrays.masks[page] |= bit;
             if fields & TITLE != 0 {
-                self.titles[page] |= bit;
+                self.arrays.titles[page] |= bit;
             }
         }
     }
@@ -244,7 +257,7 @@ impl<'t> Scores<'t> {
         let mut candidates = Vec::new();
         let mut coverages = Coverages::new(clauses);
         for (at, row) in self.table.pages.iter().enumerate() {
-            let mask = self.masks[at];
+            let mask = self.arrays.masks[at];
             if mask == 0 {
                 continue;
             }
@@ -252,11 +265,11 @@ impl<'t> Scores<'t> {
                 continue;
             };
             let sections = self.table.sections_of(at);
-            let sections = &self.sections[sections.start as usize..sections.end as usize];
+            let sections = &self.arrays.sections[sections.start as usize..sections.end as usize];
             let larger = |one, other| if one < other { other } else { one };
             let best = sections.iter().copied().fold(0.0, larger);
-            let text = self.pages[at] + SECTION * best;
-            let title = clauses.title(self.titles[at], row);
+            let text = self.arrays.pages[at] + SECTION * best;
+            let title = clauses.title(self.arrays.titles[at], row);
             let score = (text * coverage + TITLE_MATCH * title) * row.boost;
             candidates.push(Candidate {
                 page: u32::try_from(at).unwrap_or(u32::MAX),
@@ -268,7 +281,7 @@ impl<'t> Scores<'t> {
     }
 
     fn best_sections(&self, page: u32) -> Vec<u32> {
-        let score = |section: u32| self.sections[section as usize];
+        let score = |section: u32| self.arrays.sections[section as usize];
         let mut sections: Vec<u32> = self.table.sections_of(page as usize).collect();
         sections.sort_by(|one, other| score(*other).total_cmp(&score(*one)));
         let least = sections
@@ -277,6 +290,32 @@ impl<'t> Scores<'t> {
         sections.truncate(2 * SECTIONS_MAX);
         sections.retain(|section| score(*section) >= least);
         sections
+    }
+}
+
+impl Drop for Scores<'_> {
+    fn drop(&mut self) {
+        let arrays = std::mem::take(&mut self.arrays);
+        if arrays.sections.capacity() <= SECTIONS_KEPT_MAX {
+            ARRAYS.set(arrays);
+        }
+    }
+}
+
+// === impl Arrays ===
+
+impl Arrays {
+    /// Returns arrays of zeros for a part of the index.
+    fn zeroed(mut self, table: &Table) -> Self {
+        fn zero<T: Copy + Default>(array: &mut Vec<T>, length: usize) {
+            array.clear();
+            array.resize(length, T::default());
+        }
+        zero(&mut self.pages, table.pages.len());
+        zero(&mut self.masks, table.pages.len());
+        zero(&mut self.titles, table.pages.len());
+        zero(&mut self.sections, table.lengths.len());
+        self
     }
 }
 

@@ -48,10 +48,10 @@ impl OpenPart {
         let table = self.table(file)?;
         blocks.text(file, &table.page_blocks, page, |reader, before| {
             for _ in 0..before {
-                reader.text()?;
-                reader.text()?;
+                reader.skip_text()?;
+                reader.skip_text()?;
                 for _ in 0..reader.length()? {
-                    reader.text()?;
+                    reader.skip_text()?;
                 }
             }
             let path = reader.text()?.to_owned();
@@ -81,9 +81,9 @@ impl OpenPart {
             let first = section as usize - before;
             let mut end = 0_u64;
             for number in first.. {
-                let heading = reader.optional()?;
+                let heading = reader.optional_bytes()?;
                 let anchor = match heading {
-                    Some(_) => reader.optional()?,
+                    Some(_) => reader.optional_bytes()?,
                     None => None,
                 };
                 let is_of_next_page =
@@ -97,9 +97,10 @@ impl OpenPart {
                     .checked_add(reader.number()?)
                     .ok_or(InvalidIndex::Number)?;
                 if number == section as usize {
+                    let heading = text(heading)?;
                     let made = || heading.map(anchor_of);
                     return Ok(SectionText {
-                        anchor: anchor.map(str::to_owned).or_else(made),
+                        anchor: text(anchor)?.map(str::to_owned).or_else(made),
                         heading: heading.map(str::to_owned),
                         range: start..end,
                     });
@@ -108,6 +109,11 @@ impl OpenPart {
             Err(InvalidIndex::Order)
         })
     }
+}
+
+fn text(bytes: Option<&[u8]>) -> Result<Option<&str>, InvalidIndex> {
+    let text = bytes.map(std::str::from_utf8);
+    text.transpose().map_err(|_invalid| InvalidIndex::Text)
 }
 
 // === impl Blocks ===
