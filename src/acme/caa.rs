@@ -36,13 +36,13 @@ pub(super) async fn permit(
         None => (name, false),
     };
     let top = psl::domain_str(host).unwrap_or(host);
-    let mut look = client.look();
+    let mut lookup = client.lookup();
     let mut at = host;
     loop {
-        let found = match look.follow(at, Kind::Caa).await {
+        let found = match lookup.follow(at, Kind::Caa).await {
             Ok(found) => found,
             Err(error) => {
-                log::debug!(target: "acme", name; "look at the CAA records of {name}: {error}");
+                log::debug!(target: "acme", name; "look the CAA records of {name} up: {error}");
                 return Ok(());
             }
         };

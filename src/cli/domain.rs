@@ -13,7 +13,7 @@ use crate::deploy::sites::{Condition, Domain, Refused, Shown};
 use crate::site::{Host, InvalidHost, ProjectId};
 use crate::store::OwnershipState;
 
-/// How often the result of a look is looked for.
+/// How often the result of a check is asked for.
 const POLL: Duration = Duration::from_millis(200);
 
 /// The arguments of the command.
@@ -26,7 +26,7 @@ pub enum Action {
     Add(Target),
     /// Show the state of a domain, what is in the way, and which DNS records it needs
     Show(Target),
-    /// Let a running gateway look at the DNS of a domain now, and show its state
+    /// Let a running gateway check the DNS of a domain now, and show its state
     Check(Target),
     /// Remove a domain from a site
     Remove(Target),
@@ -81,9 +81,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             print(&details(&admin.domain(&caller, project, host)?))?;
         }
         Action::Check(Target { project, host }) => {
-            let look = |domain: &Domain| domain.ownership.as_ref().and_then(|s| s.looked_at);
+            let checked = |domain: &Domain| domain.ownership.as_ref().and_then(|s| s.checked_at);
             let before = match admin.check_domain(&caller, project, host) {
-                Ok(domain) => look(&domain),
+                Ok(domain) => checked(&domain),
                 // A recent result is shown.
                 Err(Refused::TooSoon(_)) => {
                     print(&details(&admin.domain(&caller, project, host)?))?;
@@ -91,15 +91,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 }
                 Err(refused) => return Err(refused.into()),
             };
-            let ends_at = Instant::now() + 2 * config.verification.look;
+            let ends_at = Instant::now() + 2 * config.verification.check;
             loop {
                 let domain = admin.domain(&caller, project, host)?;
-                if look(&domain) != before {
+                if checked(&domain) != before {
                     print(&details(&domain))?;
                     break;
                 }
                 if Instant::now() > ends_at {
-                    bail!("no gateway has looked at {host}: does one run with this store?");
+                    bail!("no gateway has checked {host}: does one run with this store?");
                 }
                 std::thread::sleep(POLL);
             }

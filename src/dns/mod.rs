@@ -8,7 +8,7 @@
 //!   lists them.
 //! * only the resolvers that the operator lists, for networks that reach no others.
 //!
-//! A [`Look`] is the work for one name: it has a deadline and a number of questions, so names
+//! A [`Lookup`] is the work for one name: it has a deadline and a number of questions, so names
 //! that never answer, answer with other names or lead in circles end with a sentence. Aliases are
 //! followed one by one and are part of the result. What the servers of others say is data: nothing
 //! in it is trusted apart from what they may say about their own names.
@@ -36,7 +36,7 @@ use exchange::Failed;
 const PORT: u16 = 53;
 /// How many aliases are followed.
 const ALIASES_MAX: usize = 8;
-/// How many questions one look may ask.
+/// How many questions one lookup may ask.
 const QUESTIONS_MAX: usize = 80;
 /// How many records of an answer are read.
 const RECORDS_MAX: usize = 100;
@@ -125,8 +125,8 @@ pub enum Unanswered {
     /// The answer has too many records.
     #[error("{0} has more than {RECORDS_MAX} records")]
     TooMany(Box<str>),
-    /// The look takes too long.
-    #[error("looking at {0} takes too long")]
+    /// The lookup takes too long.
+    #[error("the lookup of {0} takes too long")]
     TooLong(Box<str>),
     /// The name is too long for DNS, or has other characters.
     #[error("{0} is not a name in DNS")]
@@ -148,7 +148,7 @@ pub struct Client {
 
 /// The work for one name.
 #[derive(Debug)]
-pub struct Look<'c> {
+pub struct Lookup<'c> {
     client: &'c Client,
     ends_at: Instant,
     questions_left: usize,
@@ -160,7 +160,7 @@ pub struct Look<'c> {
 
 impl Client {
     /// Makes a client. Without `resolvers`, the servers of zones are asked, which the resolvers of
-    /// the machine (`resolv.conf`) name. `time` is the longest time of a [`Look`].
+    /// the machine (`resolv.conf`) name. `time` is the longest time of a [`Lookup`].
     #[must_use]
     pub fn new(resolvers: &[SocketAddr], private_hosts: PrivateHosts, time: Duration) -> Self {
         let is_closed = !resolvers.is_empty();
@@ -178,8 +178,8 @@ impl Client {
 
     /// Begins the work for one name.
     #[must_use]
-    pub fn look(&self) -> Look<'_> {
-        Look {
+    pub fn lookup(&self) -> Lookup<'_> {
+        Lookup {
             client: self,
             ends_at: Instant::now() + self.time,
             questions_left: QUESTIONS_MAX,
@@ -210,9 +210,9 @@ fn resolvers_in(text: &str) -> Vec<SocketAddr> {
         .collect()
 }
 
-// === impl Look ===
+// === impl Lookup ===
 
-impl Look<'_> {
+impl Lookup<'_> {
     /// Returns the records of a name, of the name that it is an alias of, and so on.
     ///
     /// # Errors
@@ -266,7 +266,7 @@ impl Look<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Look::follow`].
+    /// As [`Lookup::follow`].
     pub async fn exactly(&mut self, name: &str, kind: Kind) -> Result<Found, Unanswered> {
         let Some(answer) = self.ask(name, kind).await? else {
             return Ok(Found::default());

@@ -1,4 +1,4 @@
-//! Tests of looks at real servers on this machine: a resolver, and the servers of a zone.
+//! Tests of lookups at real servers on this machine: a resolver, and the servers of a zone.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -100,13 +100,13 @@ async fn the_servers_of_the_zone_are_asked_and_their_word_counts() {
     });
     let client = client(resolver, zone.port());
     let found = client
-        .look()
+        .lookup()
         .follow("docs.acme.com", Kind::A)
         .await
         .unwrap();
     assert_eq!(found.aliases, ["docs.other.com".into()]);
     assert_eq!(found.records, [Data::Address([127, 0, 0, 7].into())]);
-    let found = client.look().follow("docs.gone.com", Kind::A).await;
+    let found = client.lookup().follow("docs.gone.com", Kind::A).await;
     assert_eq!(found, Ok(Found::default()));
 }
 
@@ -127,7 +127,7 @@ async fn servers_with_a_private_address_are_not_asked() {
         Some(answer)
     });
     let client = client(resolver, zone.port());
-    let found = client.look().follow("evil.com", Kind::A).await;
+    let found = client.lookup().follow("evil.com", Kind::A).await;
     assert_eq!(found, Err(Unanswered::NoServers("evil.com".into())));
     assert_eq!(asked.load(Ordering::Relaxed), 0);
 }
@@ -152,7 +152,7 @@ async fn a_server_without_the_zone_is_named() {
         Some(answer)
     });
     let client = client(resolver, zone.port());
-    let found = client.look().follow("acme.com", Kind::A).await;
+    let found = client.lookup().follow("acme.com", Kind::A).await;
     assert_eq!(found, Err(Unanswered::Lame("acme.com".into())));
 }
 
@@ -161,10 +161,10 @@ async fn a_look_ends_also_if_nobody_answers() {
     let (silent, _) = serve(|_, _, _| None);
     let time = Duration::from_millis(300);
     let client = Client::new(&[silent], PrivateHosts::default(), time);
-    let mut look = client.look();
-    let found = look.follow("acme.com", Kind::Txt).await;
+    let mut lookup = client.lookup();
+    let found = lookup.follow("acme.com", Kind::Txt).await;
     assert_eq!(found, Err(Unanswered::TooLong("acme.com".into())));
-    let found = look.follow("acme.com", Kind::A).await;
+    let found = lookup.follow("acme.com", Kind::A).await;
     assert_eq!(found, Err(Unanswered::TooLong("acme.com".into())));
 }
 

@@ -14,7 +14,7 @@ use crate::site::{Host, ProjectId};
 /// Makes the bytes of a day from those before; `None` leaves them.
 pub type ChangeNumbers<'c> = &'c mut (dyn FnMut(Option<&[u8]>) -> Option<Vec<u8>> + Send + 'c);
 
-/// The leadership of the process that looks at domains, until this is dropped.
+/// The leadership of the process that checks domains, until this is dropped.
 #[derive(Debug)]
 pub enum VerificationLead {
     /// Among the processes of this machine.
@@ -171,7 +171,7 @@ impl Store {
         }
     }
 
-    /// Asks the process that looks at domains to look at one now.
+    /// Asks the process that checks domains to check one now.
     ///
     /// # Errors
     ///
@@ -183,7 +183,7 @@ impl Store {
         }
     }
 
-    /// Takes the requests to look at domains now.
+    /// Takes the requests to check domains now.
     ///
     /// # Errors
     ///

@@ -96,7 +96,7 @@ reads("N6: endpoint pages are generated, except for endpoints that have a page",
     "DEL Remove a site", "PATCH Change some keys of a record",
     "GET Read what was counted for the owner of a site", "GET List the domains of a site, the canonical one first",
     "GET Read the state of a domain", "PUT Add a domain to a site, as its last one", "DEL Remove a domain from a site",
-    "POST Look at the DNS of a domain now",
+    "POST Check the DNS of a domain now",
     "GET List the changes of sites, the newest first",
   ]);
   await follow(page, page.locator(".sidebar").getByText("Queue an update"));

@@ -29,8 +29,9 @@ struct Platform {
     evil: String,
 }
 
-/// The shortest waits: a domain is looked at every second.
-const FAST: &str = "retry_seconds: [1], recheck_seconds: 1, check_now_seconds: 1, look_seconds: 5";
+/// The shortest waits: a domain is checked every second.
+const FAST: &str =
+    "retry_seconds: [1], recheck_seconds: 1, check_now_seconds: 1, check_timeout_seconds: 5";
 
 fn key(setup: &Setup, owner: &str, role: &str) -> String {
     let output = setup.run(&["key", "create", "--owner", owner, "--role", role]);
@@ -170,15 +171,15 @@ impl Platform {
         sentences(&shown)
     }
 
-    /// Waits until a domain was looked at once more, from now on.
+    /// Waits until a domain was checked once more, from now on.
     #[track_caller]
     fn wait_for_look(&self, owner: &str, host: &str) -> Value {
         // A look that runs now may have begun before; two times are later than this call.
         let mut shown = self.show(owner, host);
         for _ in 0..2 {
-            let before = shown["ownership"]["looked_at"].clone();
+            let before = shown["ownership"]["checked_at"].clone();
             shown = self.wait(owner, host, |shown| {
-                shown["ownership"]["looked_at"] != before
+                shown["ownership"]["checked_at"] != before
             });
         }
         shown
@@ -226,7 +227,7 @@ fn an_added_domain_is_served_once_its_alias_names_the_token() {
     names.addresses("acme.oldhost.test", &["192.0.2.1"]);
     let why = platform.wait_for_sentence("acme", host, "acme.oldhost.test");
     let expected = format!(
-        "the CNAME of {host} points at acme.oldhost.test; it should point at {target}; looked at "
+        "the CNAME of {host} points at acme.oldhost.test; it should point at {target}; checked "
     );
     assert!(
         why.starts_with(&expected) && why.ends_with(" s ago"),
@@ -339,9 +340,9 @@ fn a_domain_without_its_proof_is_served_for_a_while_and_then_not() {
 }
 
 #[test]
-fn a_domain_that_is_removed_and_added_again_is_looked_at_at_once() {
-    // Looks at active domains are far apart.
-    let settings = "retry_seconds: [1], look_seconds: 5";
+fn a_domain_that_is_removed_and_added_again_is_checked_at_once() {
+    // Checks of active domains are far apart.
+    let settings = "retry_seconds: [1], check_timeout_seconds: 5";
     let platform = Platform::of(Setup::new(), Names::start(), settings);
     let host = "docs.acme.test";
     let target = platform.activate("acme", host);
@@ -601,7 +602,7 @@ fn a_look_can_be_asked_for_and_not_too_often() {
     let path = format!("/v1/sites/acme/domains/{host}");
     let target = wanted(&platform.add("acme", host), "CNAME");
     platform.wait("acme", host, |shown| {
-        shown["ownership"]["looked_at"].is_string()
+        shown["ownership"]["checked_at"].is_string()
     });
     platform.names.alias(host, &target);
     let check = format!("{path}/check");
@@ -641,7 +642,7 @@ fn a_look_can_be_asked_for_and_not_too_often() {
     };
     let since = Instant::now();
     let asked = loop {
-        // A second must have passed since the last look.
+        // A second must have passed since the last check.
         let asked = platform.call(&platform.acme, "POST", &check, None);
         if asked.status != 429 || since.elapsed() > TIMEOUT {
             break asked;
@@ -653,7 +654,7 @@ fn a_look_can_be_asked_for_and_not_too_often() {
     platform.names.remove(host);
     let since = Instant::now();
     let text = loop {
-        // A second must have passed since the last look.
+        // A second must have passed since the last check.
         let output = platform.edge.setup.run(&["domain", "check", "acme", host]);
         let text = String::from_utf8(output.stdout).unwrap();
         if text.contains("dangling") || since.elapsed() > TIMEOUT {

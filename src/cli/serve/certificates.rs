@@ -162,7 +162,7 @@ impl Acme {
         let client = Client::new(
             &verification.resolvers,
             config.private_hosts.clone(),
-            verification.look,
+            verification.check,
         );
         let manager = Manager::new(
             config.acme.clone(),

@@ -351,7 +351,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let ordering =
         acme.map(|acme| acme.start(&config, served, directory.clone(), &metrics, &health));
     let ordering = ordering.transpose()?;
-    let looking = updates.as_ref().map(|updates| {
+    let checking = updates.as_ref().map(|updates| {
         Verification::start(
             &config,
             &updates.site_admin,
@@ -361,7 +361,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             &health,
         )
     });
-    let looking = looking.transpose()?.flatten();
+    let checking = checking.transpose()?.flatten();
     let served_log = updates
         .as_ref()
         .map_or_else(ServedLog::none, Updates::served_log);
@@ -402,8 +402,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(ordering) = ordering {
         ordering.end();
     }
-    if let Some(looking) = looking {
-        looking.end();
+    if let Some(checking) = checking {
+        checking.end();
     }
     threads.end();
     if let Some(counting) = counting {

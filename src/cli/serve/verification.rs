@@ -1,4 +1,4 @@
-//! The thread that looks at DNS whether domains belong to the owners of their sites.
+//! The thread that checks with DNS whether domains belong to the owners of their sites.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -37,7 +37,7 @@ impl Verification {
         let client = Client::new(
             &settings.resolvers,
             config.private_hosts.clone(),
-            settings.look,
+            settings.check,
         );
         let verifier = Verifier::new(
             settings.clone(),
@@ -56,7 +56,7 @@ impl Verification {
         let (stop, stopped) = watch::channel(false);
         let thread = panics::essential_thread("verification", move || {
             runtime.block_on(verifier.run(stopped));
-            // Looks that run are not waited for.
+            // Checks that run are not waited for.
             runtime.shutdown_background();
         });
         Ok(Some(Self {
@@ -65,7 +65,7 @@ impl Verification {
         }))
     }
 
-    /// Stops to look. Another process may do it from now on.
+    /// Stops the checks. Another process may check from now on.
     pub(super) fn end(self) {
         self.stop.send_replace(true);
         // A panic in it ends the process.

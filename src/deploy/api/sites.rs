@@ -355,8 +355,8 @@ fn ownership(shown: &Shown) -> Value {
         "since": time(shown.since),
         "in_the_way": shown.in_the_way,
         "records": records.collect::<Vec<_>>(),
-        "looked_at": shown.looked_at.map(time),
-        "next_look_at": shown.next_at.map(time),
+        "checked_at": shown.checked_at.map(time),
+        "next_check_at": shown.next_at.map(time),
     })
 }
 

@@ -120,7 +120,7 @@ pub enum Refused {
     #[error("the site exists already")]
     Exists,
     /// The same was asked for a moment ago.
-    #[error("the domain was looked at a moment ago: ask again in {} s", .0.as_secs())]
+    #[error("the domain was checked a moment ago: ask again in {} s", .0.as_secs())]
     TooSoon(Duration),
     /// A condition is needed.
     #[error("send the ETag of the site in If-Match, so that no other change is lost")]

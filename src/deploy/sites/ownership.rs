@@ -35,7 +35,7 @@ pub struct Rules {
     is_closed: bool,
     /// How long a host that its owner has lost stays in quarantine.
     quarantine: Duration,
-    /// How long a caller waits between two looks that it asks for.
+    /// How long a caller waits between two checks that it asks for.
     pause: Duration,
     key: hmac::Key,
 }
@@ -52,7 +52,7 @@ pub struct Shown {
     /// The records to create in DNS. One of those of a group is enough.
     pub records: Vec<Wanted>,
     /// When the domain was last checked, in seconds after the Unix epoch.
-    pub looked_at: Option<u64>,
+    pub checked_at: Option<u64>,
     /// When it is checked again.
     pub next_at: Option<u64>,
 }
@@ -70,7 +70,7 @@ pub struct Wanted {
     pub purpose: &'static str,
 }
 
-/// A domain to look at.
+/// A domain to check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) project: ProjectId,
@@ -226,23 +226,23 @@ impl SiteAdmin {
         let mut in_the_way = Vec::new();
         match &check {
             Some(check) => {
-                let age = now.saturating_sub(check.looked_at);
+                let age = now.saturating_sub(check.checked_at);
                 let sentences = check.in_the_way.iter();
-                in_the_way.extend(sentences.map(|why| format!("{why}; looked at {age} s ago")));
+                in_the_way.extend(sentences.map(|why| format!("{why}; checked {age} s ago")));
             }
-            None => in_the_way.push(format!("{host} has not been looked at yet")),
+            None => in_the_way.push(format!("{host} has not been checked yet")),
         }
         Some(Shown {
             state: ownership.state,
             since: ownership.since,
             in_the_way,
             records: rules.wanted(host, &ownership.token),
-            looked_at: check.as_ref().map(|check| check.looked_at),
+            checked_at: check.as_ref().map(|check| check.checked_at),
             next_at: check.as_ref().map(|check| check.next_at),
         })
     }
 
-    /// Asks for a look at a domain now, and returns the domain as it is.
+    /// Asks for a check of a domain now, and returns the domain as it is.
     ///
     /// # Errors
     ///
@@ -264,8 +264,8 @@ impl SiteAdmin {
             return Err(Refused::Conflict(vec![why]));
         };
         let now = self.clock.unix_seconds();
-        if let Some(looked_at) = shown.looked_at {
-            let next = looked_at.saturating_add(rules.pause.as_secs());
+        if let Some(checked_at) = shown.checked_at {
+            let next = checked_at.saturating_add(rules.pause.as_secs());
             if next > now {
                 return Err(Refused::TooSoon(Duration::from_secs(next - now)));
             }

@@ -13,10 +13,10 @@
 //!   sites/{ab}/{project}.json     a site record of the admin API, with a copy as pointers have
 //!   hosts/{ab}/{cdef…}.json       which of these records has a host, named by its digest
 //!   audit/{number}.jsonl          the changes of these records, in files of a few megabytes
-//!   domain-checks/{ab}/{cdef…}.json  the last look at a domain of a project
+//!   domain-checks/{ab}/{cdef…}.json  the last check of a domain of a project
 //!   domain-check-requests/{digest}   a domain that is to be checked now
 //!   numbers/{ab}/{project}/{day}.json  the numbers of a site on a day
-//!   verification.lock             locked by the process that looks at domains
+//!   verification.lock             locked by the process that checks domains
 //!   verification-key              the key that tokens for owners and hosts are made with
 //!   sites.lock, sites.journal     locked by a change of a site record; the change that has begun
 //! ```

@@ -1,5 +1,5 @@
-//! The files of the verification of domains: the last look at each domain, requests to look now,
-//! the key that tokens are made with, and the lock of the process that looks.
+//! The files of the verification of domains: the last check of each domain, requests to check now,
+//! the key that tokens are made with, and the lock of the process that checks.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -18,14 +18,14 @@ const BYTES_MAX: u64 = 256 << 10;
 /// The length of the key, in bytes.
 const KEY_BYTES: usize = 32;
 
-/// The lock of the process that looks at domains, until this is dropped.
+/// The lock of the process that checks domains, until this is dropped.
 #[derive(Debug)]
 pub struct VerificationLead {
     file: File,
     path: PathBuf,
 }
 
-/// A request to look at a domain now.
+/// A request to check a domain now.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RequestFile {
@@ -64,7 +64,7 @@ impl Local {
         durable::replace(&self.layout.temp(), &path, bytes)
     }
 
-    /// Asks the process that looks at domains to look at one now.
+    /// Asks the process that checks domains to check one now.
     pub(in crate::store) fn request_domain_check(
         &self,
         project: &ProjectId,
@@ -82,7 +82,7 @@ impl Local {
         durable::replace(&self.layout.temp(), &path, &bytes)
     }
 
-    /// Takes the requests to look at domains now.
+    /// Takes the requests to check domains now.
     pub(in crate::store) fn take_domain_check_requests(
         &self,
     ) -> Result<Vec<(ProjectId, Host)>, FileError> {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::Config;
-use super::look::Seen;
+use super::lookup::Seen;
 use crate::deploy::sites::names::is_apex;
 use crate::deploy::sites::ownership::{Claim, Rules, agreement, challenge, value};
 use crate::dns::Unanswered;
@@ -14,7 +14,7 @@ const NAMED_MAX: usize = 3;
 /// The longest foreign text in a sentence, in characters.
 const QUOTED_MAX: usize = 80;
 
-/// What a look means.
+/// What a check means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) proof: Proof,
@@ -91,7 +91,7 @@ impl Verdict {
     }
 
     /// Returns the next state of a domain. `proven_at` is when the proof was last seen, and `now`
-    /// the time of the look.
+    /// the time of the check.
     pub(super) fn next(
         &self,
         state: Option<State>,

@@ -5,7 +5,7 @@ use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts};
 use crate::store::OwnershipState;
 use crate::telemetry;
 
-/// The results of a look.
+/// The results of a check.
 pub(super) const RESULTS: [&str; 6] =
     ["proven", "unproven", "unanswered", "held", "gone", "failed"];
 
@@ -14,13 +14,13 @@ pub(super) const RESULTS: [&str; 6] =
 pub struct Metrics {
     /// Domains by state.
     pub(super) domains: IntGaugeVec,
-    /// Looks by result.
+    /// Checks by result.
     pub(super) checks: IntCounterVec,
     /// Changes of state, by the new state.
     pub(super) changes: IntCounterVec,
     /// Domains that are due.
     pub(super) due: IntGauge,
-    /// Whether this process looks at domains.
+    /// Whether this process checks domains.
     pub(super) leader: IntGauge,
 }
 
@@ -30,11 +30,11 @@ impl Metrics {
     pub fn new(metrics: &telemetry::Metrics) -> Self {
         let domains = Opts::new(
             "domains",
-            "Domains of sites that are kept in the store, by the state of their ownership, in the process that looks at them.",
+            "Domains of sites that are kept in the store, by the state of their ownership, in the process that checks them.",
         );
         let checks = Opts::new(
             "domain_checks_total",
-            "Looks at DNS for the ownership of a domain, by result: proven, unproven, unanswered (the name servers do not say), held (proven, but another owner has the host or the name above it), gone (the site does not have it any more), failed (this machine has a problem).",
+            "Checks of the ownership of a domain with DNS, by result: proven, unproven, unanswered (the name servers do not say), held (proven, but another owner has the host or the name above it), gone (the site does not have it any more), failed (this machine has a problem).",
         );
         let changes = Opts::new(
             "domain_state_changes_total",
@@ -47,11 +47,11 @@ impl Metrics {
             changes: metrics.register(IntCounterVec::new(changes, &["state"])),
             due: gauge(
                 "domain_checks_due",
-                "Domains whose next look is due and has not begun.",
+                "Domains whose next check is due and has not begun.",
             ),
             leader: gauge(
                 "domain_checks_leader",
-                "Whether this process looks at the domains of the store.",
+                "Whether this process checks the domains of the store.",
             ),
         };
         for result in RESULTS {

@@ -1,6 +1,6 @@
-//! Looks at DNS whether domains belong to the owners of their sites.
+//! Checks with DNS whether domains belong to the owners of their sites.
 //!
-//! One process of those that share the store looks; it writes what it saw beside the site records,
+//! One of the processes that share the store checks. It writes the result beside the site records,
 //! and changes the state of a domain in the site's record (see [`OwnershipState`]).
 //!
 //! * **V1** A domain is proven by the TXT record `_waypost-challenge.{host}` with the token of its
@@ -12,12 +12,12 @@
 //!   changes nothing for [`Config::unanswered`].
 //! * **V4** A name below a domain of another owner also needs that owner's agreement, in DNS, up to
 //!   the registrable domain (publicsuffix.org).
-//! * **V5** Each look is bounded in time and questions, each owner in looks at the same time, and
+//! * **V5** Each check is bounded in time and questions, each owner in checks at the same time, and
 //!   owners take turns, so the domains of one owner do not delay those of others.
 //!
 //! | what | module |
 //! |---|---|
-//! | the questions to DNS | `look` |
+//! | the questions to DNS | `lookup` |
 //! | from the answers to a verdict, and to the next state | `judge` |
 //! | which domain is next | `schedule` |
 //! | the loop | [`Verifier`] |
@@ -25,7 +25,7 @@
 //! Source: draft-ietf-dnsop-domain-verification-techniques.
 
 mod judge;
-mod look;
+mod lookup;
 mod metrics;
 mod schedule;
 mod verifier;
@@ -58,12 +58,12 @@ pub struct Config {
     pub addresses: Vec<IpAddr>,
     /// The only servers that are asked; empty: the servers of each zone.
     pub resolvers: Vec<SocketAddr>,
-    /// The longest time of one look.
-    pub look: Duration,
-    /// The waits after the first, second, … look at a domain that waits for something; the last one
-    /// repeats.
+    /// The longest time of one check.
+    pub check: Duration,
+    /// The waits after the first, second, … check of a domain that waits for something; the last
+    /// one repeats.
     pub retries: Vec<Duration>,
-    /// The time between two looks at a domain that waits for nothing.
+    /// The time between two checks of a domain that waits for nothing.
     pub recheck: Duration,
     /// How long a domain is served without proof.
     pub dangling: Duration,
@@ -71,9 +71,9 @@ pub struct Config {
     pub unanswered: Duration,
     /// How long a host that its owner has lost stays in quarantine.
     pub quarantine: Duration,
-    /// How long a caller waits between two looks that it asks for.
+    /// How long a caller waits between two checks that it asks for.
     pub pause: Duration,
-    /// How many looks run at the same time.
+    /// How many checks run at the same time.
     pub parallel_max: usize,
     /// How many of them for one owner.
     pub parallel_owner_max: usize,
@@ -87,12 +87,12 @@ pub(super) struct Check {
     /// The token of that time: the domain may have been removed and added since.
     token: Box<str>,
     /// When, in seconds after the Unix epoch.
-    pub(super) looked_at: u64,
-    /// When the next look is.
+    pub(super) checked_at: u64,
+    /// When the next check is.
     pub(super) next_at: u64,
     /// When the proof was last seen.
     proven_at: Option<u64>,
-    /// How many looks in a row have found something in the way.
+    /// How many checks in a row have found something in the way.
     attempts: u32,
     /// What the owner has to correct: sentences.
     pub(super) in_the_way: Vec<String>,
@@ -109,7 +109,7 @@ impl Default for Config {
             edge_domain: None,
             addresses: Vec::new(),
             resolvers: Vec::new(),
-            look: Duration::from_secs(20),
+            check: Duration::from_secs(20),
             retries: seconds(&[15, 60, 300, 1800, 14_400, 86_400]),
             recheck: DAY,
             dangling: 30 * DAY,
@@ -125,7 +125,6 @@ impl Default for Config {
 
 impl Config {
     /// Returns the domain below which each token is a name of the edge.
-    ///
     #[must_use]
     pub fn edge(&self, service: &Service) -> Host {
         let default = || Host::parse(&format!("{EDGE}.{}", service.domain));
@@ -151,7 +150,7 @@ impl Check {
         // The domain may have been removed and added since.
         let is_old = ownership.is_some_and(|ownership| {
             ownership.token != check.token
-                || ownership.state == OwnershipState::Pending && check.looked_at < ownership.since
+                || ownership.state == OwnershipState::Pending && check.checked_at < ownership.since
         });
         (check.version == VERSION && !is_old).then_some(check)
     }

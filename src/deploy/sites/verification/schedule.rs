@@ -89,7 +89,7 @@ impl Schedule {
         }
     }
 
-    /// Takes the domain that is next, if one is due and its owner has not too many looks already.
+    /// Takes the domain that is next, if one is due and its owner has not too many checks already.
     pub(super) fn take(&mut self, now: u64, owner_max: usize) -> Option<Key> {
         while let Some((at, _)) = self.waiting.first()
             && *at <= now
@@ -136,7 +136,7 @@ impl Schedule {
         None
     }
 
-    /// Ends the look at a domain, which has no place then.
+    /// Ends the check of a domain, which has no place then.
     pub(super) fn done(&mut self, key: &Key) {
         if self.is_running(key) {
             self.remove(key);
@@ -148,7 +148,7 @@ impl Schedule {
         self.due
     }
 
-    /// Returns how many looks run.
+    /// Returns how many checks run.
     pub(super) fn running(&self) -> usize {
         self.running
     }

@@ -1,4 +1,4 @@
-//! The loop that looks at all domains.
+//! The loop that checks all domains.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::judge::{Proof, Verdict};
-use super::look::Seen;
+use super::lookup::Seen;
 use super::metrics::Metrics;
 use super::schedule::{Key, Schedule};
 use super::{Check, Config, VERSION};
@@ -51,7 +51,7 @@ pub struct Verifier {
     has_failed: bool,
 }
 
-/// The parts of the process that every look uses.
+/// The parts of the process that every check uses.
 struct Shared {
     admin: Arc<SiteAdmin>,
     store: Arc<Store>,
@@ -69,7 +69,7 @@ struct Entry {
     proven_at: Option<u64>,
 }
 
-/// The result of a look.
+/// The result of a check.
 struct Finished {
     /// The result, as the metric names it.
     result: &'static str,
@@ -146,7 +146,7 @@ impl Verifier {
         }
     }
 
-    /// Runs until `stop` is true. A look that runs then has no result.
+    /// Runs until `stop` is true. A check that runs then has no result.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -154,7 +154,7 @@ impl Verifier {
             tokio::select! {
                 _ = ticks.tick() => self.step(),
                 done = self.running.join_next(), if !self.running.is_empty() => {
-                    // A stopped look is no result.
+                    // A stopped check is no result.
                     if let Some(Ok((key, finished))) = done {
                         self.done(&key, finished);
                     }
@@ -170,7 +170,7 @@ impl Verifier {
         self.running.shutdown().await;
     }
 
-    /// Reads changes, and begins the looks whose time has come.
+    /// Reads changes, and begins the checks whose time has come.
     fn step(&mut self) {
         self.choose_leader();
         if self.lead.is_none() {
@@ -200,7 +200,7 @@ impl Verifier {
             if lead.holds() {
                 return;
             }
-            log::error!(target: "verification", "the file `verification.lock` was removed or replaced: this process looks at no domains until it leads again");
+            log::error!(target: "verification", "the file `verification.lock` was removed or replaced: this process checks no domains until it leads again");
             self.lead = None;
             self.metrics.leader.set(0);
             self.running.abort_all();
@@ -209,7 +209,7 @@ impl Verifier {
         }
         match self.shared.store.lead_verification() {
             Ok(Some(lead)) => {
-                log::info!(target: "verification", "this process looks at domains");
+                log::info!(target: "verification", "this process checks domains");
                 self.lead = Some(lead);
                 self.metrics.leader.set(1);
                 self.changes.all();
@@ -320,7 +320,7 @@ impl Verifier {
         }
     }
 
-    /// Begins the looks that are due.
+    /// Begins the checks that are due.
     fn begin(&mut self) {
         let Config {
             parallel_max,
@@ -342,15 +342,15 @@ impl Verifier {
             };
             let shared = Arc::clone(&self.shared);
             self.running.spawn(async move {
-                let looking = async {
+                let checking = async {
                     let Claim { host, owner, .. } = &entry.claim;
                     let parents = shared.admin.parents_of_others(host, owner);
                     entry.claim.parents = parents;
-                    let seen = Seen::look(&shared.client, &entry.claim).await;
+                    let seen = Seen::look_up(&shared.client, &entry.claim).await;
                     let work = tokio::task::spawn_blocking(move || shared.conclude(&entry, &seen));
                     work.await
                 };
-                let finished = match panics::caught(looking).await {
+                let finished = match panics::caught(checking).await {
                     Ok(Ok(finished)) => finished,
                     _ => Finished {
                         result: "failed",
@@ -378,7 +378,7 @@ impl Verifier {
             counter.inc();
         }
         if let Some(why) = trouble {
-            log::error!(target: "verification", project:% = key.0, host:% = key.1; "look at the domain {}: {why}", key.1);
+            log::error!(target: "verification", project:% = key.0, host:% = key.1; "check the domain {}: {why}", key.1);
         }
         let now = self.shared.clock.unix_seconds();
         let entry = self.domains.get_mut(&key.0);
@@ -466,7 +466,7 @@ impl Shared {
         let next = verdict.next(claim.state, claim.since, last_proven, now, &self.config);
         match self.admin.has(claim) {
             Ok(true) => {}
-            // It was removed, and maybe added again, while this look ran.
+            // It was removed, and maybe added again, while this check ran.
             Ok(false) => return Finished::gone(),
             Err(error) => return failed(error),
         }
@@ -513,7 +513,7 @@ impl Shared {
         let check = Check {
             version: VERSION,
             token: claim.token.clone(),
-            looked_at: now,
+            checked_at: now,
             next_at,
             proven_at,
             attempts,
@@ -534,7 +534,7 @@ impl Shared {
 // === impl Config ===
 
 impl Config {
-    /// Returns how many seconds a domain that waits for something waits for its next look.
+    /// Returns how many seconds a domain that waits for something waits for its next check.
     fn wait(&self, attempts: u32) -> u64 {
         let nth = usize::try_from(attempts).unwrap_or(usize::MAX);
         let last = self.retries.len().saturating_sub(1);

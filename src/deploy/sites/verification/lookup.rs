@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::deploy::sites::ownership::{Claim, Proven, challenge, value};
-use crate::dns::{Client, Data, Found, Kind, Look, Unanswered};
+use crate::dns::{Client, Data, Found, Kind, Lookup, Unanswered};
 use crate::site::{Host, LENGTH_MAX};
 
 /// What DNS says about a domain.
@@ -29,14 +29,14 @@ pub(super) struct Texts {
 }
 
 impl Seen {
-    /// Looks at a domain.
-    pub(super) async fn look(client: &Client, claim: &Claim) -> Self {
-        let mut look = client.look();
-        let texts = texts(&mut look, &claim.host).await;
+    /// Looks a domain up.
+    pub(super) async fn look_up(client: &Client, claim: &Claim) -> Self {
+        let mut lookup = client.lookup();
+        let texts = texts(&mut lookup, &claim.host).await;
         let mut agreed = Vec::new();
         for parent in &claim.parents {
             // Without an answer there is no agreement.
-            let texts = texts_of(&mut look, parent).await;
+            let texts = texts_of(&mut lookup, parent).await;
             if texts.is_ok_and(|texts| {
                 texts
                     .values
@@ -46,11 +46,11 @@ impl Seen {
                 agreed.push(parent.clone());
             }
         }
-        let v4 = look.follow(claim.host.as_str(), Kind::A).await;
+        let v4 = lookup.follow(claim.host.as_str(), Kind::A).await;
         let v6 = match &v4 {
             // The servers would not answer this either.
             Err(_) => Ok(Found::default()),
-            Ok(_) => look.follow(claim.host.as_str(), Kind::Aaaa).await,
+            Ok(_) => lookup.follow(claim.host.as_str(), Kind::Aaaa).await,
         };
         let aliases = v4.as_ref().map(|found| found.aliases.clone());
         let addresses = match (&v4, &v6) {
@@ -74,16 +74,16 @@ impl Seen {
     }
 }
 
-async fn texts(look: &mut Look<'_>, host: &Host) -> Result<Texts, Unanswered> {
+async fn texts(lookup: &mut Lookup<'_>, host: &Host) -> Result<Texts, Unanswered> {
     // Such a host can be proven by its alias only.
     if challenge(host).len() > LENGTH_MAX {
         return Ok(Texts::default());
     }
-    texts_of(look, host).await
+    texts_of(lookup, host).await
 }
 
-async fn texts_of(look: &mut Look<'_>, host: &Host) -> Result<Texts, Unanswered> {
-    let found = look.exactly(&challenge(host), Kind::Txt).await?;
+async fn texts_of(lookup: &mut Lookup<'_>, host: &Host) -> Result<Texts, Unanswered> {
+    let found = lookup.exactly(&challenge(host), Kind::Txt).await?;
     let values = found.records.into_iter().filter_map(|record| match record {
         Data::Text(text) => Some(text.trim().into()),
         _ => None,
