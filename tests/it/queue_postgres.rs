@@ -345,7 +345,7 @@ fn a_check_of_the_configuration_looks_at_the_database() {
 #[test]
 fn kills_of_workers_and_of_the_server_lose_nothing_and_publish_nothing_twice() {
     let rounds = match std::env::var_os("WAYPOST_LONG_TESTS") {
-        Some(_) => 60,
+        Some(_) => 200,
         None => 6,
     };
     let mut cluster = Cluster::start(&[]);

@@ -275,7 +275,7 @@ fn a_release_is_on_another_machine_in_a_moment() {
 #[test]
 fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_equal() {
     let rounds = match std::env::var_os("WAYPOST_LONG_TESTS") {
-        Some(_) => 100,
+        Some(_) => 400,
         None => 6,
     };
     let mut cluster = cluster();

@@ -615,7 +615,7 @@ fn kills_at_any_moment_leave_every_edge_equal_to_its_source() {
     let mut source = source(listen).with_skill().start();
     let mut edge = edge_of(&source.setup, &url(listen), "paris", "").start();
     let long = std::env::var_os("WAYPOST_LONG_TESTS").is_some();
-    let rounds = if long { 100 } else { 20 };
+    let rounds = if long { 400 } else { 20 };
     for round in 1..=rounds {
         let text = skill(round);
         source.setup.publish(
