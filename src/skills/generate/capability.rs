@@ -13,7 +13,7 @@ use super::about::{is_generic_part, is_generic_title};
 use super::outline::{Category, Outline, content, link_to, purpose as about_page};
 use super::role::normal;
 use super::sink::Sink;
-use super::text::{fit, plain, words};
+use super::text::{cell, fit, plain, words};
 use super::turns::in_turns;
 
 /// The most rows and characters of the table.
@@ -50,7 +50,6 @@ pub(super) fn table(docs: &Docs, outline: &Outline, about: &str, base_url: &str)
         if row.area.trim().is_empty() || !is_new {
             continue;
         }
-        let cell = |text: &str| text.replace('|', "\\|");
         let line = format!(
             "| {} | {} | {} |",
             cell(&row.area),

@@ -11,7 +11,7 @@ use super::about;
 use super::outline::{Outline, content, link_to};
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
-use super::text::{self, fit, words};
+use super::text::{self, cell, fit, words};
 use super::words::without_number;
 
 /// The most rows and characters of the table.
@@ -98,7 +98,6 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
     let mut shown = 0;
     let mut last = None;
     for command in commands {
-        let cell = |text: &str| text.replace('|', "\\|");
         // A row without a page belongs to the page of the row above it.
         let link = match last == Some(command.page) {
             true => "″".to_owned(),

@@ -14,7 +14,7 @@ use super::outline::{Outline, content, link_to};
 use super::quickstart;
 use super::role::{Role, has, normal};
 use super::sink::Sink;
-use super::text::{fit, sentences, words};
+use super::text::{cell, fit, sentences, words};
 
 /// The most rows of the table, and the most characters of the whole list.
 const ROWS_MAX: usize = 13;
@@ -200,7 +200,6 @@ pub(super) fn decisions(
                 if of_page == max || !said.insert(route) {
                     continue;
                 }
-                let cell = |text: &str| text.replace('|', "\\|");
                 let link = match last == Some(page.id) {
                     true => "″".to_owned(),
                     false => cell(&link_to(docs, page.id, base_url)),

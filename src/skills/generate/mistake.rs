@@ -1,4 +1,4 @@
-//! Mistakes and their remedies: from pages and sections about troubleshooting.
+//! Mistakes and their remedies, as a table: from pages and sections about troubleshooting.
 
 use std::collections::HashSet;
 
@@ -9,11 +9,11 @@ use super::about::is_generic_title;
 use super::outline::{Outline, content, link_to};
 use super::role::{Role, has, normal};
 use super::sink::Sink;
-use super::text::{fit, plain, sentences, words};
+use super::text::{cell, fit, plain, sentences, words};
 use super::words::is_instruction;
 
-/// The most lines and characters of the list.
-const LINES_MAX: usize = 7;
+/// The most rows and characters of the table.
+const ROWS_MAX: usize = 7;
 const CHARACTERS_MAX: usize = 1500;
 /// The longest symptom and the longest remedy, in characters.
 const SYMPTOM_MAX: usize = 110;
@@ -62,8 +62,8 @@ const APPENDICES: [&str; 6] = [
 /// A mistake: its symptom, and its remedy.
 type Mistake = (String, String);
 
-/// Lists mistakes with their remedies: the first of every page before others.
-pub(super) fn mistakes(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+/// Writes mistakes with their remedies as a table: the first of every page before others.
+pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut pages = Vec::new();
     for entry in outline.entries_of(|role| role < Role::Community) {
@@ -81,7 +81,7 @@ pub(super) fn mistakes(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<St
             pages.push((entry.page, reader.found));
         }
     }
-    let mut sink = Sink::new(base_url, LINES_MAX, CHARACTERS_MAX);
+    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
     let mut said = HashSet::new();
     for nth in 0..OF_PAGE_MAX {
         for (id, found) in &pages {
@@ -89,11 +89,20 @@ pub(super) fn mistakes(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<St
                 && said.insert(symptom)
             {
                 let link = link_to(docs, *id, base_url);
-                sink.add(&[format!("- {symptom} → {remedy} – {link}")]);
+                let row = [&**symptom, remedy, &link].map(cell).join(" | ");
+                sink.add(&[format!("| {row} |")]);
             }
         }
     }
-    sink.lines
+    if sink.lines.is_empty() {
+        return sink.lines;
+    }
+    let head = [
+        "| Mistake or symptom | What to do | Page |",
+        "|---|---|---|",
+    ];
+    let head = head.map(str::to_owned).into_iter();
+    head.chain(sink.lines).collect()
 }
 
 /// Finds the mistakes of a page.
@@ -156,6 +165,10 @@ impl Reader {
         let says = |sentence: &&str| {
             let words = normal(sentence);
             let is_long = sentence.split(' ').count() > 3;
+            // The output of a program.
+            let code = sentence.trim_end_matches('.').strip_prefix('`');
+            let code = code.and_then(|code| code.strip_suffix('`'));
+            let is_code = code.is_some_and(|code| !code.contains('`'));
             // Words like "below" refer to what a skill does not repeat.
             let refers = has(&words, &["below", "above", "following"]);
             // A label of the symptom, or only a reference.
@@ -163,6 +176,7 @@ impl Reader {
                 .iter()
                 .any(|start| words.starts_with(&format!(" {} ", start.to_lowercase())));
             is_long
+                && !is_code
                 && !refers
                 && !is_other
                 && !sentence.ends_with([':', '?'])

@@ -168,7 +168,7 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     let first = first(docs, &outline, base_url);
     let advice = advice(docs, &outline, base_url);
     let capabilities = capabilities(docs, &outline, &about, &first.choices, base_url);
-    let mistakes = mistake::mistakes(docs, &outline, base_url);
+    let mistakes = mistake::table(docs, &outline, base_url);
     let context = context(docs, &outline, (&advice, mistakes), base_url);
     let variables = variable::table(docs, &outline, base_url);
 

@@ -5,7 +5,7 @@ use crate::docs::openapi::Specification;
 
 use super::outline::{Outline, endpoint, link, required};
 use super::sink::{Share, Sink};
-use super::text::plain;
+use super::text::{cell, plain};
 use super::turns::in_turns;
 
 /// The most rows and characters of the table.
@@ -41,7 +41,6 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
         if !seen.insert((&*specification.path, one.method, &*one.path)) {
             continue;
         }
-        let cell = |text: &str| text.replace('|', "\\|");
         let row = format!(
             "| {} | `{}` | {} | {} |",
             one.method,

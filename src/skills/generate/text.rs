@@ -106,6 +106,11 @@ pub(super) fn shorten(line: &str) -> String {
     fit(line, CHARACTERS_MAX)
 }
 
+/// Escapes a text for a cell of a table.
+pub(super) fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
 /// Returns the first sentences of a line with at most this many characters, else its first words.
 pub(super) fn fit(line: &str, characters_max: usize) -> String {
     if line.chars().count() <= characters_max {

@@ -15,7 +15,7 @@ use super::outline::{Outline, content, link_to};
 use super::role::{Role, has, normal};
 use super::secret;
 use super::sink::Sink;
-use super::text::{fit, sentences, words};
+use super::text::{cell, fit, sentences, words};
 
 /// The most rows and characters of the table.
 const ROWS_MAX: usize = 14;
@@ -86,7 +86,6 @@ pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<Strin
     let mut last = None;
     let mut left: Vec<&Variable> = Vec::new();
     for variable in &variables {
-        let cell = |text: &str| text.replace('|', "\\|");
         let link = match last == Some(variable.page) {
             true => "″".to_owned(),
             false => cell(&link_to(docs, variable.page, base_url)),

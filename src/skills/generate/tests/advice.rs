@@ -57,11 +57,11 @@ fn limits_are_sentences_that_say_one() {
 }
 
 #[test]
-fn mistakes_are_listed_with_their_remedies() {
+fn mistakes_are_a_table_with_their_remedies() {
     let config = r#"{"name":"Acme","navigation":{"pages":["boxes","troubleshooting"]}}"#;
     let boxes = "# Boxes\n\n## Troubleshooting\n\n### `403` when a box starts\n\n\
         The key has no rights. Create a key with the right `boxes`. More words.\n\n\
-        ### Restart the box\n\nMake sure that it is paused.\n\n## Other\n\n### A thing that fails\n\n\
+        ### Wrong size\n\n`expected 4 channels, but got 16 instead`\n\n### Restart the box\n\nMake sure that it is paused.\n\n## Other\n\n### A thing that fails\n\n\
         Make sure that this is not listed.\n";
     let page = "---\ntitle: Troubleshooting\n---\n\n<Accordion title=\"The build is slow\">\n\
         Issue: make sure to read.\n\nSee the issue 24 there.\n\n- Fix: Check that the cache is on.\n</Accordion>\n\n\
@@ -73,8 +73,9 @@ fn mistakes_are_listed_with_their_remedies() {
     ];
     let text = text(&files);
     let list = "### Mistakes and remedies\n\n\
-        - `403` when a box starts → Create a key with the right `boxes`. – [Boxes](https://docs.acme.test/boxes)\n\
-        - The build is slow → Check that the cache is on. – [Troubleshooting](https://docs.acme.test/troubleshooting)\n\n";
+        | Mistake or symptom | What to do | Page |\n|---|---|---|\n\
+        | `403` when a box starts | Create a key with the right `boxes`. | [Boxes](https://docs.acme.test/boxes) |\n\
+        | The build is slow | Check that the cache is on. | [Troubleshooting](https://docs.acme.test/troubleshooting) |\n\n";
     assert!(text.contains(list), "{text}");
 }
 
