@@ -8,7 +8,7 @@ use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Node, plain};
 
 use super::about;
-use super::outline::{Outline, content, link_to};
+use super::outline::{Outline, link_to};
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
 use super::text::{self, cell, fit, words};
@@ -49,12 +49,7 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
     let product = normal(&about::product(&docs.config.name));
     let mut programs: Vec<(String, Vec<Command>)> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
-    let mut seen = HashSet::new();
-    for entry in outline.entries_of(|role| role < Role::Community) {
-        let page = docs.navigation.page(entry.page);
-        let Some(nodes) = content(docs, page).filter(|_| seen.insert(entry.page)) else {
-            continue;
-        };
+    for (entry, page, nodes) in outline.contents(docs, |role| role < Role::Community) {
         let is_about = has(&normal(&page.title), &TITLES) || has(&normal(&page.url), &TITLES);
         let mut reader = Reader {
             page: entry.page,

@@ -10,7 +10,7 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Node, Table};
 
-use super::outline::{Outline, content, link_to};
+use super::outline::{Outline, link_to};
 use super::quickstart;
 use super::role::{Role, has, normal};
 use super::sink::Sink;
@@ -231,13 +231,8 @@ pub(super) fn decisions(
 /// Reads the routes of the pages: introductions come first. Pages of the reference give
 /// none: they list alternatives, but the reader need not choose.
 fn pages(docs: &Docs, outline: &Outline) -> Vec<Page> {
-    let mut seen = HashSet::new();
     let mut pages: Vec<(Role, Page)> = Vec::new();
-    for entry in outline.entries_of(|role| role < Role::Reference) {
-        let of_page = docs.navigation.page(entry.page);
-        let Some(nodes) = content(docs, of_page).filter(|_| seen.insert(entry.page)) else {
-            continue;
-        };
+    for (entry, of_page, nodes) in outline.contents(docs, |role| role < Role::Reference) {
         let mut page = Page {
             id: entry.page,
             chosen: Vec::new(),

@@ -6,7 +6,7 @@ use crate::docs::Docs;
 use crate::mdx::{Element, Node};
 
 use super::about::is_generic_title;
-use super::outline::{Outline, content, link_to};
+use super::outline::{Outline, link_to};
 use super::role::{Role, has, normal};
 use super::sink::Sink;
 use super::text::{cell, fit, plain, sentences, words};
@@ -64,13 +64,8 @@ type Mistake = (String, String);
 
 /// Writes mistakes with their remedies as a table: the first of every page before others.
 pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
-    let mut seen = HashSet::new();
     let mut pages = Vec::new();
-    for entry in outline.entries_of(|role| role < Role::Community) {
-        let page = docs.navigation.page(entry.page);
-        let Some(nodes) = content(docs, page).filter(|_| seen.insert(entry.page)) else {
-            continue;
-        };
+    for (entry, page, nodes) in outline.contents(docs, |role| role < Role::Community) {
         let mut reader = Reader {
             is_inside: has(&normal(&page.title), &TITLES).then_some(0),
             found: Vec::new(),

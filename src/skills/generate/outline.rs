@@ -1,5 +1,7 @@
 //! The outline of the documentation: its pages by group, in the default language and version.
 
+use std::collections::HashSet;
+
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{
     Content, DivisionKind, Divisions, Entry as Node, Group, Page, PageId,
@@ -85,6 +87,21 @@ impl Outline {
             .iter()
             .flat_map(|category| &category.entries);
         entries.filter(move |entry| role(entry.role))
+    }
+
+    /// Returns the pages with such a role and their content, in order and each of them once.
+    /// Pages without content are left out.
+    pub(super) fn contents<'o>(
+        &'o self,
+        docs: &'o Docs,
+        role: impl Fn(Role) -> bool,
+    ) -> impl Iterator<Item = (&'o Entry, &'o Page, &'o [MdxNode])> {
+        let mut seen = HashSet::new();
+        self.entries_of(role).filter_map(move |entry| {
+            let page = docs.navigation.page(entry.page);
+            let nodes = content(docs, page)?;
+            seen.insert(entry.page).then_some((entry, page, nodes))
+        })
     }
 
     fn content(&mut self, docs: &Docs, content: &Content, part: Option<&str>) {

@@ -2,14 +2,15 @@
 //!
 //! Pages show commands that install packages. A package belongs to the product if its name contains
 //! a word of the product's name (`@acme/boxes` for Acme), or if that word begins with a part of it
-//! (`comfy-cli` for ComfyUI).
+//! (`comfy-cli` for `ComfyUI`).
 
 use std::collections::{HashMap, HashSet};
 
 use crate::docs::Docs;
 use crate::mdx::Node;
 
-use super::outline::{Outline, content};
+use super::code::INSTALLS;
+use super::outline::Outline;
 use super::role::{Role, normal};
 
 /// The most packages that are named.
@@ -20,32 +21,14 @@ const NAME_MAX: usize = 50;
 /// shortest part of a package with which that word must begin.
 const WORD_MIN: usize = 3;
 const PART_MIN: usize = 4;
-/// Commands that install the packages whose names follow.
-const COMMANDS: [&str; 24] = [
-    "npm i",
-    "npm install",
-    "npm add",
-    "pnpm add",
-    "pnpm install",
-    "pnpm i",
-    "yarn add",
-    "bun add",
-    "bun install",
-    "deno add",
-    "pip install",
-    "pip3 install",
-    "pipx install",
-    "uv add",
-    "uv pip install",
-    "uv tool install",
-    "poetry add",
-    "cargo add",
-    "cargo install",
-    "go get",
-    "go install",
-    "gem install",
-    "composer require",
-    "dotnet add package",
+/// Commands that install programs on a machine, which no code imports.
+const SYSTEM: [&str; 6] = [
+    "apt install",
+    "apt-get install",
+    "brew install",
+    "helm install",
+    "helm repo add",
+    "winget install",
 ];
 
 /// Returns the packages of the product that most pages install, the most frequent one first.
@@ -57,15 +40,12 @@ pub(super) fn packages(docs: &Docs, outline: &Outline, product: &str) -> Vec<Str
         .collect();
     let mut names: Vec<(String, usize)> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
-    let mut seen = HashSet::new();
-    for entry in outline.entries_of(|role| role < Role::Community) {
-        let page = docs.navigation.page(entry.page);
-        let Some(nodes) = content(docs, page).filter(|_| seen.insert(entry.page)) else {
-            continue;
-        };
+    for (_, _, nodes) in outline.contents(docs, |role| role < Role::Community) {
         let mut found = Vec::new();
         of_nodes(nodes, &mut found);
-        found.retain(|name| is_own(name, &words));
+        // A page counts once for a package.
+        let mut seen = HashSet::new();
+        found.retain(|name| seen.insert(*name) && is_own(name, &words));
         for name in found {
             let next = names.len();
             let at = *numbers.entry(name.to_owned()).or_insert(next);
@@ -81,17 +61,11 @@ pub(super) fn packages(docs: &Docs, outline: &Outline, product: &str) -> Vec<Str
     names.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Collects the packages of a page, each of them once.
+/// Collects the packages of a page in the order of its code.
 fn of_nodes<'d>(nodes: &'d [Node], out: &mut Vec<&'d str>) {
     for node in nodes {
         match node {
-            Node::Fence { code, .. } => {
-                for name in code.lines().flat_map(of_line) {
-                    if !out.contains(&name) {
-                        out.push(name);
-                    }
-                }
-            }
+            Node::Fence { code, .. } => out.extend(code.lines().flat_map(of_line)),
             node => node.each_children(&mut |children| of_nodes(children, out)),
         }
     }
@@ -101,13 +75,17 @@ fn of_nodes<'d>(nodes: &'d [Node], out: &mut Vec<&'d str>) {
 fn of_line(line: &str) -> Vec<&str> {
     let line = line.trim_start_matches(['$', '>', '%', ' ', '\t']);
     let line = line.strip_prefix("sudo ").unwrap_or(line);
-    let after = COMMANDS.iter().find_map(|command| {
+    let libraries = INSTALLS.iter().map(|command| command.trim_end());
+    let mut libraries = libraries.filter(|command| !SYSTEM.contains(command));
+    let after = libraries.find_map(|command| {
         let after = line.strip_prefix(command)?;
         after.starts_with(' ').then_some(after)
     });
     let words = after.unwrap_or_default().split_whitespace();
     let words = words.take_while(|word| !word.starts_with(['#', '&', '|', ';', '>']));
-    words.filter_map(name_of).collect()
+    // `dotnet add package NAME`.
+    let names = words.filter(|word| *word != "package");
+    names.filter_map(name_of).collect()
 }
 
 /// Returns the name of a package without its version and its optional parts; `None` for options,

@@ -11,7 +11,7 @@ use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Node, Table, plain};
 
 use super::about;
-use super::outline::{Outline, content, link_to};
+use super::outline::{Outline, link_to};
 use super::role::{Role, has, normal};
 use super::secret;
 use super::sink::Sink;
@@ -135,12 +135,7 @@ fn variables(docs: &Docs, outline: &Outline) -> Vec<Variable> {
         .collect();
     let mut all: Vec<Variable> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
-    let mut seen = std::collections::HashSet::new();
-    for entry in outline.entries_of(|role| role < Role::Community) {
-        let of_page = docs.navigation.page(entry.page);
-        let Some(nodes) = content(docs, of_page).filter(|_| seen.insert(entry.page)) else {
-            continue;
-        };
+    for (entry, of_page, nodes) in outline.contents(docs, |role| role < Role::Community) {
         let mut reader = Reader {
             is_about: is_about(&of_page.title),
             heading: String::new(),
