@@ -287,7 +287,7 @@ impl<'d> Block<'d> {
             ];
             starts.iter().any(|start| line.starts_with(start))
         };
-        if (is_program && !lines().all(imports) && self.is_whole())
+        if (is_program && !lines().all(imports) && self.is_whole() && !self.is_edit())
             || (is_shell && !self.shows_output() && lines().any(acts))
         {
             return Kind::Call;
@@ -432,6 +432,26 @@ impl<'d> Block<'d> {
     pub(super) fn is_whole(&self) -> bool {
         let count = |c: char| self.code.matches(c).count();
         !self.is_program() || (count('{') == count('}') && count('(') == count(')'))
+    }
+
+    /// Returns whether the code begins with a remark that it changes a file, which other code of its
+    /// page makes: `// Replace the function in app.js`.
+    fn is_edit(&self) -> bool {
+        const EDITS: [&str; 8] = [
+            "replace", "update", "modify", "change", "edit", "insert", "append", "extend",
+        ];
+        let is_file = |word: &str| {
+            let word = word.trim_end_matches([':', '.', ',', '`']);
+            let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
+            (1..=4).contains(&ending.len()) && ending.bytes().all(|b| b.is_ascii_lowercase())
+        };
+        let first = self.code.lines().find(|line| !line.trim().is_empty());
+        let remark = first.map(str::trim).filter(|line| is_remark(line));
+        let words = remark
+            .unwrap_or_default()
+            .trim_start_matches(['/', '#', ' ']);
+        let verb = words.split(' ').next().unwrap_or_default().to_lowercase();
+        EDITS.contains(&&*verb) && words.split(' ').any(is_file)
     }
 
     /// Returns whether the code is in a programming language.
@@ -587,6 +607,9 @@ mod tests {
         assert_eq!(kind("bash", "npm adduser"), Kind::Call);
         assert_eq!(kind("bash", "acme --help"), Kind::Other);
         assert_eq!(kind("js", "test('x', () => {\n  acme.pay()"), Kind::Other);
+        let edit = "// Replace the function in app.js\nfunction pay() { acme.pay(1); }";
+        assert_eq!(kind("js", edit), Kind::Other);
+        assert_eq!(kind("js", "// Update a charge\nacme.pay(1);"), Kind::Call);
         assert_eq!(kind("python", "import acme\nacme.pay(1)"), Kind::Call);
         assert_eq!(
             kind("sh", "curl https://api.acme.test/v2/charges -d amount=500"),

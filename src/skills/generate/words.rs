@@ -36,12 +36,12 @@ pub(super) fn is_instruction(line: &str) -> bool {
 /// Returns whether a title is a task. Verbs that are also nouns need an object: `Request units` is
 /// a subject, `Request a refund` is a task.
 pub(super) fn is_task(title: &str) -> bool {
-    const NOUNS: [&str; 41] = [
+    const NOUNS: [&str; 42] = [
         "access", "request", "launch", "debug", "list", "set", "test", "trace", "host", "order",
         "index", "search", "report", "log", "process", "schedule", "cache", "share", "sort",
         "query", "limit", "design", "stream", "monitor", "plan", "start", "filter", "label",
         "measure", "group", "tag", "type", "use", "view", "watch", "issue", "load", "handle",
-        "map", "select", "upgrade",
+        "map", "select", "upgrade", "release",
     ];
     const OBJECTS: [&str; 15] = [
         "in", "up", "out", "a", "an", "the", "your", "our", "to", "with", "from", "all",
