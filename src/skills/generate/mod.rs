@@ -5,7 +5,7 @@
 //!
 //! | section | made from |
 //! |---|---|
-//! | frontmatter | the site's name; what the product is and what its guides do; the version that the default version's label names |
+//! | frontmatter | the site's name; what the product is, its packages, and what its guides do; the version that the default version's label names |
 //! | Capabilities | a table of areas: the parts and groups of the navigation and the cards of the first page; a table of decisions: tables for a choice, "use A when B", alternatives of the code |
 //! | Skills | the first working call; more calls in its language; the commands of a command line; environment variables; guides by group; endpoints with method, path and what they require; then reference, community and changelog |
 //! | Workflows | `<Steps>`, numbered lists and numbered headings of pages that tell how to do something |
