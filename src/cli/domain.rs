@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 }
                 Err(refused) => return Err(refused.into()),
             };
-            let ends_at = Instant::now() + 2 * config.verification.check;
+            let ends_at = Instant::now() + 2 * config.verification.check_timeout;
             loop {
                 let domain = admin.domain(&caller, project, host)?;
                 if checked(&domain) != before {

@@ -24,7 +24,7 @@ pub(super) fn read(
         edge_domain,
         addresses,
         resolvers,
-        check,
+        check_timeout,
         retries,
         recheck,
         dangling,
@@ -46,7 +46,7 @@ pub(super) fn read(
         *resolvers = list;
     }
     let year = 365 * DAY_SECONDS;
-    section.set("check_timeout_seconds", check, seconds(1..=300));
+    section.set("check_timeout_seconds", check_timeout, seconds(1..=300));
     if let Some(waits) = section.list("retry_seconds", seconds(1..=30 * DAY_SECONDS)) {
         *retries = waits;
     }

@@ -28,6 +28,12 @@ pub(super) fn put_optional(out: &mut Vec<u8>, text: Option<&str>) {
     }
 }
 
+/// Returns an optional text if it is UTF-8.
+pub(super) fn utf8(bytes: Option<&[u8]>) -> Result<Option<&str>, InvalidIndex> {
+    let text = bytes.map(std::str::from_utf8);
+    text.transpose().map_err(|_invalid| InvalidIndex::Text)
+}
+
 /// Reads bytes from their beginning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader<'b>(&'b [u8]);
@@ -97,8 +103,7 @@ impl<'b> Reader<'b> {
     }
 
     pub(super) fn optional(&mut self) -> Result<Option<&'b str>, InvalidIndex> {
-        let text = self.optional_bytes()?.map(std::str::from_utf8);
-        text.transpose().map_err(|_invalid| InvalidIndex::Text)
+        utf8(self.optional_bytes()?)
     }
 
     /// Reads an optional text without checking that it is UTF-8.

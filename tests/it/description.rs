@@ -20,7 +20,7 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 
 #[test]
 fn every_response_of_the_admin_api_conforms_to_its_description() {
-    // The domains of the records have no proof, and nobody can ask for a check too often.
+    // No domain has a proof. A caller that asks for checks too often is refused.
     let names = Names::start();
     let verification = format!("{{ {}, check_now_seconds: 1 }}", names.resolvers());
     let setup = setup().conf("verification", &verification);

@@ -162,7 +162,7 @@ impl Acme {
         let client = Client::new(
             &verification.resolvers,
             config.private_hosts.clone(),
-            verification.check,
+            verification.check_timeout,
         );
         let manager = Manager::new(
             config.acme.clone(),

@@ -37,7 +37,7 @@ impl Verification {
         let client = Client::new(
             &settings.resolvers,
             config.private_hosts.clone(),
-            settings.check,
+            settings.check_timeout,
         );
         let verifier = Verifier::new(
             settings.clone(),

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::super::bytes::Reader;
+use super::super::bytes::{Reader, utf8};
 use super::super::write::{BLOCK_TEXTS, anchor_of};
 use super::super::{InvalidIndex, SearchError};
 use super::storage::{Decoded, Part, Storage};
@@ -97,10 +97,10 @@ impl OpenPart {
                     .checked_add(reader.number()?)
                     .ok_or(InvalidIndex::Number)?;
                 if number == section as usize {
-                    let heading = text(heading)?;
+                    let heading = utf8(heading)?;
                     let made = || heading.map(anchor_of);
                     return Ok(SectionText {
-                        anchor: text(anchor)?.map(str::to_owned).or_else(made),
+                        anchor: utf8(anchor)?.map(str::to_owned).or_else(made),
                         heading: heading.map(str::to_owned),
                         range: start..end,
                     });
@@ -109,11 +109,6 @@ impl OpenPart {
             Err(InvalidIndex::Order)
         })
     }
-}
-
-fn text(bytes: Option<&[u8]>) -> Result<Option<&str>, InvalidIndex> {
-    let text = bytes.map(std::str::from_utf8);
-    text.transpose().map_err(|_invalid| InvalidIndex::Text)
 }
 
 // === impl Blocks ===

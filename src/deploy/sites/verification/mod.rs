@@ -59,7 +59,7 @@ pub struct Config {
     /// The only servers that are asked; empty: the servers of each zone.
     pub resolvers: Vec<SocketAddr>,
     /// The longest time of one check.
-    pub check: Duration,
+    pub check_timeout: Duration,
     /// The waits after the first, second, … check of a domain that waits for something; the last
     /// one repeats.
     pub retries: Vec<Duration>,
@@ -109,7 +109,7 @@ impl Default for Config {
             edge_domain: None,
             addresses: Vec::new(),
             resolvers: Vec::new(),
-            check: Duration::from_secs(20),
+            check_timeout: Duration::from_secs(20),
             retries: seconds(&[15, 60, 300, 1800, 14_400, 86_400]),
             recheck: DAY,
             dangling: 30 * DAY,
