@@ -17,8 +17,9 @@ use crate::deploy::keys::{Key, KeyId, Listed, NewKey, Role, Scope};
 use crate::deploy::{InvalidTimestamp, Timestamp};
 use crate::site::ProjectId;
 
-/// How long a command waits until all gateways of a database have a change.
-const GATEWAYS_WAIT: Duration = Duration::from_secs(3);
+/// How long a command waits until all gateways of a database have a change. It is longer than a
+/// killed gateway counts as running, so the command names only gateways that run.
+const GATEWAYS_WAIT: Duration = Duration::from_secs(10);
 
 /// Manage admin keys
 #[derive(Clone, Debug, clap::Args)]

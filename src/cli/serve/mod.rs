@@ -380,6 +380,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let (Some(edges), Some(copied)) = (&edges, &copied) {
         copied.follow_edges(edges.source.fleet(), &edges.secrets)?;
     }
+    // Before this process accepts connections: commands then wait for it.
+    if let Some(copied) = copied {
+        copied.start(&health)?;
+    }
     if let Some(edges) = edges {
         edges.start()?;
     }
@@ -390,9 +394,6 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         following.start()?;
     }
     shared_store::start(&written)?;
-    if let Some(copied) = copied {
-        copied.start(&health)?;
-    }
     server.run(RunArgs {
         shutdown_signal: Box::new(stop),
     });

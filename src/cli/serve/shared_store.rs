@@ -37,6 +37,8 @@ pub(super) struct Copied {
     /// The key of secrets; `None` without a key file.
     seal: Option<Arc<SealKey>>,
     copy: PathBuf,
+    /// Whether the database was there at the start.
+    is_complete: bool,
 }
 
 /// Waits until every gateway of the database answers challenges, and every edge of a gateway.
@@ -95,8 +97,9 @@ impl Copied {
         let (mirror, certificates) = mirror
             .with_certificates(&directory, Clock::System)
             .context("open the directory of certificates")?;
-        if let Err(error) = mirror.sync() {
-            log::warn!(target: "store", "certificates and keys are those that this machine had before: {}", chain(&error));
+        let synced = mirror.sync();
+        if let Err(error) = &synced {
+            log::warn!(target: "store", "certificates and keys are those that this machine had before: {}", chain(error));
         }
         let key_file = config.acme.key_file.as_deref();
         let seal = key_file.map(|file| documents.open_seal(file)).transpose()?;
@@ -107,6 +110,7 @@ impl Copied {
             certificates,
             seal: seal.map(Arc::new),
             copy,
+            is_complete: synced.is_ok(),
         }))
     }
 
@@ -176,9 +180,16 @@ impl Copied {
         Ok(())
     }
 
-    /// Starts to copy changes. The thread is never joined: it can be stopped at any point.
+    /// Says in the database that this process serves the copy, and starts to copy changes. The
+    /// thread is never joined: it can be stopped at any point.
     pub(super) fn start(self, health: &Health) -> anyhow::Result<()> {
         let (mirror, part) = (self.mirror, health.part("documents"));
+        if self.is_complete
+            && let Err(error) = mirror.announce()
+        {
+            // The thread says it when the database is back.
+            part.fail(chain(&error));
+        }
         panics::essential_thread("documents", move || mirror.run(&part))
             .context("start a thread")?;
         Ok(())

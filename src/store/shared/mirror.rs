@@ -278,6 +278,19 @@ impl Mirror {
         Ok(())
     }
 
+    /// Says that this process serves the copy, and copies what has changed until then. Who changes
+    /// a document later finds this process among those to wait for.
+    ///
+    /// # Errors
+    ///
+    /// As [`sync`](Self::sync), or when the database cannot be written.
+    pub fn announce(&self) -> Result<(), FileError> {
+        let copied = *self.copied.lock().unwrap_or_else(PoisonError::into_inner);
+        self.say(copied)?;
+        let revision = self.sync()?;
+        self.say(revision)
+    }
+
     /// Keeps the copy up to date. It never returns.
     pub fn run(&self, part: &Part) {
         loop {
@@ -435,5 +448,35 @@ impl Documents for MirroredDocuments {
 
     fn has_space(&self, bytes: u64) -> Result<bool, FileError> {
         self.local.has_space(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::shared::testing;
+
+    #[test]
+    fn a_change_waits_for_a_process_that_has_announced_itself() {
+        let directory = tempfile::tempdir().unwrap();
+        let shared = testing(directory.path());
+        let documents = shared.documents();
+        let (copy, temp) = (directory.path().join("copy"), directory.path().join("temp"));
+        fs::create_dir(&temp).unwrap();
+        let mirror = Mirror::new(documents.clone(), "a gateway", &copy, temp).unwrap();
+        let mirror = mirror.with_files("set", copy.clone(), ".json");
+        let change = |key| {
+            let bytes = || Some(b"content".to_vec());
+            documents.change_in("set", key, |_there| bytes()).unwrap();
+            let behind = documents.wait_until_read(false, Duration::ZERO).unwrap();
+            (behind, copy.join(format!("{key}.json")).exists())
+        };
+        // The copy is of an earlier moment, as after a start that takes long.
+        mirror.sync().unwrap();
+        assert_eq!(change("before"), (Vec::new(), false));
+        mirror.announce().unwrap();
+        assert!(copy.join("before.json").exists());
+        let named = vec!["a gateway".to_owned()];
+        assert_eq!(change("after"), (named, false));
     }
 }
