@@ -1,7 +1,7 @@
 //! Whether the owner of a name lets our authorities issue certificates for it.
 //!
-//! An authority looks at these records itself and refuses. Looking first costs no order, and the
-//! reason can name the record. So a look that fails stops nothing.
+//! An authority reads these records itself and refuses. A lookup before the order costs no order,
+//! and the reason can name the record. So a lookup that fails stops nothing.
 //!
 //! The records of the name count, else those of the name above, up to the registrable domain:
 //! registries have none.
@@ -22,7 +22,7 @@ const KNOWN_TAGS: [&str; 7] = [
     "contactphone",
 ];
 
-/// Looks at the records of a name, and fails if they forbid authorities with these identities.
+/// Reads the records of a name, and fails if they forbid authorities with these identities.
 pub(super) async fn permit(
     client: &Client,
     name: &str,
@@ -42,7 +42,7 @@ pub(super) async fn permit(
         let found = match lookup.follow(at, Kind::Caa).await {
             Ok(found) => found,
             Err(error) => {
-                log::debug!(target: "acme", name; "look the CAA records of {name} up: {error}");
+                log::debug!(target: "acme", name; "look up the CAA records of {name}: {error}");
                 return Ok(());
             }
         };

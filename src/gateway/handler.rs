@@ -4,7 +4,6 @@
 //! A [`ConnectionHandler`] owns each connection from `accept` to its end. It serves HTTP/1.1
 //! ([`Http1`]) or HTTP/2 ([`http2`]), as ALPN decided.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,17 +153,17 @@ impl ConnectionHandler {
         loop {
             let accepted = tokio::select! {
                 biased;
-                accepted = async {
-                    let accepted = listener.accept().await?;
-                    // This is not done before `accept`: a connection is closed only if another one
-                    // needs its place.
-                    self.room().await;
-                    Ok::<_, io::Error>(accepted)
-                } => accepted,
+                accepted = listener.accept() => accepted,
                 () = &mut draining => return,
             };
             match accepted {
-                Ok((stream, peer)) => self.begin(stream, peer, is_tls),
+                Ok((stream, peer)) => {
+                    // This is not done before `accept`: a connection is closed only if another one
+                    // needs its place. A connection that was accepted is served, also when the
+                    // drain begins meanwhile.
+                    self.room().await;
+                    self.begin(stream, peer, is_tls);
+                }
                 // No file descriptors left, or the client closed the connection already.
                 Err(error) => {
                     log::warn!("accept: {error}");
@@ -275,12 +274,11 @@ impl ConnectionHandler {
         activity: &Activity,
     ) -> Result<(SocketAddr, Option<AddressGuard>), &'static str> {
         const REASON: &str = "proxy_protocol";
-        let closing = activity.closing();
         let header =
             tokio::time::timeout(self.gateway.limits.head, proxy_protocol::read(stream, peer));
         let client = tokio::select! {
             client = header => client,
-            () = closing.cancelled() => return Err(REASON),
+            () = activity.evicted() => return Err(REASON),
         };
         let client = match client {
             Ok(Ok(client)) => client,
@@ -313,16 +311,9 @@ impl ConnectionHandler {
             (true, Some(acceptor)) => {
                 let handshake =
                     tokio::time::timeout(self.gateway.limits.head, acceptor.accept(stream));
-                let evicted = async {
-                    activity.closing().cancelled().await;
-                    if !activity.is_evicted() {
-                        // A drain lets a handshake that has begun finish.
-                        std::future::pending::<()>().await;
-                    }
-                };
                 let accepted = tokio::select! {
                     accepted = handshake => Some(accepted),
-                    () = evicted => None,
+                    () = activity.evicted() => None,
                 };
                 match accepted {
                     Some(Ok(Ok(stream)))

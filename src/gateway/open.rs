@@ -214,6 +214,15 @@ impl Activity {
         self.closing.clone()
     }
 
+    /// Waits until the connection must close because others need its place. A drain lets what has
+    /// begun finish.
+    pub(super) async fn evicted(&self) {
+        self.closing.cancelled().await;
+        if !self.is_evicted() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Returns the point of a drain at which this connection closes if it is idle, from 0 to 1. The
     /// points of all connections are spread evenly.
     pub(super) fn drain_share(&self) -> f64 {

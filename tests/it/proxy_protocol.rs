@@ -57,6 +57,26 @@ fn the_client_in_the_header_is_logged_and_forwarded() {
 }
 
 #[test]
+fn a_header_that_has_begun_before_a_drain_is_read_and_the_request_served() {
+    let edge = Setup::new()
+        .conf("connections", BALANCERS)
+        .acme("")
+        .with_skill()
+        .start();
+    let mut connection = Connection::open(edge.http);
+    let (begin, rest) = TEXT.split_at(8);
+    connection.send(begin);
+    edge.wait_for_metric("gateway_connections_open", 1.0);
+    edge.signal("TERM");
+    edge.wait_for_log(|line| {
+        let message = line["message"].as_str();
+        message.is_some_and(|text| text.starts_with("draining:"))
+    });
+    connection.send(&[rest, request("/skill.md").as_bytes()].concat());
+    assert_eq!(connection.receive("GET").unwrap().text(), SKILL);
+}
+
+#[test]
 fn a_header_may_arrive_byte_by_byte() {
     let edge = Setup::new()
         .conf("connections", BALANCERS)

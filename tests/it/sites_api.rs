@@ -250,15 +250,9 @@ fn concurrent_changes_of_many_writers_lose_nothing() {
     let setup = unproven().conf("admin", "{ triggers_max: 1000000 }");
     let operator = key(&setup, "platform", "operator");
     let edge = setup.start();
-    let created = record("acme", "docs.acme.test");
-    call(
-        &edge,
-        &operator,
-        "PUT",
-        "/v1/sites/acme",
-        Some(&created),
-        &[],
-    );
+    let site = record("acme", "docs.acme.test");
+    let created = call(&edge, &operator, "PUT", "/v1/sites/acme", Some(&site), &[]);
+    assert_eq!(created.status, 201, "{}", created.text());
     // Four clients add domains through the API, and two commands on the node do.
     std::thread::scope(|scope| {
         for writer in 0..4 {

@@ -24,7 +24,7 @@ use crate::store::{Store, local};
 use crate::telemetry::{Health, panics};
 
 /// The interval of the checks whether every edge has a document.
-const LOOK: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The documents of the database: certificates and their challenges, keys. They are served from a
 /// copy in the cache.
@@ -164,7 +164,7 @@ impl Copied {
                 }
                 match fleet.behind(read.1).is_empty() {
                     true => applied = copied,
-                    false => std::thread::sleep(LOOK),
+                    false => std::thread::sleep(CHECK_INTERVAL),
                 }
                 if reported.is_some_and(|(last, at)| last == applied && at.elapsed() < ALIVE) {
                     continue;

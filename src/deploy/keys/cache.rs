@@ -28,7 +28,7 @@ use crate::telemetry::panics;
 /// How often the directory is checked: a revocation takes effect within twice this time.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 /// How often in a second the directory is read because of unknown keys.
-const LOOKS_MAX: u32 = 10;
+const UNKNOWN_REFRESHES_MAX: u32 = 10;
 /// How often uses of keys are recorded in a database.
 const SHARED_INTERVAL: Duration = Duration::from_secs(10);
 /// Two changes within this time may have the same modification time, because the clocks of
@@ -45,14 +45,14 @@ pub struct KeyCache {
     last_refresh: Mutex<LastRefresh>,
     /// The uses of keys that are not recorded yet.
     used: Mutex<HashMap<KeyId, Timestamp>>,
-    looks: Mutex<Looks>,
+    unknown: Mutex<UnknownRefreshes>,
     /// Where uses are recorded for all machines.
     shared: Option<SharedUses>,
 }
 
 /// How often the directory was read because of unknown keys.
 #[derive(Debug, Default)]
-struct Looks {
+struct UnknownRefreshes {
     /// The second since the Unix epoch.
     second: u64,
     count: u32,
@@ -100,7 +100,7 @@ impl KeyCache {
             keys: ArcSwap::default(),
             last_refresh: Mutex::default(),
             used: Mutex::default(),
-            looks: Mutex::default(),
+            unknown: Mutex::default(),
             shared: None,
         };
         cache.refresh()?;
@@ -129,7 +129,7 @@ impl KeyCache {
         // The time that the map takes to compare digests reveals nothing about a key, because
         // a caller cannot choose digests. The comparison that decides takes constant time.
         let known = self.keys.load().get(&digest).cloned();
-        let key = known.or_else(|| self.look_for(&digest));
+        let key = known.or_else(|| self.find_new(&digest));
         let key = key.ok_or(InvalidKey::Unknown)?;
         let same = key.digest.as_bytes().ct_eq(digest.as_bytes());
         if !bool::from(same) {
@@ -141,19 +141,19 @@ impl KeyCache {
         Ok(key)
     }
 
-    /// Looks whether an unknown key was created since the last refresh, unless this was done too
-    /// often: wrong keys must not keep the disk busy.
-    fn look_for(&self, digest: &Digest) -> Option<Arc<Key>> {
+    /// Reads the directory for an unknown key, which may have been created since the last refresh,
+    /// unless this was done too often: wrong keys must not keep the disk busy.
+    fn find_new(&self, digest: &Digest) -> Option<Arc<Key>> {
         let second = self.clock.unix_seconds();
-        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
-        if looks.second != second {
-            *looks = Looks { second, count: 0 };
+        let mut refreshes = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        if refreshes.second != second {
+            *refreshes = UnknownRefreshes { second, count: 0 };
         }
-        if looks.count >= LOOKS_MAX {
+        if refreshes.count >= UNKNOWN_REFRESHES_MAX {
             return None;
         }
-        looks.count += 1;
-        drop(looks);
+        refreshes.count += 1;
+        drop(refreshes);
         // The thread that refreshes the cache reports errors.
         self.refresh().ok()?;
         self.keys.load().get(digest).cloned()

@@ -29,8 +29,8 @@ const REMOVED_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) const ROWS: u64 = 500;
 /// The first words of the name of a reader that stands for all edges of a gateway.
 const EDGES_OF: &str = "edges of ";
-/// The time between two looks whether every gateway has a change.
-const LOOK: Duration = Duration::from_millis(20);
+/// The interval of the checks whether every gateway has a change.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a gateway counts as running without saying so again.
 const READER_TIME: Duration = Duration::from_secs(6);
 
@@ -318,7 +318,7 @@ impl SharedDocuments {
             if behind.is_empty() || Instant::now() >= deadline {
                 return Ok(behind);
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_INTERVAL);
         }
     }
 
