@@ -318,17 +318,7 @@ pub(super) fn edge_key(config: &Config) -> anyhow::Result<SigningKey> {
 ///
 /// When they cannot be listed.
 pub fn read_sites(config: &Config) -> anyhow::Result<(Sites, Changes)> {
-    let service = config.service.clone();
-    let mut sites = Sites::new(
-        service,
-        config.private_hosts.clone(),
-        config.sites.path.clone(),
-        Clock::System,
-    )
-    .with_proof(proof(config));
-    if config.store.is_edge() {
-        sites = sites.without_files();
-    }
+    let mut sites = unread_sites(config);
     if config.store.shared().is_some() {
         sites = sites.with_store(Arc::new(open_written(config)?));
     } else if Local::exists(&store_path(config)) {
@@ -336,4 +326,19 @@ pub fn read_sites(config: &Config) -> anyhow::Result<(Sites, Changes)> {
     }
     let changes = sites.scan(Removals::Guarded)?;
     Ok((sites, changes))
+}
+
+/// Returns a reader of the site records in files, which has read none yet.
+pub fn unread_sites(config: &Config) -> Sites {
+    let sites = Sites::new(
+        config.service.clone(),
+        config.private_hosts.clone(),
+        config.sites.path.clone(),
+        Clock::System,
+    )
+    .with_proof(proof(config));
+    match config.store.is_edge() {
+        true => sites.without_files(),
+        false => sites,
+    }
 }

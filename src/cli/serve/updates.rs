@@ -30,6 +30,7 @@ use crate::index::reload::Reloader;
 use crate::numbers::Writer;
 use crate::site::ProjectId;
 use crate::store::documents::Documents;
+use crate::store::sites::{Removals, Sites};
 use crate::store::{Fence, Store};
 use crate::telemetry::{Health, Metrics, panics};
 
@@ -162,7 +163,10 @@ impl Updates {
             deploying::worker_id()?,
             config.worker.clone(),
             Arc::new(stages),
-            find_site,
+            also_unserved(
+                find_site,
+                settings::unread_sites(config).with_store(Arc::clone(store)),
+            ),
             deploying::presence(config),
             worker::Metrics::new(metrics),
             health,
@@ -344,6 +348,26 @@ impl ServedLog {
     }
 }
 
+/// Returns a function that also finds a site that this process does not serve yet. Another process
+/// may have written its record, and queued its update, a moment ago.
+fn also_unserved(find_served: FindSite, unserved: Sites) -> FindSite {
+    let unserved = Mutex::new(unserved);
+    Arc::new(move |project| {
+        find_served(project).or_else(|| {
+            let mut sites = unserved.lock().unwrap_or_else(PoisonError::into_inner);
+            // Of the store, only this record: a platform may have a million of them.
+            let scans = [
+                sites.scan_files(Removals::Guarded),
+                sites.scan_records(std::slice::from_ref(project)),
+            ];
+            for error in scans.into_iter().filter_map(Result::err) {
+                log::error!(target: "sites", "read the site record of {project}: {}", chain(&error));
+            }
+            sites.get(project).map(Arc::clone)
+        })
+    })
+}
+
 fn record(queue: &Queue, project: &ProjectId, fence: Fence) {
     let now = Timestamp::of(Clock::System.now());
     if let Err(error) = queue.record_served(project, fence, now)
@@ -371,5 +395,23 @@ impl WorkerThreads {
     pub(super) fn end(self) {
         // A panic in it ends the process.
         let _joined = self.thread.join();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_finds_a_site_that_is_not_served_yet() {
+        let directory = tempfile::tempdir().unwrap();
+        let conf = format!("sites: {}\n", directory.path().display());
+        let config = Config::parse("waypost.yaml", &conf).unwrap();
+        let find = also_unserved(Arc::new(|_| None), settings::unread_sites(&config));
+        let project = ProjectId::parse("acme").unwrap();
+        assert!(find(&project).is_none());
+        let record = "project: acme\nsubdomain: acme\n";
+        std::fs::write(directory.path().join("acme.yaml"), record).unwrap();
+        assert_eq!(find(&project).unwrap().project, project);
     }
 }
