@@ -88,15 +88,21 @@ impl Preview {
         }
     }
 
-    /// Returns the directory of the reader in `/proc`.
+    /// Waits for the process that reads the documentation, and returns its directory in `/proc`.
     fn reader(&self) -> PathBuf {
         let parent = format!("PPid:\t{}\n", self.process.id());
-        let processes = fs::read_dir("/proc").unwrap().flatten();
-        let mut children = processes.filter(|entry| {
-            let status = fs::read_to_string(entry.path().join("status"));
-            status.is_ok_and(|status| status.contains(&parent))
-        });
-        children.next().expect("it has a child").path()
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        loop {
+            let processes = fs::read_dir("/proc").unwrap().flatten();
+            let mut children = processes.filter(|entry| {
+                let status = fs::read_to_string(entry.path().join("status"));
+                status.is_ok_and(|status| status.contains(&parent))
+            });
+            if let Some(child) = children.next() {
+                return child.path();
+            }
+            assert!(std::time::Instant::now() < end, "it has no child");
+        }
     }
 }
 
@@ -140,10 +146,15 @@ fn a_preview_goes_on_after_its_reader_was_killed_and_its_directory_replaced() {
     write("The second text.");
     preview.wait_for("/", "The second text.");
 
-    let reader = preview.reader();
-    let id = reader.file_name().unwrap().to_str().unwrap().to_owned();
-    let killed = Command::new("kill").args(["-KILL", &id]).status().unwrap();
-    assert!(killed.success());
+    // The reader of the replaced directory may end by itself meanwhile; then another one is killed.
+    let reader = loop {
+        let reader = preview.reader();
+        let id = reader.file_name().unwrap().to_str().unwrap().to_owned();
+        let killed = Command::new("kill").args(["-KILL", &id]).status().unwrap();
+        if killed.success() {
+            break reader;
+        }
+    };
     while fs::read_to_string(reader.join("status")).is_ok_and(|status| !status.contains("\tZ")) {}
     // The next change starts another process. The watch may begin after the first change.
     let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
