@@ -276,9 +276,15 @@ impl ConnectionHandler {
         const REASON: &str = "proxy_protocol";
         let header =
             tokio::time::timeout(self.gateway.limits.head, proxy_protocol::read(stream, peer));
+        // Its client is about to send something, as on a connection without a request.
+        let leaving = async {
+            self.gateway.drain.draining().await;
+            tokio::time::sleep(self.gateway.limits.drain_idle).await;
+        };
         let client = tokio::select! {
             client = header => client,
             () = activity.evicted() => return Err(REASON),
+            () = leaving => return Err(REASON),
         };
         let client = match client {
             Ok(Ok(client)) => client,
