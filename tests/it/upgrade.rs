@@ -413,7 +413,11 @@ fn a_configuration_with_mistakes_leaves_the_running_gateway_alone() {
 #[test]
 fn the_new_process_serves_while_the_old_one_finishes_its_requests() {
     let (origin, proceed) = Origin::with_delayed_body();
-    let edge = Setup::new().acme_before(&origin).start();
+    // The old process may still accept a connection, and waits for its request.
+    let edge = Setup::new()
+        .conf("connections", "{ drain_idle_seconds: 10 }")
+        .acme_before(&origin)
+        .start();
     let old = edge.id().to_string();
     let mut busy = Connection::open(edge.http);
     busy.send(&request("/guide"));
