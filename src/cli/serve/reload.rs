@@ -17,7 +17,7 @@ use crate::gateway::tls::{self, Certificates};
 use crate::index::reload::{Observer, Reloader};
 use crate::index::{Cache, Index};
 use crate::store::Store;
-use crate::store::sites::{Removals, Sites};
+use crate::store::sites::Removals;
 use crate::store::watch::{Change, Watch};
 use crate::telemetry::{Health, Metrics, panics};
 
@@ -61,17 +61,7 @@ impl Reload {
             true => settings::store_path(config).join("no-site-records"),
             false => config.sites.path.clone(),
         };
-        let mut sites = Sites::new(
-            config.service.clone(),
-            config.private_hosts.clone(),
-            records.clone(),
-            Clock::System,
-        )
-        .with_store(Arc::clone(&store))
-        .with_proof(settings::proof(config));
-        if is_edge {
-            sites = sites.without_files();
-        }
+        let sites = settings::unread_sites(config).with_store(Arc::clone(&store));
         // Watch before loading, so that a change in between is not missed.
         let watch = Arc::new(Watch::start(&store, &records, config.sites.rescan));
         let (index, metrics) = (Arc::clone(index), Arc::clone(metrics));
@@ -175,12 +165,7 @@ fn apply(
         Change::Sites => lock_reloader(reloader).rescan_sites(removals()),
         Change::Rescan => lock_reloader(reloader).rescan(removals()),
     };
-    match removed {
-        Ok(removed) => served_log.removed(&removed),
-        Err(error) => {
-            log::error!(target: "sites", "read the site records, still serving the earlier ones: {error}");
-        }
-    }
+    served_log.scanned(removed);
     if let Change::Rescan = change {
         served_log.compare(reloader);
     }
