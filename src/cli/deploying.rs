@@ -14,12 +14,13 @@ use crate::config::{self, Config};
 use crate::deploy::keys::{ADMIN_KEYS, Directory, KeyCache, Keys};
 use crate::deploy::presence::Presence;
 use crate::deploy::queue::{Backend, Postgres, Queue, Sqlite};
-use crate::deploy::run::{Announce, Launcher, ProjectsOf, Quota, Stages, clear_leftovers};
+use crate::deploy::run::{Announce, Launcher, ProjectsOf, Quota, Stages, Stopped, clear_leftovers};
 use crate::deploy::slots::{Shares, Slots};
 use crate::deploy::update::WorkerId;
 use crate::deploy::{StatusId, Timestamp};
-use crate::site::ProjectId;
+use crate::site::{ProjectId, Site};
 use crate::store::Store;
+use crate::store::sites::{Removals, Sites};
 use crate::telemetry::{Health, Metrics, logging, panics};
 
 /// The directory of admin keys below the store's.
@@ -27,6 +28,42 @@ pub(super) const KEYS: &str = "keys";
 
 /// Longer than any work takes.
 const NEVER_HEAVY: Duration = Duration::from_secs(10 * 24 * 60 * 60);
+
+/// Reads the site of a project again, in the files and in the store. Of the store, only its own
+/// record is read: a platform may have a million of them.
+///
+/// # Errors
+///
+/// When the store cannot give its record.
+pub(super) fn read_site(
+    sites: &mut Sites,
+    project: &ProjectId,
+) -> Result<Option<Arc<Site>>, Stopped> {
+    let scans = [
+        sites.scan_files(Removals::Guarded),
+        sites.scan_records(std::slice::from_ref(project)),
+    ];
+    for scanned in scans {
+        match scanned {
+            Ok(changes) => {
+                for diagnostic in &changes.diagnostics {
+                    log::log!(target: "sites", diagnostic.severity.level(), "{diagnostic}");
+                }
+            }
+            Err(error) => {
+                log::error!(target: "sites", "read the site records, keeping the earlier ones: {error}");
+            }
+        }
+    }
+    match sites.get(project) {
+        Some(site) => Ok(Some(Arc::clone(site))),
+        None if sites.is_unreadable(project) => Err(Stopped {
+            summary: "read the site record: the log of the service says why".to_owned(),
+            transient: true,
+        }),
+        None => Ok(None),
+    }
+}
 
 /// Opens the queue of a configuration.
 ///
@@ -266,4 +303,50 @@ pub(super) fn program() -> anyhow::Result<PathBuf> {
         return Ok("/proc/self/exe".into());
     }
     std::env::current_exe().context("find this program")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn config_in(directory: &std::path::Path) -> Config {
+        let at = directory.display();
+        let conf = format!("sites: {at}/sites\nstore: {{ local: {{ path: {at}/store }} }}\n");
+        fs::create_dir(directory.join("sites")).unwrap();
+        Config::parse("waypost.yaml", &conf).unwrap()
+    }
+
+    #[test]
+    fn an_update_finds_a_site_that_is_not_served_yet() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut sites = settings::unread_sites(&config_in(directory.path()));
+        let project = ProjectId::parse("acme").unwrap();
+        assert!(read_site(&mut sites, &project).unwrap().is_none());
+        let record = "project: acme\nsubdomain: acme\n";
+        fs::write(directory.path().join("sites/acme.yaml"), record).unwrap();
+        let site = read_site(&mut sites, &project).unwrap();
+        assert_eq!(site.unwrap().project, project);
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_does_not_mean_that_the_site_was_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let config = config_in(directory.path());
+        let store = Arc::new(settings::open_local(&config).unwrap());
+        let mut sites = settings::unread_sites(&config).with_store(store);
+        let project = ProjectId::parse("acme").unwrap();
+        assert_eq!(read_site(&mut sites, &project), Ok(None));
+        let shard = hex::encode([crate::digest::Digest::of(b"acme").as_bytes()[0]]);
+        let record = directory
+            .path()
+            .join(format!("store/sites/{shard}/acme.json"));
+        fs::create_dir_all(record.parent().unwrap()).unwrap();
+        fs::write(&record, "damaged").unwrap();
+        let stopped = read_site(&mut sites, &project).unwrap_err();
+        assert!(stopped.transient, "{stopped:?}");
+        fs::remove_file(record).unwrap();
+        assert_eq!(read_site(&mut sites, &project), Ok(None));
+    }
 }

@@ -18,13 +18,13 @@ use tokio::sync::watch;
 use super::settings::{self, Settings};
 use super::{deploying, secrets};
 use crate::clock::Clock;
-use crate::deploy::FindSite;
+use crate::deploy::ReadSite;
 use crate::deploy::run::ProjectsOf;
 use crate::deploy::worker::{Metrics, Stop, Worker};
 use crate::gateway::drain::{Drain, Phase};
 use crate::gateway::operator::Operator;
 use crate::store::Store;
-use crate::store::sites::{Removals, Sites};
+use crate::store::sites::Sites;
 use crate::telemetry::{self, Health, logging, panics};
 
 /// How often the cache is swept.
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         deploying::worker_id()?,
         config.worker.clone(),
         Arc::new(stages),
-        find_site(&sites),
+        read_site(&sites),
         deploying::presence(&config),
         Metrics::new(&metrics),
         &health,
@@ -147,32 +147,19 @@ fn projects_of(known: &Arc<Mutex<Known>>) -> ProjectsOf {
     })
 }
 
-/// Returns a function that finds the site of a project in the records on disk.
-fn find_site(known: &Arc<Mutex<Known>>) -> FindSite {
+/// Returns a function that reads the site of a project.
+fn read_site(known: &Arc<Mutex<Known>>) -> ReadSite {
     let known = Arc::clone(known);
     Arc::new(move |project| {
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let (sites, read_at) = &mut *known;
-        if read_at.elapsed() > SITES_AGE_MAX || sites.get(project).is_none() {
-            // Of the store, only this record: a platform may have a million of them.
-            let scans = [
-                sites.scan_files(Removals::Guarded),
-                sites.scan_records(std::slice::from_ref(project)),
-            ];
-            for scanned in scans {
-                match scanned {
-                    Ok(changes) => {
-                        for diagnostic in &changes.diagnostics {
-                            log::log!(target: "sites", diagnostic.severity.level(), "{diagnostic}");
-                        }
-                    }
-                    Err(error) => {
-                        log::error!(target: "sites", "read the site records, keeping the earlier ones: {error}");
-                    }
-                }
+        match sites.get(project) {
+            Some(site) if read_at.elapsed() <= SITES_AGE_MAX => Ok(Some(Arc::clone(site))),
+            _ => {
+                let read = deploying::read_site(sites, project);
+                *read_at = Instant::now();
+                read
             }
-            *read_at = Instant::now();
         }
-        sites.get(project).map(Arc::clone)
     })
 }

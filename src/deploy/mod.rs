@@ -45,6 +45,7 @@ pub mod writer;
 
 use std::sync::Arc;
 
+use self::run::Stopped;
 use crate::site::{ProjectId, Site};
 
 pub use status_id::{InvalidStatusId, StatusId};
@@ -58,6 +59,9 @@ const NICENESS_OF_HEAVY: i32 = 15;
 
 /// Returns the current site of a project.
 pub type FindSite = Arc<dyn Fn(&ProjectId) -> Option<Arc<Site>> + Send + Sync>;
+/// Reads the site of a project whose update begins; `None` if there is no such site. The update
+/// waits for another attempt while the record cannot be read. It may block.
+pub type ReadSite = Arc<dyn Fn(&ProjectId) -> Result<Option<Arc<Site>>, Stopped> + Send + Sync>;
 
 /// Lowers the priority of the calling thread and of the threads and processes it will start.
 ///

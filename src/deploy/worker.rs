@@ -31,7 +31,7 @@ use super::queue::{Claim, Depth, Held, Outcome, Owners, Progress, QueueError};
 use super::run::{Ended, Stages, Work, blocking};
 use super::slots::{Shares, Slot, Slots};
 use super::update::WorkerId;
-use super::{FindSite, Timestamp};
+use super::{ReadSite, Timestamp};
 use crate::error::chain;
 use crate::telemetry::{self, Health, Part};
 
@@ -72,7 +72,7 @@ pub struct Worker {
     id: WorkerId,
     config: Config,
     stages: Arc<Stages>,
-    find_site: FindSite,
+    read_site: ReadSite,
     presence: Presence,
     slots: Arc<Slots>,
     metrics: Metrics,
@@ -221,7 +221,7 @@ impl Worker {
         id: WorkerId,
         config: Config,
         stages: Arc<Stages>,
-        find_site: FindSite,
+        read_site: ReadSite,
         presence: Presence,
         metrics: Metrics,
         health: &Health,
@@ -235,7 +235,7 @@ impl Worker {
             id,
             config,
             stages,
-            find_site,
+            read_site,
             presence,
             metrics,
         }
@@ -377,7 +377,8 @@ impl Worker {
         let mut work = Work::default();
         let ended = match self.slot(&claim, &mut cancelled).await {
             Ok(Ok(slot)) => {
-                let site = (self.find_site)(&project);
+                let (read_site, of) = (Arc::clone(&self.read_site), project.clone());
+                let site = blocking(move || read_site(&of)).await;
                 let (stop, stopped) = watch::channel(false);
                 let revoked = slot.revoked();
                 let mut attempt = pin!(self.stages.run(claim, site, slot, stopped, &mut work));

@@ -22,7 +22,7 @@ use crate::deploy::run::{Announce, ProjectsOf, SITE_REMOVED};
 use crate::deploy::sites::verification::Changes as DomainChanges;
 use crate::deploy::sites::{Changed, Known, SiteAdmin};
 use crate::deploy::worker::{self, Worker};
-use crate::deploy::{FindSite, Timestamp, lower_priority};
+use crate::deploy::{FindSite, ReadSite, Timestamp, lower_priority};
 use crate::error::chain;
 use crate::follow::Fleet;
 use crate::index::Index;
@@ -30,7 +30,7 @@ use crate::index::reload::Reloader;
 use crate::numbers::Writer;
 use crate::site::ProjectId;
 use crate::store::documents::Documents;
-use crate::store::sites::{Removals, Sites};
+use crate::store::sites::{Removals, ScanError, Sites};
 use crate::store::{Fence, Store};
 use crate::telemetry::{Health, Metrics, panics};
 
@@ -52,6 +52,7 @@ pub(super) struct Updates {
 }
 
 /// Records in the queue which releases are served.
+#[derive(Clone)]
 pub(super) struct ServedLog {
     /// `None` on an edge, which has no updates.
     queue: Option<Arc<Queue>>,
@@ -109,23 +110,22 @@ impl Updates {
         deploying::report_isolation(&stages, metrics)?;
         let known: Arc<dyn Known> = Arc::clone(&known_sites) as _;
         let domain_changes = DomainChanges::default();
+        let served = ServedLog::new(&queue, &unseen, counting.map(Counting::writer));
+        let read_files = {
+            let (reloader, served) = (Arc::clone(&reload.reloader), served.clone());
+            move || {
+                let removed = lock_reloader(&reloader).rescan_sites(Removals::Guarded);
+                served.scanned(removed);
+            }
+        };
         let changed: Changed = {
-            let (reloader, served) = (
-                Arc::clone(&reload.reloader),
-                ServedLog::new(&queue, &unseen, counting.map(Counting::writer)),
-            );
+            let reloader = Arc::clone(&reload.reloader);
             let domain_changes = domain_changes.clone();
             Arc::new(move |project| {
                 domain_changes.project(project);
                 let one = std::slice::from_ref(project);
                 let removed = lock_reloader(&reloader).rescan_records(one);
-                match removed {
-                    Ok(removed) => served.removed(&removed),
-                    // The watch of the store, or the next comparison, tries again.
-                    Err(error) => {
-                        log::error!(target: "sites", "read the site record of {project}: {}", chain(&error));
-                    }
-                }
+                served.scanned(removed);
             })
         };
         let site_admin = SiteAdmin::new(
@@ -159,14 +159,13 @@ impl Updates {
             api::Metrics::new(metrics),
             Clock::System,
         );
+        let stored = settings::unread_sites(config).without_files();
+        let stored = stored.with_store(Arc::clone(store));
         let worker = Worker::new(
             deploying::worker_id()?,
             config.worker.clone(),
             Arc::new(stages),
-            also_unserved(
-                find_site,
-                settings::unread_sites(config).with_store(Arc::clone(store)),
-            ),
+            also_unserved(find_site, read_files, stored),
             deploying::presence(config),
             worker::Metrics::new(metrics),
             health,
@@ -291,8 +290,19 @@ impl ServedLog {
         }
     }
 
+    /// Cancels the updates of the sites that a scan of records has removed. After an error, the
+    /// watch or the next comparison tries again.
+    pub(super) fn scanned(&self, removed: Result<Vec<ProjectId>, ScanError>) {
+        match removed {
+            Ok(removed) => self.removed(&removed),
+            Err(error) => {
+                log::error!(target: "sites", "read the site records, still serving the earlier ones: {}", chain(&error));
+            }
+        }
+    }
+
     /// Cancels the waiting updates of sites that were removed, and removes their numbers.
-    pub(super) fn removed(&self, projects: &[ProjectId]) {
+    fn removed(&self, projects: &[ProjectId]) {
         for project in projects {
             if let Some(numbers) = &self.numbers {
                 numbers.remove(project);
@@ -349,22 +359,26 @@ impl ServedLog {
 }
 
 /// Returns a function that also finds a site that this process does not serve yet. Another process
-/// may have written its record, and queued its update, a moment ago.
-fn also_unserved(find_served: FindSite, unserved: Sites) -> FindSite {
-    let unserved = Mutex::new(unserved);
+/// may have written its record, and queued its update, a moment ago. `read_files` makes this process
+/// serve what the files say; `stored` reads the store, and no files.
+fn also_unserved(
+    find_served: FindSite,
+    read_files: impl Fn() + Send + Sync + 'static,
+    stored: Sites,
+) -> ReadSite {
+    let stored = Mutex::new(stored);
     Arc::new(move |project| {
-        find_served(project).or_else(|| {
-            let mut sites = unserved.lock().unwrap_or_else(PoisonError::into_inner);
-            // Of the store, only this record: a platform may have a million of them.
-            let scans = [
-                sites.scan_files(Removals::Guarded),
-                sites.scan_records(std::slice::from_ref(project)),
-            ];
-            for error in scans.into_iter().filter_map(Result::err) {
-                log::error!(target: "sites", "read the site record of {project}: {}", chain(&error));
+        let served = find_served(project).or_else(|| {
+            read_files();
+            find_served(project)
+        });
+        match served {
+            Some(site) => Ok(Some(site)),
+            None => {
+                let mut stored = stored.lock().unwrap_or_else(PoisonError::into_inner);
+                deploying::read_site(&mut stored, project)
             }
-            sites.get(project).map(Arc::clone)
-        })
+        }
     })
 }
 
@@ -395,23 +409,5 @@ impl WorkerThreads {
     pub(super) fn end(self) {
         // A panic in it ends the process.
         let _joined = self.thread.join();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_update_finds_a_site_that_is_not_served_yet() {
-        let directory = tempfile::tempdir().unwrap();
-        let conf = format!("sites: {}\n", directory.path().display());
-        let config = Config::parse("waypost.yaml", &conf).unwrap();
-        let find = also_unserved(Arc::new(|_| None), settings::unread_sites(&config));
-        let project = ProjectId::parse("acme").unwrap();
-        assert!(find(&project).is_none());
-        let record = "project: acme\nsubdomain: acme\n";
-        std::fs::write(directory.path().join("acme.yaml"), record).unwrap();
-        assert_eq!(find(&project).unwrap().project, project);
     }
 }

@@ -209,14 +209,18 @@ impl Stages {
     pub async fn run(
         &self,
         mut claim: Claim,
-        site: Option<Arc<Site>>,
+        site: Result<Option<Arc<Site>>, Stopped>,
         place: Slot,
         stop: watch::Receiver<bool>,
         work: &mut Work,
     ) -> Result<Ended, QueueError> {
-        let Some(site) = site else {
-            let summary = SITE_REMOVED.to_owned();
-            return self.finish(claim, Outcome::Failure, summary).await;
+        let site = match site {
+            Ok(Some(site)) => site,
+            Ok(None) => {
+                let summary = SITE_REMOVED.to_owned();
+                return self.finish(claim, Outcome::Failure, summary).await;
+            }
+            Err(stopped) => return self.stopped(claim, stopped).await,
         };
         match self.raise_generation(&mut claim).await {
             Ok(Held::Yes) => {}

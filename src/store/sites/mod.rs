@@ -212,6 +212,13 @@ impl Sites {
         self.claims.get(project).map(|(site, _)| site)
     }
 
+    /// Returns whether the store could not give the record of a project at the last scan.
+    #[must_use]
+    pub fn is_unreadable(&self, project: &ProjectId) -> bool {
+        let file = self.files.get(&stored_name(project));
+        file.is_some_and(|file| file.error.is_some())
+    }
+
     /// Returns the site that is served at a host.
     #[must_use]
     pub fn at(&self, host: &Host) -> Option<&Arc<Site>> {
