@@ -11,6 +11,7 @@ mod shared;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -34,10 +35,17 @@ struct Between {
     seen: Arc<Mutex<Vec<u8>>>,
 }
 
-/// Returns an address that is free now, for a source that is started again.
+/// Returns a free address that stays free, for a source that is started again.
 fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
+    // Below the ports that the kernel gives to connections and to listeners on port 0, so nothing
+    // takes it before the program does.
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    loop {
+        let address = SocketAddr::from(([127, 0, 0, 1], NEXT.fetch_add(1, Ordering::Relaxed)));
+        if TcpListener::bind(address).is_ok() {
+            return address;
+        }
+    }
 }
 
 /// Returns the setup of a source with the site `acme`.
