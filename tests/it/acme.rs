@@ -17,7 +17,8 @@ use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
 use crate::full::SmallDisk;
 use crate::http::{Connection, TIMEOUT};
-use crate::pebble::{self, Pebble, Settings};
+use crate::pebble::{Pebble, Settings};
+use crate::ports::free_port;
 use crate::presets::{DOMAIN, SKILL};
 use crate::relay::{self, Relay};
 use crate::tls::connect;
@@ -543,8 +544,8 @@ fn a_leader_that_was_stopped_goes_on_beside_the_next_one() {
     let entry = relay.entry(&settings);
     let any = format!(
         "{{ http: [\"127.0.0.1:{}\"], https: [\"127.0.0.1:{}\"], operator: \"127.0.0.1:0\" }}",
-        pebble::port(),
-        pebble::port()
+        free_port(),
+        free_port()
     );
     let first = setup(&any, &entry, "");
     let key = first.path("acme.key").display().to_string();
@@ -813,8 +814,8 @@ fn two_processes_answer_every_challenge_and_serve_every_certificate() {
     let first = setup(
         &format!(
             "{{ http: [\"127.0.0.1:{}\"], https: [\"127.0.0.1:{}\"], operator: \"127.0.0.1:0\" }}",
-            pebble::port(),
-            pebble::port()
+            free_port(),
+            free_port()
         ),
         &settings.entry(),
         "challenges: [http-01]",

@@ -2,7 +2,7 @@
 //! that must not be repeated is repeated, and a server that responds to nothing holds only its own
 //! requests. All of it on the direct path and on the proxy path.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
@@ -12,13 +12,8 @@ use serde_json::Value;
 use crate::edge::{Edge, LOCAL_UPSTREAMS, Setup};
 use crate::http::{Connection, Response, TIMEOUT, request};
 use crate::origin::{After, Origin, write_page};
+use crate::ports::free_address;
 use crate::presets::DOMAIN;
-
-/// An address without a listener.
-fn gone() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
-}
 
 fn record(first: SocketAddr, more: &str, others: &[(SocketAddr, &str)]) -> String {
     let others = others
@@ -101,8 +96,8 @@ fn servers_get_requests_by_weight_and_backups_get_none() {
 #[test]
 fn a_server_that_refuses_connections_costs_no_request() {
     for fast_path in [true, false] {
-        let (backup, down) = (Origin::start(), gone());
-        let others = [(gone(), ""), (backup.address, ", backup: true")];
+        let (backup, down) = (Origin::start(), free_address());
+        let others = [(free_address(), ""), (backup.address, ", backup: true")];
         let edge = edge(&record(down, "", &others), "eject_failures: 2, ", fast_path);
         // Nothing was sent to the servers before, so a POST may go to the next one.
         for _ in 0..5 {
@@ -414,7 +409,7 @@ fn a_client_that_leaves_the_queue_gives_its_place_back() {
 fn a_dead_server_does_not_get_several_times_the_load() {
     for fast_path in [true, false] {
         let edge = edge(
-            &format!("origin: {{ url: \"http://{}\" }}", gone()),
+            &format!("origin: {{ url: \"http://{}\" }}", free_address()),
             "",
             fast_path,
         );

@@ -15,6 +15,7 @@ use std::thread;
 
 use crate::clients::client;
 use crate::edge::{Edge, Setup};
+use crate::ports::free_address;
 
 /// A host that browsers resolve to loopback, and to which they allow access to the clipboard.
 pub const HOST: &str = "docs.acme.localhost";
@@ -240,11 +241,7 @@ impl Api {
 #[test]
 fn a_request_is_sent_from_the_page_of_its_endpoint() {
     let (open, closed) = (Api::start(true), Api::start(false));
-    // A port at which nothing listens: its listener is dropped.
-    let gone = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let gone = free_address();
     let servers = [open.address, closed.address, gone];
     let servers = servers
         .map(|address| format!(r#"{{"url": "http://{address}/v1"}}"#))

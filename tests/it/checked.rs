@@ -7,6 +7,7 @@ use std::process::Output;
 
 use crate::certificates::Authority;
 use crate::edge::{LOCAL_UPSTREAMS, Setup};
+use crate::ports::free_address;
 
 #[track_caller]
 fn finds(output: &Output, code: i32, all: &[&str]) -> String {
@@ -109,9 +110,7 @@ fn everything_that_would_fail_is_found_at_once_with_its_line() {
 
 #[test]
 fn a_server_that_accepts_no_connection_is_a_warning() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
-    let closed_at = closed.local_addr().unwrap();
-    drop(closed);
+    let closed_at = free_address();
     let open = TcpListener::bind("127.0.0.1:0").unwrap();
     let (open_at, record) = (open.local_addr().unwrap(), |at| {
         format!("origin: {{ url: \"http://{at}\" }}")

@@ -2,13 +2,14 @@
 //! every path.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener};
+use std::net::Shutdown;
 
 use serde_json::Value;
 
 use crate::edge::{Edge, LOCAL_UPSTREAMS, Setup};
 use crate::http::{Connection, TIMEOUT};
 use crate::origin::{After, Origin, write_page};
+use crate::ports::free_address;
 use crate::presets::DOMAIN;
 
 /// The times of an access line, in the order in which they pass.
@@ -64,10 +65,7 @@ fn failing() -> Origin {
 }
 
 fn edge(fast_path: bool, origin: &Origin) -> Edge {
-    let gone = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let gone = free_address();
     let upstream = format!("{{ read_seconds: 1, {LOCAL_UPSTREAMS} }}");
     Setup::new()
         .conf(

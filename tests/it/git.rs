@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::backup::succeeds;
 use crate::edge::{Edge, Setup};
+use crate::ports::free_port;
 use crate::presets::SKILL;
 use crate::repository::{Repository, record, setup};
 
@@ -261,9 +262,7 @@ fn ssh_checks_the_host_key_and_reads_our_key_from_a_file() {
     }
     fs::copy(path("ours.pub"), path("authorized")).unwrap();
     fs::set_permissions(path("authorized"), fs::Permissions::from_mode(0o600)).unwrap();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let port = free_port();
     let conf = format!(
         "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\n\
          PasswordAuthentication no\nPermitRootLogin prohibit-password\nUsePAM no\n",

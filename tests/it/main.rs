@@ -63,7 +63,7 @@
 //! | `worker` | a worker without listeners, beside a gateway or alone |
 //!
 //! [`edge`] starts a gateway for each test, on ports that the system chooses and in a
-//! temporary directory. [`presets`] names the sites and files that most tests use.
+//! temporary directory; [`ports`] has ports for programs that must be told one. [`presets`] names the sites and files that most tests use.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(
@@ -78,6 +78,7 @@ mod cluster;
 mod edge;
 mod faults;
 mod pebble;
+mod ports;
 mod relay;
 mod http;
 mod http2;

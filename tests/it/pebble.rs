@@ -4,11 +4,10 @@
 //! `.ci/install test` unpacks it. Its keys are new at each start.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
 
 use rustls::crypto::aws_lc_rs;
@@ -19,10 +18,7 @@ use tempfile::TempDir;
 
 use crate::certificates::Authority;
 use crate::http::TIMEOUT;
-
-/// The first port that tests choose themselves; the system chooses ports above 32767.
-const PORTS: u16 = 20_000;
-const PORTS_COUNT: u16 = 10_000;
+use crate::ports::free_port;
 
 /// A running authority.
 pub struct Pebble {
@@ -55,31 +51,17 @@ pub struct Settings {
     profiles: Vec<(&'static str, u64)>,
 }
 
-/// Returns a free port of this machine.
-pub fn port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    loop {
-        // Two runs of the tests begin at different ports.
-        let begin = u16::try_from(std::process::id() % 97).unwrap() * 100;
-        let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        let port = PORTS + (begin + next) % PORTS_COUNT;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
-
 impl Settings {
     pub fn new() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
             authority: Authority::new(),
-            http: port(),
-            tls: port(),
-            acme: port(),
-            management: port(),
-            dns: port(),
-            names: port(),
+            http: free_port(),
+            tls: free_port(),
+            acme: free_port(),
+            management: free_port(),
+            dns: free_port(),
+            names: free_port(),
             blocked: Vec::new(),
             external: false,
             life: 90 * 86_400,

@@ -1,12 +1,13 @@
 //! A real nginx runs the proxy configuration of the documentation, unchanged, before a gateway.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
 use crate::edge::{Edge, Setup};
 use crate::http::{self, Response};
+use crate::ports::free_address;
 use crate::presets::SKILL;
 
 /// The host that readers see.
@@ -29,9 +30,7 @@ impl<'e> Nginx<'e> {
         let recipe = recipe.split_once('\n').unwrap().1;
         let recipe = recipe.split("```").next().unwrap();
         for _ in 0..PORTS_MAX {
-            let free = TcpListener::bind("127.0.0.1:0").unwrap();
-            let address = free.local_addr().unwrap();
-            drop(free);
+            let address = free_address();
             let conf = format!(
                 "pid nginx.pid; error_log stderr; events {{}}\n\
                  http {{ access_log off; upstream waypost {{ server {}; }}\n\

@@ -2,7 +2,6 @@
 //! with the protocol of S3: machines share it, and each serves from its own cache.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,6 +12,7 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::edge::{Edge, Setup};
 use crate::http::{Connection, Response};
+use crate::ports::free_address;
 use crate::presets::SKILL;
 use crate::queue_postgres::{Worker, wait_until};
 use crate::repository::{API, Repository, follow, record, setup, trigger};
@@ -352,9 +352,7 @@ impl S3 {
     /// Starts it. With `is_strict`, it refuses every request whose key it does not know.
     #[track_caller]
     fn start(is_strict: bool) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = port.local_addr().unwrap();
-        drop(port);
+        let address = free_address();
         let program =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("target/clients/moto/bin/moto_server");
         let free = if is_strict { "1" } else { "1000000000" };

@@ -2,7 +2,7 @@
 //! changes that a proxy must make.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use crate::edge::{Edge, LOCAL_UPSTREAMS, Setup};
 use crate::http::{Connection, Response, TIMEOUT, silence};
 use crate::http2;
 use crate::origin::{After, Origin, write_page};
+use crate::ports::free_address;
 use crate::presets::DOMAIN;
 
 /// A gateway before one origin.
@@ -274,10 +275,7 @@ fn each_failure_of_an_origin_has_its_status() {
         After::Close
     });
     let closing = Origin::responding(|_, _| After::Close);
-    let gone = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let gone = free_address();
     let unknown = "origin: { url: \"http://no-such-host.invalid\" }".to_owned();
     for (record, status, kind) in [
         (silent.record(), 504, "timeout"),

@@ -9,7 +9,6 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -17,6 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::clients::{client, resolver};
+use crate::ports::free_port;
 use crate::presets::SKILL;
 use crate::queue_postgres::wait_until;
 use crate::repository::{Repository, setup};
@@ -205,10 +205,8 @@ fn the_commands_of_a_shared_store_work() {
         &cluster.url("waypost"),
     );
     // Every other port is one of this machine that is free.
-    let free: Vec<TcpListener> = (0..7)
-        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-        .collect();
-    let port = |nth: usize| free[nth].local_addr().unwrap().port().to_string();
+    let free: Vec<u16> = (0..7).map(|_| free_port()).collect();
+    let port = |nth: usize| free[nth].to_string();
     for (nth, of_page) in ["8080", "9080", "9443"].into_iter().enumerate() {
         section = section.replace(of_page, &port(nth));
     }
@@ -224,7 +222,6 @@ fn the_commands_of_a_shared_store_work() {
         .replace("127.0.0.1:908$n", &of_edge(5))
         .replace("8081", &port(3))
         .replace("8082", &port(4));
-    drop(free);
     let setup = setup();
     let password = setup.path("password");
     fs::copy(cluster.password_file(), &password).unwrap();

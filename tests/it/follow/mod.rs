@@ -11,13 +11,13 @@ mod shared;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
 use crate::http::{self, TIMEOUT};
+use crate::ports::free_address;
 use crate::presets::{DOMAIN, PAY, SKILL};
 
 /// The navigation of documentation with one page beside its skill.
@@ -33,19 +33,6 @@ struct Between {
     lie: Arc<Mutex<Option<Lie>>>,
     /// Everything that went through.
     seen: Arc<Mutex<Vec<u8>>>,
-}
-
-/// Returns a free address that stays free, for a source that is started again.
-fn free_address() -> SocketAddr {
-    // Below the ports that the kernel gives to connections and to listeners on port 0, so nothing
-    // takes it before the program does.
-    static NEXT: AtomicU16 = AtomicU16::new(20_000);
-    loop {
-        let address = SocketAddr::from(([127, 0, 0, 1], NEXT.fetch_add(1, Ordering::Relaxed)));
-        if TcpListener::bind(address).is_ok() {
-            return address;
-        }
-    }
 }
 
 /// Returns the setup of a source with the site `acme`.

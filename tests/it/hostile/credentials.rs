@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::mpsc::{Receiver, channel};
 
 use crate::edge::{Edge, Setup};
+use crate::ports::free_address;
 use crate::repository::{follow, queue, setup};
 
 /// A host that gives every request the same response, and reports the heads of the requests.
@@ -149,9 +150,7 @@ fn a_redirect_leads_nowhere() {
 
 #[test]
 fn a_record_does_not_tell_which_ports_of_a_host_are_open() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let closed = free.local_addr().unwrap();
-    drop(free);
+    let closed = free_address();
     let (not_http, _) = host("SSH-2.0-OpenSSH_9.2\r\n");
     let (broken, _) = host("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let record = |address: SocketAddr| repository("acme", &format!("http://{address}/docs.git"));

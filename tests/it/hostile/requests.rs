@@ -13,6 +13,7 @@ use crate::edge::{Edge, Setup};
 use crate::http::{Connection, TIMEOUT};
 use crate::http2::{self, Client};
 use crate::origin::{After, Origin, write_page};
+use crate::ports::free_address;
 use crate::presets::{DOMAIN, SKILL};
 use crate::repository::key;
 use crate::tls::{Encrypted, raw};
@@ -413,10 +414,7 @@ fn curl(gateway: &Encrypted, host: &str, path: &str, body: &str) -> (Option<i32>
 
 #[test]
 fn curl_gets_the_response_to_a_request_with_a_body() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let closed = free_address();
     let record = format!("origin: {{ url: \"http://{closed}\" }}");
     let gateway = Encrypted::before(&record, "{}");
     for _ in 0..40 {

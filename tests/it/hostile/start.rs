@@ -8,6 +8,7 @@ use crate::certificates::Authority;
 use crate::edge::Setup;
 use crate::http;
 use crate::origin::Origin;
+use crate::ports::free_port;
 use crate::presets::{DOMAIN, SKILL};
 use crate::repository::{self, Repository};
 use crate::tls::encrypted;
@@ -151,10 +152,7 @@ fn only_the_operator_can_change_a_running_gateway() {
 
 #[test]
 fn the_reload_command_has_the_token() {
-    let port = {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        free.local_addr().unwrap().port()
-    };
+    let port = free_port();
     let listen = format!("{{ http: [\"127.0.0.1:0\"], operator: \"127.0.0.1:{port}\" }}");
     let edge = Setup::new()
         .conf("listen", &listen)
