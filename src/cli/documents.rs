@@ -18,7 +18,6 @@ use crate::deploy::keys::{Directory, Key, Keys};
 use crate::error::chain;
 use crate::follow::{EDGE_TOKENS, Tokens};
 use crate::store::documents::{Documents, Kind, LocalDocuments, SealKey};
-use crate::store::local;
 use crate::store::shared::{Shared, SharedTicketKeys, TICKET_KEYS};
 use crate::store::ticket_keys::TicketKeys;
 
@@ -93,7 +92,7 @@ pub(super) fn copy(
         let (from, to) = ordered(way, &of_node, &of_store);
         copy_certificates(*from, *to, &seal, &mut copied)?;
     }
-    let of_node = TicketKeys::new(ticket_file, directory.join(local::TEMP));
+    let of_node = TicketKeys::new(ticket_file, directory.to_owned());
     let copy = settings::copied_path(config).join(TICKET_KEYS);
     let of_store = SharedTicketKeys::new(documents, seal, &copy);
     match way {

@@ -16,7 +16,7 @@ use crate::follow::{EDGE_TOKENS, SigningKey, Tokens};
 use crate::store::documents::{Documents, Kind, key_of};
 use crate::store::sites::{Changes, Proof, Removals, Sites};
 use crate::store::ticket_keys::TicketKeys;
-use crate::store::{Local, Shared, Store, local};
+use crate::store::{Local, Shared, Store};
 
 /// The file that is read if none is named. It need not exist.
 const DEFAULT_FILE: &str = "conf/waypost.yaml";
@@ -117,7 +117,7 @@ pub(super) const VERIFICATION_KEY: &str = "verification-key";
 /// Returns the keys of TLS session tickets of this machine.
 pub(super) fn ticket_keys(config: &Config) -> TicketKeys {
     let store = store_path(config);
-    TicketKeys::new(store.join(TICKET_KEYS), store.join(local::TEMP))
+    TicketKeys::new(store.join(TICKET_KEYS), store)
 }
 
 /// Returns the directory of certificates by ACME. Of a store that several machines share, it has

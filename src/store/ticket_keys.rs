@@ -17,6 +17,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::durable::{self, FileError};
+use super::local::Writing;
 
 /// The length of a key, in bytes.
 pub const KEY_BYTES: usize = 32;
@@ -64,8 +65,8 @@ struct WrittenKey {
 #[derive(Clone, Debug)]
 pub struct TicketKeys {
     file: PathBuf,
-    /// Where it is written before it gets its name.
-    temp: PathBuf,
+    /// The store in which it is written before it gets its name.
+    store: PathBuf,
 }
 
 /// A place that keys come from: a file or the database of the store, or the node that an edge
@@ -116,11 +117,11 @@ impl TicketKey {
 // === impl TicketKeys ===
 
 impl TicketKeys {
-    /// Names the file, which is made when it is needed, and a directory for temporary files on the
-    /// same file system.
+    /// Names the file, which is made when it is needed, and the directory of a store on the same
+    /// file system, which has the temporary files.
     #[must_use]
-    pub fn new(file: PathBuf, temp: PathBuf) -> Self {
-        Self { file, temp }
+    pub fn new(file: PathBuf, store: PathBuf) -> Self {
+        Self { file, store }
     }
 
     /// Returns the keys in the file, as they are.
@@ -182,7 +183,11 @@ impl TicketKeys {
     fn write(&self, keys: &[TicketKey]) -> Result<(), FileError> {
         let text = to_text(keys);
         // The caller has the lock.
-        durable::replace(&self.temp, &self.file, text.as_bytes())
+        durable::replace(
+            Writing::begin(&self.store)?.temp(),
+            &self.file,
+            text.as_bytes(),
+        )
     }
 }
 
@@ -300,6 +305,7 @@ mod tests {
     const HOUR: u64 = 3600;
 
     fn ticket_keys(root: &Path) -> TicketKeys {
+        fs::create_dir_all(root.join("temp")).unwrap();
         TicketKeys::new(root.join("ticket-keys"), root.to_owned())
     }
 

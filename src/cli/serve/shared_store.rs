@@ -16,11 +16,11 @@ use crate::config::Config;
 use crate::deploy::keys::ADMIN_KEYS;
 use crate::error::chain;
 use crate::follow::{EDGE_TOKENS, Fleet};
+use crate::store::Store;
 use crate::store::documents::{LocalDocuments, SealKey};
 use crate::store::shared::{
     ALIVE, Mirror, MirroredDocuments, SharedDocuments, SharedTicketKeys, TICKET_KEYS,
 };
-use crate::store::{Store, local};
 use crate::telemetry::{Health, panics};
 
 /// The interval of the checks whether every edge has a document.
@@ -87,8 +87,8 @@ impl Copied {
         let documents = shared.documents();
         let copy = settings::copied_path(config);
         let name = deploying::worker_id()?;
-        let temp = settings::store_path(config).join(local::TEMP);
-        let mut mirror = Mirror::new(documents.clone(), name.as_str(), &copy, temp)
+        let store = settings::store_path(config);
+        let mut mirror = Mirror::new(documents.clone(), name.as_str(), &copy, store)
             .context("open the copy of the documents of the database")?;
         for set in [ADMIN_KEYS, EDGE_TOKENS, TICKET_KEYS] {
             mirror = mirror.with_files(set, copy.join(set), ".json");

@@ -167,6 +167,7 @@ mod tests {
     use crate::telemetry::Health;
 
     fn ticket_keys(root: &std::path::Path, name: &str) -> TicketKeys {
+        std::fs::create_dir_all(root.join("temp")).unwrap();
         TicketKeys::new(root.join(name), root.to_owned())
     }
 

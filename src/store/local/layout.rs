@@ -23,7 +23,7 @@ const INCOMPLETE: &str = "FORMAT.incomplete";
 const LOST: &str = "lost+found";
 const LOCK: &str = "lock";
 /// The directory of files that are being written, below that of the store.
-pub const TEMP: &str = "temp";
+const TEMP: &str = "temp";
 const CONTENT: &str = "content";
 const INVENTORIES: &str = "inventories";
 const POINTERS: &str = "pointers";
@@ -53,6 +53,13 @@ pub(super) struct Layout {
 pub(super) struct Lock {
     file: File,
     path: PathBuf,
+}
+
+/// The right to write files of the store. While it exists, no sweep removes what is written.
+#[derive(Debug)]
+pub struct Writing {
+    temp: PathBuf,
+    _lock: Lock,
 }
 
 /// Which other locks are possible at the same time.
@@ -119,8 +126,8 @@ impl Layout {
             layout.reject_other_files()?;
             fs::create_dir_all(root).map_err(FileError::on("make directory", root))?;
         }
-        let _writing = match layout.lock(Access::Shared) {
-            Ok(lock) => lock,
+        let writing = match layout.writing() {
+            Ok(writing) => writing,
             // A complete store can be read even if it cannot be written; its writers report the
             // error.
             Err(error) if complete && is_for_writers(error.kind()) => {
@@ -129,7 +136,7 @@ impl Layout {
             }
             Err(error) => return Err(error.into()),
         };
-        let mut is_new = make_directory(&layout.temp())?;
+        let mut is_new = make_directory(writing.temp())?;
         for sharded in SHARDED {
             let above = root.join(sharded);
             is_new |= make_directory(&above)?;
@@ -149,7 +156,7 @@ impl Layout {
                 durable::flush_directory(above)?;
             }
             let format = format!("{FORMAT_PREFIX}{FORMAT_VERSION}\n");
-            durable::replace(&layout.temp(), &root.join(FORMAT), format.as_bytes())?;
+            durable::replace(writing.temp(), &root.join(FORMAT), format.as_bytes())?;
         }
         Ok(layout)
     }
@@ -209,6 +216,8 @@ impl Layout {
         &self.root
     }
 
+    /// Returns the directory of files that are being written. Writers get it from
+    /// [`Layout::writing`].
     pub(super) fn temp(&self) -> PathBuf {
         self.root.join(TEMP)
     }
@@ -390,6 +399,14 @@ impl Layout {
         }
     }
 
+    /// Begins to write files: no sweep removes them meanwhile.
+    pub(super) fn writing(&self) -> Result<Writing, FileError> {
+        Ok(Writing {
+            _lock: self.lock(Access::Shared)?,
+            temp: self.temp(),
+        })
+    }
+
     /// Locks the whole store.
     pub(super) fn lock(&self, access: Access) -> Result<Lock, FileError> {
         self.lock_file(&self.root.join(LOCK), access)
@@ -410,6 +427,24 @@ impl Layout {
 /// Names a domain of a project. Neither contains a slash.
 fn domain_of(project: &ProjectId, host: &Host) -> Digest {
     Digest::of(format!("{project}/{host}").as_bytes())
+}
+
+// === impl Writing ===
+
+impl Writing {
+    /// Begins to write files, in the store or beside its files.
+    ///
+    /// # Errors
+    ///
+    /// When the lock of the store cannot be taken.
+    pub fn begin(root: &Path) -> Result<Self, FileError> {
+        Layout::unopened(root).writing()
+    }
+
+    /// Returns the directory of files that are being written.
+    pub(in crate::store) fn temp(&self) -> &Path {
+        &self.temp
+    }
 }
 
 // === impl Lock ===

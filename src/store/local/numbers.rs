@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Local;
-use super::layout::{self, Access, Lock};
+use super::layout::{self, Lock};
 use crate::clock::Day;
 use crate::site::ProjectId;
 use crate::store::ChangeNumbers;
@@ -132,8 +132,7 @@ impl Local {
         day: Day,
         change: ChangeNumbers<'_>,
     ) -> Result<(), FileError> {
-        // The sweep removes temporary files that no writer can have.
-        let _writing = self.layout.lock(Access::Shared)?;
+        let writing = self.layout.writing()?;
         let _lock = self.lock_numbers(project)?;
         let directory = self.layout.numbers(project);
         let path = self.numbers_file(project, day);
@@ -141,14 +140,13 @@ impl Local {
         let Some(bytes) = change(before.as_deref()) else {
             return Ok(());
         };
-        let temp = self.layout.temp();
         match before {
             // The new file is durable, but its name is not yet. After a power cut the previous file
             // may be back. A kill may lose the same counts, and this saves half of the flushes.
-            Some(_) => Temp::write(&temp, &bytes)?.rename(&path),
+            Some(_) => Temp::write(writing.temp(), &bytes)?.rename(&path),
             None => {
                 layout::make(&directory)?;
-                durable::replace(&temp, &path, &bytes)
+                durable::replace(writing.temp(), &path, &bytes)
             }
         }
     }

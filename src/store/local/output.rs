@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::layout::Access;
+use super::layout::Writing;
 use super::{BATCH_FILES, Local, Missing, durable, holds, touch};
 use crate::digest::Digest;
 use crate::release::{Inventory, Item, ReleaseId};
@@ -31,7 +31,7 @@ impl Local {
         // The store has most files of a release already. Only the files themselves show how many
         // bytes must be written, so the free space is checked before each batch.
         self.look_for_space(0)?;
-        let _writing = self.layout.lock(Access::Shared)?;
+        let writing = self.layout.writing()?;
         let items: BTreeMap<Digest, &Item> = inventory
             .iter()
             .map(|(_, item)| (item.digest, item))
@@ -57,21 +57,26 @@ impl Local {
                 batch.push((path, bytes));
             }
             if batch.len() == BATCH_FILES || batch_bytes > BATCH_BYTES {
-                self.write_batch(&mut batch)?;
+                self.write_batch(&writing, &mut batch)?;
                 batch_bytes = 0;
             }
         }
-        self.write_batch(&mut batch)?;
+        self.write_batch(&writing, &mut batch)?;
         // S1: every file first, and durably; then the inventory that names them.
         for directory in &directories {
             durable::flush_directory(directory)?;
         }
         let (id, bytes) = (inventory.id(), inventory.to_bytes());
-        self.keep(&mut std::iter::once((self.layout.inventory(id), &*bytes)))?;
+        let mut inventory = std::iter::once((self.layout.inventory(id), &*bytes));
+        self.keep(&writing, &mut inventory)?;
         Ok(id)
     }
 
-    fn write_batch(&self, batch: &mut Vec<(PathBuf, Bytes)>) -> Result<(), PutError> {
+    fn write_batch(
+        &self,
+        writing: &Writing,
+        batch: &mut Vec<(PathBuf, Bytes)>,
+    ) -> Result<(), PutError> {
         let bytes = batch.iter().map(|(_, bytes)| bytes.len() as u64);
         self.look_for_space(bytes.sum())?;
         let mut missing = batch
@@ -81,7 +86,7 @@ impl Local {
                 bytes,
             })
             .collect();
-        self.write(&mut missing)?;
+        Self::write(writing, &mut missing)?;
         batch.clear();
         Ok(())
     }

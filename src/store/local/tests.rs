@@ -595,6 +595,38 @@ fn a_site_change_that_was_killed_at_any_step_is_completed_by_the_next_writer() {
 }
 
 #[test]
+fn a_sweep_removes_no_file_that_is_being_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    let sweeping = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        let swept = scope.spawn(|| {
+            let other = open(&config);
+            while sweeping.load(Ordering::Relaxed) {
+                other.sweep(Clock::System.now()).unwrap();
+            }
+        });
+        let acme = project("acme");
+        let host = Host::parse("docs.acme.com").unwrap();
+        for round in 0..100 {
+            let wanted = site_change("acme", &format!("docs-{round}.acme.com"));
+            let changed = store.change_site(&store.lock_sites().unwrap(), &wanted);
+            let checked = store.put_domain_check(&acme, &host, Some(b"{}"));
+            let asked = store.request_domain_check(&acme, &host);
+            let key = store.replace_verification_key(&[7; 32]);
+            // The sweep ends before a failure is shown.
+            if changed.is_err() || checked.is_err() || asked.is_err() || key.is_err() {
+                sweeping.store(false, Ordering::Relaxed);
+                panic!("{round}: {changed:?} {checked:?} {asked:?} {key:?}");
+            }
+        }
+        sweeping.store(false, Ordering::Relaxed);
+        swept.join().unwrap();
+    });
+}
+
+#[test]
 fn a_check_finds_and_repairs_damaged_site_records_and_claims() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);

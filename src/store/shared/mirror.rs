@@ -23,6 +23,7 @@ use crate::error::chain;
 use crate::store::FileError;
 use crate::store::documents::{Change, Documents, Kind, KnownKeys, Lead, LocalDocuments};
 use crate::store::durable::{self, Together};
+use crate::store::local::Writing;
 use crate::telemetry::Part;
 
 /// How often the database is asked for changes without a `NOTIFY`.
@@ -42,7 +43,7 @@ pub struct Mirror {
     name: String,
     places: HashMap<&'static str, Place>,
     position_file: PathBuf,
-    temp: PathBuf,
+    store: PathBuf,
     state: Mutex<State>,
     /// The revision up to which the copy is complete; 0 at first.
     copied: Mutex<u64>,
@@ -86,7 +87,8 @@ struct Position {
 impl Mirror {
     /// Makes a copy below a directory, which is made if it does not exist and which only its owner
     /// can read. It copies nothing until a place is added. `name` tells this process from others,
-    /// and `temp` is a directory on the same file system.
+    /// and `store` is the directory
+    /// of a store on the same file system, which has the temporary files.
     ///
     /// # Errors
     ///
@@ -95,7 +97,7 @@ impl Mirror {
         documents: SharedDocuments,
         name: &str,
         directory: &Path,
-        temp: PathBuf,
+        store: PathBuf,
     ) -> Result<Self, FileError> {
         let mut builder = fs::DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(directory);
@@ -105,7 +107,7 @@ impl Mirror {
             name: name.to_owned(),
             places: HashMap::new(),
             position_file: directory.join("position"),
-            temp,
+            store,
             state: Mutex::default(),
             copied: Mutex::default(),
             moved: Condvar::new(),
@@ -196,9 +198,10 @@ impl Mirror {
                 // The new connection is to a database with another history.
                 continue;
             }
+            let writing = Writing::begin(&self.store)?;
             durable::together(|changes| {
                 let mut rows = rows.into_iter();
-                rows.try_for_each(|row| self.apply(row, changes))
+                rows.try_for_each(|row| self.apply(row, &writing, changes))
             })?;
             let position = Position {
                 version: VERSION,
@@ -207,7 +210,7 @@ impl Mirror {
             };
             if known.as_ref() != Some(&position) {
                 let text = serde_json::to_vec(&position).expect("texts and numbers are JSON");
-                durable::replace(&self.temp, &self.position_file, &text)?;
+                durable::replace(writing.temp(), &self.position_file, &text)?;
             }
             state.position = Some(position);
             *self.copied.lock().unwrap_or_else(PoisonError::into_inner) = revision;
@@ -218,7 +221,7 @@ impl Mirror {
         }
     }
 
-    fn apply(&self, row: Row, changes: &mut Together) -> Result<(), FileError> {
+    fn apply(&self, row: Row, writing: &Writing, changes: &mut Together) -> Result<(), FileError> {
         let Some(place) = self.places.get(&*row.kind) else {
             return Ok(());
         };
@@ -227,7 +230,7 @@ impl Mirror {
             return Ok(());
         }
         match row.content {
-            Some(bytes) => place.put(changes, &self.temp, &row.key, &bytes),
+            Some(bytes) => place.put(changes, writing, &row.key, &bytes),
             None => place.remove(changes, &row.key),
         }
     }
@@ -257,8 +260,10 @@ impl Mirror {
                 .filter(|key| !place.is_immutable() || !has.contains(*key))
                 .collect();
             for keys in missing.chunks(usize::try_from(ROWS).unwrap_or(usize::MAX)) {
-                for row in self.documents.some_in(set, keys)? {
-                    self.apply(row, changes)?;
+                let rows = self.documents.some_in(set, keys)?;
+                let writing = Writing::begin(&self.store)?;
+                for row in rows {
+                    self.apply(row, &writing, changes)?;
                 }
             }
         }
@@ -344,7 +349,7 @@ impl Place {
     fn put(
         &self,
         changes: &mut Together,
-        temp: &Path,
+        writing: &Writing,
         key: &str,
         bytes: &[u8],
     ) -> Result<(), FileError> {
@@ -353,7 +358,11 @@ impl Place {
             Self::Files(directory, ending) => {
                 fs::create_dir_all(directory)
                     .map_err(FileError::on("make directory", directory))?;
-                changes.replace(temp, &directory.join(format!("{key}{ending}")), bytes)
+                changes.replace(
+                    writing.temp(),
+                    &directory.join(format!("{key}{ending}")),
+                    bytes,
+                )
             }
         }
     }
@@ -461,9 +470,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let shared = testing(directory.path());
         let documents = shared.documents();
-        let (copy, temp) = (directory.path().join("copy"), directory.path().join("temp"));
-        fs::create_dir(&temp).unwrap();
-        let mirror = Mirror::new(documents.clone(), "a gateway", &copy, temp).unwrap();
+        let (copy, store) = (directory.path().join("copy"), directory.path().to_owned());
+        fs::create_dir_all(store.join("temp")).unwrap();
+        let mirror = Mirror::new(documents.clone(), "a gateway", &copy, store).unwrap();
         let mirror = mirror.with_files("set", copy.clone(), ".json");
         let change = |key| {
             let bytes = || Some(b"content".to_vec());

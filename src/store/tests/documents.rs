@@ -206,17 +206,16 @@ fn copying(
     machine: &str,
     set: &'static str,
     copy: &Path,
-    temp: &Path,
+    store: &Path,
 ) -> Mirror {
-    let mirror = Mirror::new(documents.clone(), machine, copy, temp.to_owned()).unwrap();
+    fs::create_dir_all(store.join("temp")).unwrap();
+    let mirror = Mirror::new(documents.clone(), machine, copy, store.to_owned()).unwrap();
     mirror.with_files(set, copy.join(set), ".json")
 }
 
 /// Returns a copy of the documents of a machine, its certificates among them.
 fn mirror(documents: &SharedDocuments, root: &Path, copy: &Path) -> (Mirror, Arc<LocalDocuments>) {
-    let temp = root.join("temp");
-    fs::create_dir_all(&temp).unwrap();
-    copying(documents, "machine", "admin-keys", copy, &temp)
+    copying(documents, "machine", "admin-keys", copy, root)
         .with_certificates(&copy.join("certificates"), Clock::System)
         .unwrap()
 }
