@@ -34,7 +34,7 @@ const NEVER_HEAVY: Duration = Duration::from_secs(10 * 24 * 60 * 60);
 ///
 /// # Errors
 ///
-/// When the store cannot give its record.
+/// When the site is unknown, and its record or the directory of records cannot be read.
 pub(super) fn read_site(
     sites: &mut Sites,
     project: &ProjectId,
@@ -43,6 +43,7 @@ pub(super) fn read_site(
         sites.scan_files(Removals::Guarded),
         sites.scan_records(std::slice::from_ref(project)),
     ];
+    let mut is_complete = true;
     for scanned in scans {
         match scanned {
             Ok(changes) => {
@@ -52,12 +53,13 @@ pub(super) fn read_site(
             }
             Err(error) => {
                 log::error!(target: "sites", "read the site records, keeping the earlier ones: {error}");
+                is_complete = false;
             }
         }
     }
     match sites.get(project) {
         Some(site) => Ok(Some(Arc::clone(site))),
-        None if sites.is_unreadable(project) => Err(Stopped {
+        None if !is_complete || sites.is_unreadable(project) => Err(Stopped {
             summary: "read the site record: the log of the service says why".to_owned(),
             transient: true,
         }),
@@ -347,6 +349,18 @@ mod tests {
         let stopped = read_site(&mut sites, &project).unwrap_err();
         assert!(stopped.transient, "{stopped:?}");
         fs::remove_file(record).unwrap();
+        assert_eq!(read_site(&mut sites, &project), Ok(None));
+    }
+
+    #[test]
+    fn a_missing_directory_of_records_does_not_mean_that_a_site_was_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut sites = settings::unread_sites(&config_in(directory.path()));
+        let project = ProjectId::parse("acme").unwrap();
+        fs::remove_dir(directory.path().join("sites")).unwrap();
+        let stopped = read_site(&mut sites, &project).unwrap_err();
+        assert!(stopped.transient, "{stopped:?}");
+        fs::create_dir(directory.path().join("sites")).unwrap();
         assert_eq!(read_site(&mut sites, &project), Ok(None));
     }
 }
