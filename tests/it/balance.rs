@@ -123,7 +123,7 @@ fn a_failing_server_pauses_and_returns_after_one_trial() {
         let others = [(well.address, "")];
         let edge = edge(&record(ill.address, "", &others), limits, fast_path);
         let mut unavailable = 0;
-        // A pause is measured from before the request that begins it.
+        // The time is taken before each request, because any of them may begin the pause.
         let mut since = Instant::now();
         while state_of(&edge, ill.address) != "ejected" {
             since = Instant::now();

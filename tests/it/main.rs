@@ -62,8 +62,9 @@
 //! | `walkthrough` | the commands of the walkthrough work |
 //! | `worker` | a worker without listeners, beside a gateway or alone |
 //!
-//! [`edge`] starts a gateway for each test, on ports that the system chooses and in a
-//! temporary directory; [`ports`] has ports for programs that must be told one. [`presets`] names the sites and files that most tests use.
+//! [`edge`] starts a gateway for each test, in a temporary directory and on ports that the system
+//! chooses. [`ports`] returns free ports, for programs whose port the test must choose. [`presets`]
+//! names the sites and files that most tests use.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(

@@ -1,9 +1,9 @@
-//! Ports that the tests choose themselves, for a program that opens its listener later, or for an
-//! address at which nothing listens.
+//! Free ports that a test chooses: for a program that starts to listen later, or for an address
+//! where nothing listens.
 //!
-//! A port of the kernel's range is no such port: once its first listener is closed, the kernel may
-//! give it to any connection or listener of another test. These ports are below that range, and no
-//! test of a run gets the port of another one.
+//! The kernel chooses ports for listeners on port 0 and for connections. It may choose a port again
+//! as soon as the first listener is closed, so such a port does not stay free. The ports here are
+//! below the range of the kernel, and no two tests of a run get the same one.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU16, Ordering};

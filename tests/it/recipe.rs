@@ -12,8 +12,6 @@ use crate::presets::SKILL;
 
 /// The host that readers see.
 const HOST: &str = "www.acme.test";
-/// How many ports are tried if another process takes a port that was free.
-const PORTS_MAX: usize = 5;
 
 /// A running nginx.
 struct Nginx<'e> {
@@ -29,21 +27,17 @@ impl<'e> Nginx<'e> {
         let recipe = page.split("```nginx").nth(1).unwrap();
         let recipe = recipe.split_once('\n').unwrap().1;
         let recipe = recipe.split("```").next().unwrap();
-        for _ in 0..PORTS_MAX {
-            let address = free_address();
-            let conf = format!(
-                "pid nginx.pid; error_log stderr; events {{}}\n\
-                 http {{ access_log off; upstream waypost {{ server {}; }}\n\
-                 server {{ listen {address}; server_name {HOST};\n{recipe}\n}} }}\n",
-                edge.http
-            );
-            fs::write(edge.setup.path("nginx.conf"), conf).unwrap();
-            // It goes into the background once it listens.
-            if nginx(edge, &[]) {
-                return Self { edge, address };
-            }
-        }
-        panic!("nginx does not start");
+        let address = free_address();
+        let conf = format!(
+            "pid nginx.pid; error_log stderr; events {{}}\n\
+             http {{ access_log off; upstream waypost {{ server {}; }}\n\
+             server {{ listen {address}; server_name {HOST};\n{recipe}\n}} }}\n",
+            edge.http
+        );
+        fs::write(edge.setup.path("nginx.conf"), conf).unwrap();
+        // It goes into the background once it listens.
+        assert!(nginx(edge, &[]), "nginx does not start");
+        Self { edge, address }
     }
 
     fn get(&self, path: &str) -> Response {
