@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::durable::{self, FileError};
-use super::local::Writing;
+use super::local::WriterLock;
 
 /// The length of a key, in bytes.
 pub const KEY_BYTES: usize = 32;
@@ -65,7 +65,7 @@ struct WrittenKey {
 #[derive(Clone, Debug)]
 pub struct TicketKeys {
     file: PathBuf,
-    /// The store in which it is written before it gets its name.
+    /// The directory of the store, which has the temporary files.
     store: PathBuf,
 }
 
@@ -117,8 +117,8 @@ impl TicketKey {
 // === impl TicketKeys ===
 
 impl TicketKeys {
-    /// Names the file, which is made when it is needed, and the directory of a store on the same
-    /// file system, which has the temporary files.
+    /// Makes keys that are in a file, which is created when it is needed. `store` is the directory
+    /// of a store on the same file system, which has the temporary files.
     #[must_use]
     pub fn new(file: PathBuf, store: PathBuf) -> Self {
         Self { file, store }
@@ -184,7 +184,7 @@ impl TicketKeys {
         let text = to_text(keys);
         // The caller has the lock.
         durable::replace(
-            Writing::begin(&self.store)?.temp(),
+            WriterLock::take(&self.store)?.temp(),
             &self.file,
             text.as_bytes(),
         )

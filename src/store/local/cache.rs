@@ -25,11 +25,11 @@ impl Local {
                 Some((self.layout.site_record(project), record.to_text()))
             })
             .collect();
-        let writing = self.layout.writing()?;
+        let writer = self.layout.lock_for_writer()?;
         let mut entries = written
             .iter()
             .map(|(path, text)| (path.clone(), text.as_bytes()));
-        self.keep(&writing, &mut entries)?;
+        self.keep(&writer, &mut entries)?;
         for (project, _) in records.iter().filter(|(_, record)| record.is_none()) {
             let path = self.layout.site_record(project);
             // Only a change by hand in this cache has made a copy.
@@ -48,13 +48,13 @@ impl Local {
         project: &ProjectId,
         current: Promotion,
     ) -> Result<(), PromoteError> {
-        let writing = self.layout.writing()?;
+        let writer = self.layout.lock_for_writer()?;
         let shard = self.lock_pointer(project)?;
         // A damaged pointer of a cache is replaced.
         let before = self.current(project).ok().flatten();
         self.refresh(current.release)?;
         let after = Pointer::promoted(before, current, self.retention.releases);
-        self.write_pointer(&writing, project, &after)?;
+        self.write_pointer(&writer, project, &after)?;
         Ok(shard.flush()?)
     }
 
@@ -64,9 +64,9 @@ impl Local {
         digest: &Digest,
         bytes: &[u8],
     ) -> Result<(), FileError> {
-        let writing = self.layout.writing()?;
+        let writer = self.layout.lock_for_writer()?;
         let mut file = std::iter::once((self.layout.content(digest), bytes));
-        self.keep(&writing, &mut file)
+        self.keep(&writer, &mut file)
     }
 
     /// Keeps the inventory of a release, whose files may be missing.
@@ -75,9 +75,9 @@ impl Local {
         release: ReleaseId,
         bytes: &[u8],
     ) -> Result<(), FileError> {
-        let writing = self.layout.writing()?;
+        let writer = self.layout.lock_for_writer()?;
         let mut file = std::iter::once((self.layout.inventory(release), bytes));
-        self.keep(&writing, &mut file)
+        self.keep(&writer, &mut file)
     }
 
     pub(in crate::store) fn object(

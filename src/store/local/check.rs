@@ -216,9 +216,9 @@ impl Check<'_> {
         let repaired = match (&restored, self.repair) {
             (_, false) => None,
             (Some(pointer), true) => {
-                let writing = self.store.layout.writing()?;
+                let writer = self.store.layout.lock_for_writer()?;
                 let shard = self.store.lock_pointer(project)?;
-                self.store.write_pointer(&writing, project, pointer)?;
+                self.store.write_pointer(&writer, project, pointer)?;
                 shard.flush()?;
                 Some("restored from the undamaged one of the pointer and its copy".to_owned())
             }

@@ -55,9 +55,10 @@ pub(super) struct Lock {
     path: PathBuf,
 }
 
-/// The right to write files of the store. While it exists, no sweep removes what is written.
+/// A shared lock of the store, and the directory for the temporary files of its holder. The sweep
+/// waits for it before it removes temporary files.
 #[derive(Debug)]
-pub struct Writing {
+pub struct WriterLock {
     temp: PathBuf,
     _lock: Lock,
 }
@@ -126,8 +127,8 @@ impl Layout {
             layout.reject_other_files()?;
             fs::create_dir_all(root).map_err(FileError::on("make directory", root))?;
         }
-        let writing = match layout.writing() {
-            Ok(writing) => writing,
+        let writer = match layout.lock_for_writer() {
+            Ok(writer) => writer,
             // A complete store can be read even if it cannot be written; its writers report the
             // error.
             Err(error) if complete && is_for_writers(error.kind()) => {
@@ -136,7 +137,7 @@ impl Layout {
             }
             Err(error) => return Err(error.into()),
         };
-        let mut is_new = make_directory(writing.temp())?;
+        let mut is_new = make_directory(writer.temp())?;
         for sharded in SHARDED {
             let above = root.join(sharded);
             is_new |= make_directory(&above)?;
@@ -156,7 +157,7 @@ impl Layout {
                 durable::flush_directory(above)?;
             }
             let format = format!("{FORMAT_PREFIX}{FORMAT_VERSION}\n");
-            durable::replace(writing.temp(), &root.join(FORMAT), format.as_bytes())?;
+            durable::replace(writer.temp(), &root.join(FORMAT), format.as_bytes())?;
         }
         Ok(layout)
     }
@@ -216,9 +217,7 @@ impl Layout {
         &self.root
     }
 
-    /// Returns the directory of files that are being written. Writers get it from
-    /// [`Layout::writing`].
-    pub(super) fn temp(&self) -> PathBuf {
+    fn temp(&self) -> PathBuf {
         self.root.join(TEMP)
     }
 
@@ -399,12 +398,17 @@ impl Layout {
         }
     }
 
-    /// Begins to write files: no sweep removes them meanwhile.
-    pub(super) fn writing(&self) -> Result<Writing, FileError> {
-        Ok(Writing {
+    /// Locks the store for a process that writes files.
+    pub(super) fn lock_for_writer(&self) -> Result<WriterLock, FileError> {
+        Ok(WriterLock {
             _lock: self.lock(Access::Shared)?,
             temp: self.temp(),
         })
+    }
+
+    /// Lists the temporary files.
+    pub(super) fn temporary_files(&self) -> Result<Vec<PathBuf>, FileError> {
+        super::sweep::list(&self.temp())
     }
 
     /// Locks the whole store.
@@ -429,19 +433,19 @@ fn domain_of(project: &ProjectId, host: &Host) -> Digest {
     Digest::of(format!("{project}/{host}").as_bytes())
 }
 
-// === impl Writing ===
+// === impl WriterLock ===
 
-impl Writing {
-    /// Begins to write files, in the store or beside its files.
+impl WriterLock {
+    /// Locks the store in a directory, for a process that writes files on the same file system.
     ///
     /// # Errors
     ///
-    /// When the lock of the store cannot be taken.
-    pub fn begin(root: &Path) -> Result<Self, FileError> {
-        Layout::unopened(root).writing()
+    /// When the lock file cannot be opened for writing or locked.
+    pub fn take(root: &Path) -> Result<Self, FileError> {
+        Layout::unopened(root).lock_for_writer()
     }
 
-    /// Returns the directory of files that are being written.
+    /// Returns the directory for temporary files.
     pub(in crate::store) fn temp(&self) -> &Path {
         &self.temp
     }

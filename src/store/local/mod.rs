@@ -27,11 +27,11 @@
 //! the content that only it named.
 //!
 //! **Locks.** A lock on `lock` separates writers from the sweep: while a writer holds it, no file
-//! that the writer has found, refreshed or begun to write is removed. A temporary file can only be
-//! made with this lock (`Writing`). A lock on a directory of pointers makes
-//! comparing and replacing a pointer one step between processes (`serve`, `worker`, `publish`).
-//! The kernel releases both when a process dies. A process that needs both locks takes the
-//! lock of the store first. Readers take no lock.
+//! that the writer has found or refreshed is removed, and no temporary file. Only the type of this
+//! lock (`WriterLock`) gives the directory for temporary files. A lock on a directory of pointers
+//! makes comparing and replacing a pointer one step between processes (`serve`, `worker`,
+//! `publish`). The kernel releases both when a process dies. A process that needs both locks takes
+//! the lock of the store first. Readers take no lock.
 //!
 //! **Ages.** A writer that relies on a file which no pointer names first refreshes the file's
 //! modification time: a put that reuses the file, or a promotion that is about to name it. So
@@ -75,7 +75,7 @@ use crate::release::{Inventory, Item, Release, ReleaseId};
 use crate::site::ProjectId;
 use layout::{Layout, Lock};
 
-pub use layout::{FORMAT_VERSION, OpenError, Writing};
+pub use layout::{FORMAT_VERSION, OpenError, WriterLock};
 pub use site_records::SitesFileLock;
 pub use verification::VerificationLead;
 
@@ -239,7 +239,7 @@ impl Local {
         }
         let bytes = release.files().map(|(_, file)| file.bytes.len() as u64);
         self.look_for_space(bytes.sum())?;
-        let writing = self.layout.writing()?;
+        let writer = self.layout.lock_for_writer()?;
         let files: BTreeMap<Digest, &Bytes> = release
             .files()
             .zip(release.inventory().iter())
@@ -249,10 +249,10 @@ impl Local {
             .iter()
             .map(|(digest, bytes)| (self.layout.content(digest), &***bytes));
         // S1: every file first, and durably; then the inventory that names them.
-        self.keep(&writing, &mut entries)?;
+        self.keep(&writer, &mut entries)?;
         let inventory = self.layout.inventory(release.id());
         let mut inventory = std::iter::once((inventory, &**release.inventory_bytes()));
-        self.keep(&writing, &mut inventory)?;
+        self.keep(&writer, &mut inventory)?;
         Ok(release.id())
     }
 
@@ -284,7 +284,7 @@ impl Local {
     /// Makes every path durably hold its bytes, and refreshes the modification times.
     fn keep(
         &self,
-        writing: &Writing,
+        writer: &WriterLock,
         entries: &mut dyn Iterator<Item = (PathBuf, &[u8])>,
     ) -> Result<(), FileError> {
         // Directories of existing files are flushed too: the process that renamed a file into
@@ -297,10 +297,10 @@ impl Local {
                 missing.push(Missing { path, bytes });
             }
             if missing.len() == BATCH_FILES {
-                Self::write(writing, &mut missing)?;
+                Self::write(writer, &mut missing)?;
             }
         }
-        Self::write(writing, &mut missing)?;
+        Self::write(writer, &mut missing)?;
         directories
             .iter()
             .try_for_each(|d| durable::flush_directory(d))
@@ -308,10 +308,10 @@ impl Local {
 
     /// Writes a batch of files: writes all, then flushes all, so that the system can combine the
     /// writes, and then renames all.
-    fn write(writing: &Writing, missing: &mut Vec<Missing<'_>>) -> Result<(), FileError> {
+    fn write(writer: &WriterLock, missing: &mut Vec<Missing<'_>>) -> Result<(), FileError> {
         let mut written = missing
             .iter()
-            .map(|file| Temp::write(writing.temp(), file.bytes))
+            .map(|file| Temp::write(writer.temp(), file.bytes))
             .collect::<Result<Vec<_>, _>>()?;
         written.iter_mut().try_for_each(Temp::flush)?;
         for (temp, file) in written.into_iter().zip(missing.drain(..)) {
@@ -326,7 +326,7 @@ impl Local {
         release: ReleaseId,
         fence: Fence,
     ) -> Result<Pointer, PromoteError> {
-        let writing = self.layout.writing()?;
+        let writer = self.layout.lock_for_writer()?;
         let shard = self.lock_pointer(project)?;
         let before = self.current(project)?;
         let offered = Promotion {
@@ -340,7 +340,7 @@ impl Local {
                 if !before.is_some_and(|before| before.names(release)) {
                     self.refresh(release)?;
                 }
-                self.write_pointer(&writing, project, &after)?;
+                self.write_pointer(&writer, project, &after)?;
                 after
             }
             // It was made before, by a process that may have been killed before the flush below.

@@ -132,7 +132,7 @@ impl Local {
         day: Day,
         change: ChangeNumbers<'_>,
     ) -> Result<(), FileError> {
-        let writing = self.layout.writing()?;
+        let writer = self.layout.lock_for_writer()?;
         let _lock = self.lock_numbers(project)?;
         let directory = self.layout.numbers(project);
         let path = self.numbers_file(project, day);
@@ -143,10 +143,10 @@ impl Local {
         match before {
             // The new file is durable, but its name is not yet. After a power cut the previous file
             // may be back. A kill may lose the same counts, and this saves half of the flushes.
-            Some(_) => Temp::write(writing.temp(), &bytes)?.rename(&path),
+            Some(_) => Temp::write(writer.temp(), &bytes)?.rename(&path),
             None => {
                 layout::make(&directory)?;
-                durable::replace(writing.temp(), &path, &bytes)
+                durable::replace(writer.temp(), &path, &bytes)
             }
         }
     }

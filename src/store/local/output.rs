@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::layout::Writing;
+use super::layout::WriterLock;
 use super::{BATCH_FILES, Local, Missing, durable, holds, touch};
 use crate::digest::Digest;
 use crate::release::{Inventory, Item, ReleaseId};
@@ -31,7 +31,7 @@ impl Local {
         // The store has most files of a release already. Only the files themselves show how many
         // bytes must be written, so the free space is checked before each batch.
         self.look_for_space(0)?;
-        let writing = self.layout.writing()?;
+        let writer = self.layout.lock_for_writer()?;
         let items: BTreeMap<Digest, &Item> = inventory
             .iter()
             .map(|(_, item)| (item.digest, item))
@@ -57,24 +57,24 @@ impl Local {
                 batch.push((path, bytes));
             }
             if batch.len() == BATCH_FILES || batch_bytes > BATCH_BYTES {
-                self.write_batch(&writing, &mut batch)?;
+                self.write_batch(&writer, &mut batch)?;
                 batch_bytes = 0;
             }
         }
-        self.write_batch(&writing, &mut batch)?;
+        self.write_batch(&writer, &mut batch)?;
         // S1: every file first, and durably; then the inventory that names them.
         for directory in &directories {
             durable::flush_directory(directory)?;
         }
         let (id, bytes) = (inventory.id(), inventory.to_bytes());
         let mut inventory = std::iter::once((self.layout.inventory(id), &*bytes));
-        self.keep(&writing, &mut inventory)?;
+        self.keep(&writer, &mut inventory)?;
         Ok(id)
     }
 
     fn write_batch(
         &self,
-        writing: &Writing,
+        writer: &WriterLock,
         batch: &mut Vec<(PathBuf, Bytes)>,
     ) -> Result<(), PutError> {
         let bytes = batch.iter().map(|(_, bytes)| bytes.len() as u64);
@@ -86,7 +86,7 @@ impl Local {
                 bytes,
             })
             .collect();
-        Self::write(writing, &mut missing)?;
+        Self::write(writer, &mut missing)?;
         batch.clear();
         Ok(())
     }

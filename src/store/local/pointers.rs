@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::layout::{Lock, Writing};
+use super::layout::{Lock, WriterLock};
 use super::{Local, POINTER_BYTES_MAX, read_whole};
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
@@ -43,14 +43,14 @@ impl Local {
     /// Replaces a pointer and its copy. The caller holds the lock of the directory and flushes it.
     pub(super) fn write_pointer(
         &self,
-        writing: &Writing,
+        writer: &WriterLock,
         project: &ProjectId,
         pointer: &Pointer,
     ) -> Result<(), FileError> {
         let path = self.layout.pointer(project);
         let bytes = pointer.to_bytes(project);
         for path in [&copy_of(&path), &path] {
-            let mut temp = Temp::write(writing.temp(), &bytes)?;
+            let mut temp = Temp::write(writer.temp(), &bytes)?;
             temp.flush()?;
             temp.rename(path)?;
         }
@@ -62,9 +62,9 @@ impl Local {
         project: &ProjectId,
         pointer: &Pointer,
     ) -> Result<(), FileError> {
-        let writing = self.layout.writing()?;
+        let writer = self.layout.lock_for_writer()?;
         let shard = self.lock_pointer(project)?;
-        self.write_pointer(&writing, project, pointer)?;
+        self.write_pointer(&writer, project, pointer)?;
         shard.flush()
     }
 
@@ -83,13 +83,13 @@ impl Local {
         project: &ProjectId,
         release: ReleaseId,
     ) -> Result<(), PromoteError> {
-        let writing = self.layout.writing()?;
+        let writer = self.layout.lock_for_writer()?;
         let shard = self.lock_pointer(project)?;
         let Some(mut pointer) = self.current(project)? else {
             return Ok(());
         };
         pointer.history.retain(|earlier| earlier.release != release);
-        self.write_pointer(&writing, project, &pointer)?;
+        self.write_pointer(&writer, project, &pointer)?;
         Ok(shard.flush()?)
     }
 

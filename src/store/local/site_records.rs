@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{Access, Lock, Writing};
+use super::layout::{Access, Lock, WriterLock};
 use super::pointers::copy_of;
 use super::{Local, project_of, read_whole};
 use crate::site::{Host, ProjectId};
@@ -147,7 +147,7 @@ impl Local {
                     why: format!("it has version {}", journal.version),
                 }));
             }
-            self.complete(&self.layout.writing()?, &journal)?;
+            self.complete(&self.layout.lock_for_writer()?, &journal)?;
             log::warn!(target: "store", "an interrupted change of the site {} is completed", journal.entry.project);
         }
         Ok(SitesLock {
@@ -167,10 +167,9 @@ impl Local {
         change.entry.id = self.last_entry()?.map_or(1, |last| last.saturating_add(1));
         let journal = self.journal(&change);
         let bytes = serde_json::to_vec(&journal).expect("texts and numbers are JSON");
-        let writing = self.layout.writing()?;
-        durable::replace(writing.temp(), &self.layout.sites_journal(), &bytes)?;
-        self.complete(&writing, &journal)?;
-        drop(writing);
+        let writer = self.layout.lock_for_writer()?;
+        durable::replace(writer.temp(), &self.layout.sites_journal(), &bytes)?;
+        self.complete(&writer, &journal)?;
         if change.record.is_none() {
             self.remove_numbers(&change.project)?;
         }
@@ -179,7 +178,7 @@ impl Local {
 
     /// Writes a file of a record again. The caller has the lock.
     pub(super) fn write_again(&self, path: &Path, text: &str) -> Result<(), FileError> {
-        durable::replace(self.layout.writing()?.temp(), path, text.as_bytes())
+        durable::replace(self.layout.lock_for_writer()?.temp(), path, text.as_bytes())
     }
 
     /// Returns the steps of a change.
@@ -201,7 +200,7 @@ impl Local {
     }
 
     /// Makes all steps of a change, and removes its journal.
-    fn complete(&self, writing: &Writing, journal: &Journal) -> Result<(), SiteError> {
+    fn complete(&self, writer: &WriterLock, journal: &Journal) -> Result<(), SiteError> {
         let root = self.layout.root();
         let mut directories = BTreeSet::new();
         for (path, content) in &journal.files {
@@ -211,7 +210,7 @@ impl Local {
                 Some(text) => {
                     fs::create_dir_all(directory)
                         .map_err(FileError::on("make directory", directory))?;
-                    Temp::write(writing.temp(), text.as_bytes())?.rename(&path)?;
+                    Temp::write(writer.temp(), text.as_bytes())?.rename(&path)?;
                     directories.insert(directory.to_owned());
                 }
                 None => {

@@ -137,7 +137,7 @@ impl Local {
     /// Removes the temporary files of killed writers: a living writer would hold the lock.
     fn remove_leftovers(&self) -> Result<u64, FileError> {
         let _lock = self.layout.lock(Access::Exclusive)?;
-        let leftovers = list(&self.layout.temp())?;
+        let leftovers = self.layout.temporary_files()?;
         for path in &leftovers {
             durable::remove(path)?;
         }

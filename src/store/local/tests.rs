@@ -615,7 +615,7 @@ fn a_sweep_removes_no_file_that_is_being_written() {
             let checked = store.put_domain_check(&acme, &host, Some(b"{}"));
             let asked = store.request_domain_check(&acme, &host);
             let key = store.replace_verification_key(&[7; 32]);
-            // The sweep ends before a failure is shown.
+            // The scope waits for the thread of the sweep, so the thread ends first.
             if changed.is_err() || checked.is_err() || asked.is_err() || key.is_err() {
                 sweeping.store(false, Ordering::Relaxed);
                 panic!("{round}: {changed:?} {checked:?} {asked:?} {key:?}");

@@ -61,7 +61,7 @@ impl Local {
         if let Some(directory) = path.parent() {
             super::layout::make(directory)?;
         }
-        durable::replace(self.layout.writing()?.temp(), &path, bytes)
+        durable::replace(self.layout.lock_for_writer()?.temp(), &path, bytes)
     }
 
     /// Asks the process that checks domains to check one now.
@@ -79,7 +79,7 @@ impl Local {
             host: host.to_string(),
         };
         let bytes = serde_json::to_vec(&request).expect("texts are JSON");
-        durable::replace(self.layout.writing()?.temp(), &path, &bytes)
+        durable::replace(self.layout.lock_for_writer()?.temp(), &path, &bytes)
     }
 
     /// Takes the requests to check domains now.
@@ -154,7 +154,11 @@ impl Local {
     pub(in crate::store) fn replace_verification_key(&self, key: &[u8]) -> Result<(), FileError> {
         let text = hex::encode(key);
         let path = self.layout.verification_key();
-        durable::replace(self.layout.writing()?.temp(), &path, text.as_bytes())
+        durable::replace(
+            self.layout.lock_for_writer()?.temp(),
+            &path,
+            text.as_bytes(),
+        )
     }
 
     /// Creates a file that only its owner can read, with all its bytes, unless it exists.
@@ -162,8 +166,8 @@ impl Local {
         let mut random = [0; 8];
         getrandom::fill(&mut random)
             .map_err(|error| FileError::on("make", path)(io::Error::other(error)))?;
-        let writing = self.layout.writing()?;
-        let temporary = writing.temp().join(format!("key-{}", hex::encode(random)));
+        let writer = self.layout.lock_for_writer()?;
+        let temporary = writer.temp().join(format!("key-{}", hex::encode(random)));
         let write = || -> io::Result<()> {
             let mut options = OpenOptions::new();
             let mut file = options

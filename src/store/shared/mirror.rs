@@ -23,7 +23,7 @@ use crate::error::chain;
 use crate::store::FileError;
 use crate::store::documents::{Change, Documents, Kind, KnownKeys, Lead, LocalDocuments};
 use crate::store::durable::{self, Together};
-use crate::store::local::Writing;
+use crate::store::local::WriterLock;
 use crate::telemetry::Part;
 
 /// How often the database is asked for changes without a `NOTIFY`.
@@ -87,8 +87,8 @@ struct Position {
 impl Mirror {
     /// Makes a copy below a directory, which is made if it does not exist and which only its owner
     /// can read. It copies nothing until a place is added. `name` tells this process from others,
-    /// and `store` is the directory
-    /// of a store on the same file system, which has the temporary files.
+    /// and `store` is the directory of a store on the same file system, which has the temporary
+    /// files.
     ///
     /// # Errors
     ///
@@ -198,10 +198,10 @@ impl Mirror {
                 // The new connection is to a database with another history.
                 continue;
             }
-            let writing = Writing::begin(&self.store)?;
+            let writer = WriterLock::take(&self.store)?;
             durable::together(|changes| {
                 let mut rows = rows.into_iter();
-                rows.try_for_each(|row| self.apply(row, &writing, changes))
+                rows.try_for_each(|row| self.apply(changes, &writer, row))
             })?;
             let position = Position {
                 version: VERSION,
@@ -210,7 +210,7 @@ impl Mirror {
             };
             if known.as_ref() != Some(&position) {
                 let text = serde_json::to_vec(&position).expect("texts and numbers are JSON");
-                durable::replace(writing.temp(), &self.position_file, &text)?;
+                durable::replace(writer.temp(), &self.position_file, &text)?;
             }
             state.position = Some(position);
             *self.copied.lock().unwrap_or_else(PoisonError::into_inner) = revision;
@@ -221,7 +221,12 @@ impl Mirror {
         }
     }
 
-    fn apply(&self, row: Row, writing: &Writing, changes: &mut Together) -> Result<(), FileError> {
+    fn apply(
+        &self,
+        changes: &mut Together,
+        writer: &WriterLock,
+        row: Row,
+    ) -> Result<(), FileError> {
         let Some(place) = self.places.get(&*row.kind) else {
             return Ok(());
         };
@@ -230,7 +235,7 @@ impl Mirror {
             return Ok(());
         }
         match row.content {
-            Some(bytes) => place.put(changes, writing, &row.key, &bytes),
+            Some(bytes) => place.put(changes, writer, &row.key, &bytes),
             None => place.remove(changes, &row.key),
         }
     }
@@ -261,9 +266,9 @@ impl Mirror {
                 .collect();
             for keys in missing.chunks(usize::try_from(ROWS).unwrap_or(usize::MAX)) {
                 let rows = self.documents.some_in(set, keys)?;
-                let writing = Writing::begin(&self.store)?;
+                let writer = WriterLock::take(&self.store)?;
                 for row in rows {
-                    self.apply(row, &writing, changes)?;
+                    self.apply(changes, &writer, row)?;
                 }
             }
         }
@@ -349,7 +354,7 @@ impl Place {
     fn put(
         &self,
         changes: &mut Together,
-        writing: &Writing,
+        writer: &WriterLock,
         key: &str,
         bytes: &[u8],
     ) -> Result<(), FileError> {
@@ -359,7 +364,7 @@ impl Place {
                 fs::create_dir_all(directory)
                     .map_err(FileError::on("make directory", directory))?;
                 changes.replace(
-                    writing.temp(),
+                    writer.temp(),
                     &directory.join(format!("{key}{ending}")),
                     bytes,
                 )
