@@ -25,11 +25,13 @@ impl Local {
                 Some((self.layout.site_record(project), record.to_text()))
             })
             .collect();
-        let writer = self.layout.lock_for_writer()?;
-        let mut entries = written
-            .iter()
-            .map(|(path, text)| (path.clone(), text.as_bytes()));
-        self.keep(&writer, &mut entries)?;
+        // Without a change, the disk may be read-only.
+        if !written.is_empty() {
+            let mut entries = written
+                .iter()
+                .map(|(path, text)| (path.clone(), text.as_bytes()));
+            self.keep(&self.layout.lock_for_writer()?, &mut entries)?;
+        }
         for (project, _) in records.iter().filter(|(_, record)| record.is_none()) {
             let path = self.layout.site_record(project);
             // Only a change by hand in this cache has made a copy.

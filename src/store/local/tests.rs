@@ -595,6 +595,19 @@ fn a_site_change_that_was_killed_at_any_step_is_completed_by_the_next_writer() {
 }
 
 #[test]
+fn records_without_a_change_need_no_disk_that_can_be_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    // Nobody can lock this store as a writer.
+    fs::remove_file(config.path.join("lock")).unwrap();
+    fs::create_dir(config.path.join("lock")).unwrap();
+    store.replace_site_records(&[]).unwrap();
+    let removed = (project("acme"), None);
+    store.replace_site_records(&[removed]).unwrap();
+}
+
+#[test]
 fn a_sweep_removes_no_file_that_is_being_written() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);

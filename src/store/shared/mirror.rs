@@ -198,17 +198,18 @@ impl Mirror {
                 // The new connection is to a database with another history.
                 continue;
             }
-            let writer = WriterLock::take(&self.store)?;
-            durable::together(|changes| {
-                let mut rows = rows.into_iter();
-                rows.try_for_each(|row| self.apply(changes, &writer, row))
-            })?;
             let position = Position {
                 version: VERSION,
                 history,
                 revision,
             };
-            if known.as_ref() != Some(&position) {
+            // A copy that is complete is not written, so its disk may be read-only.
+            if !rows.is_empty() || known.as_ref() != Some(&position) {
+                let writer = WriterLock::take(&self.store)?;
+                durable::together(|changes| {
+                    let mut rows = rows.into_iter();
+                    rows.try_for_each(|row| self.apply(changes, &writer, row))
+                })?;
                 let text = serde_json::to_vec(&position).expect("texts and numbers are JSON");
                 durable::replace(writer.temp(), &self.position_file, &text)?;
             }

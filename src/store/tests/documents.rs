@@ -221,6 +221,27 @@ fn mirror(documents: &SharedDocuments, root: &Path, copy: &Path) -> (Mirror, Arc
 }
 
 #[test]
+fn a_complete_copy_needs_no_disk_that_can_be_written() {
+    let Machines {
+        config: _config,
+        one,
+        two,
+        root,
+    } = machines();
+    let copy = root.path().join("copy");
+    one.change_in("admin-keys", "0123", |_before| Some(b"{}".to_vec()))
+        .unwrap();
+    let (before, _) = mirror(&two, root.path(), &copy);
+    let revision = before.sync().unwrap();
+    // Nobody can lock this directory as a writer.
+    let lock = root.path().join("lock");
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
+    let (after, _) = mirror(&two, root.path(), &copy);
+    assert_eq!(after.sync().unwrap(), revision);
+}
+
+#[test]
 fn a_copy_has_what_the_database_has_and_goes_on_after_a_restart() {
     let Machines {
         config,
