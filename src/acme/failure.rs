@@ -97,6 +97,17 @@ impl Failure {
     }
 }
 
+/// Returns whether an authority reports an internal error (RFC 8555 §6.7).
+pub(super) fn is_internal(error: &Error) -> bool {
+    matches!(error, Error::Api(problem) if kind_of(problem) == "serverInternal")
+}
+
+/// Returns the name of a problem of RFC 8555; an empty text for others.
+fn kind_of(problem: &Problem) -> &str {
+    let kind = problem.r#type.as_deref().unwrap_or_default();
+    kind.strip_prefix(PROBLEM).unwrap_or_default()
+}
+
 fn cause_of_status(status: u16) -> Cause {
     match status {
         429 => Cause::Limit,
@@ -105,8 +116,7 @@ fn cause_of_status(status: u16) -> Cause {
 }
 
 fn cause_of(problem: &Problem, status: u16) -> Cause {
-    let kind = problem.r#type.as_deref().unwrap_or_default();
-    match kind.strip_prefix(PROBLEM).unwrap_or_default() {
+    match kind_of(problem) {
         "rateLimited" => Cause::Limit,
         "accountDoesNotExist" => Cause::Account,
         "alreadyReplaced" => Cause::Replaced,

@@ -20,7 +20,7 @@ use super::authority::{Known, exchange};
 use super::challenges::{Challenges, Installed};
 use super::config::{ChallengeKind, Config};
 use super::dns;
-use super::failure::{Cause, Failure, sentence_of};
+use super::failure::{Cause, Failure, is_internal, sentence_of};
 use super::record::Record;
 use super::state::{Pending, Versioned as _};
 use super::{UnusableRecord, Vault};
@@ -210,9 +210,12 @@ impl Shared {
                 match account.new_order(&wanted().replaces(replaced)).await {
                     // The authority has no renewal information.
                     Err(Error::Unsupported(_)) => account.new_order(&wanted()).await,
-                    // It was replaced already, or the authority does not know it any more. This
-                    // order counts for the limits.
-                    Err(error) if matches!(failed(&error).cause, Cause::Replaced | Cause::Name) => {
+                    // It was replaced already, or the authority does not know it any more: some
+                    // say so, others report an internal error. This order counts for the limits.
+                    Err(error)
+                        if is_internal(&error)
+                            || matches!(failed(&error).cause, Cause::Replaced | Cause::Name) =>
+                    {
                         let _is_within = known.take(self.clock.unix_seconds());
                         account.new_order(&wanted()).await
                     }

@@ -249,6 +249,29 @@ fn a_certificate_is_replaced_when_the_operator_asks() {
 }
 
 #[test]
+fn an_authority_that_cannot_find_what_is_replaced_gets_a_plain_order() {
+    let settings = Settings::new();
+    let relay = Relay::start(&settings);
+    let setup = setup(&settings.listen(), &relay.entry(&settings), "");
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    let problem = "{\"type\":\"urn:ietf:params:acme:error:serverInternal\",\"status\":500,\
+                   \"detail\":\"could not find an order for the given certificate\"}";
+    let problem = relay::answer(
+        "500 Internal Server Error",
+        "application/problem+json",
+        problem,
+    );
+    relay.answer_once(relay::PLACE, &problem);
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    wait_for_certificate(&edge, DOMAIN, &client, Some(&first));
+    assert!(!pebble.log().contains("is a replacement of"));
+}
+
+#[test]
 fn a_certificate_that_the_authority_wants_replaced_is_replaced() {
     let (pebble, edge) = start("renewal_info_seconds: 1");
     let client = pebble.client(&[]);
