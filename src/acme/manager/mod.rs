@@ -215,14 +215,14 @@ impl Manager {
             if lead.holds() {
                 return;
             }
-            log::error!(target: "acme", "this process does not lead any more, because the file `leader` was removed or the database of the store cannot be reached: it orders no certificates until it leads again");
             self.resign();
+            log::error!(target: "acme", "this process does not lead any more, because the file `leader` was removed or the database of the store cannot be reached: it orders no certificates until it leads again");
         }
         match self.shared.vault.documents.lead() {
             Ok(Some(lead)) => {
-                log::info!(target: "acme", "this process orders certificates");
                 self.lead = Some(lead);
                 self.metrics.leader.set(1);
+                log::info!(target: "acme", "this process orders certificates");
                 self.shared.challenges.sweep();
                 self.requests = KnownKeys::default();
                 self.read_orders();
