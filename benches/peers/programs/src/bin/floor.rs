@@ -1,0 +1,117 @@
+//! A bare epoll loop: the floor below which the kernel lets no server go.
+//!
+//! ```text
+//! floor HTTP_PORT HTTPS_PORT RESPONSE CERTIFICATE KEY
+//! ```
+//!
+//! One thread accepts connections on both ports of 127.0.0.1. For each request it reads once, looks
+//! for the end of the head, and writes the bytes of the file RESPONSE: a whole response, head and
+//! body. It parses nothing, routes nothing, counts nothing and knows no timeouts. The difference
+//! between Waypost and this program is all that Waypost does itself; what is below it belongs to the
+//! kernel and, on the second port, to the TLS library.
+//!
+//! It trusts its client: it is for `benches/peers/run` and for nothing else.
+
+use std::collections::HashMap;
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection};
+
+/// The numbers of the listeners among the events; connections have larger ones.
+const CLEAR: u64 = 0;
+const ENCRYPTED: u64 = 1;
+
+/// A client, and its TLS session on the second port.
+struct Client {
+    stream: TcpStream,
+    tls: Option<ServerConnection>,
+}
+
+impl Client {
+    /// Answers what has arrived. Returns `false` when the connection ends.
+    fn answer(&mut self, buffer: &mut [u8], response: &[u8]) -> std::io::Result<bool> {
+        let Some(tls) = &mut self.tls else {
+            let read = self.stream.read(buffer)?;
+            if buffer[..read].ends_with(b"\r\n\r\n") {
+                self.stream.write_all(response)?;
+            }
+            return Ok(read > 0);
+        };
+        if tls.read_tls(&mut self.stream)? == 0 {
+            return Ok(false);
+        }
+        let state = tls.process_new_packets().map_err(std::io::Error::other)?;
+        if state.plaintext_bytes_to_read() > 0 {
+            let read = tls.reader().read(buffer)?;
+            if buffer[..read].ends_with(b"\r\n\r\n") {
+                tls.writer().write_all(response)?;
+            }
+        }
+        while tls.wants_write() {
+            tls.write_tls(&mut self.stream)?;
+        }
+        Ok(true)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [http, https, response, certificate, key] = arguments.as_slice() else {
+        return Err("usage: floor HTTP_PORT HTTPS_PORT RESPONSE CERTIFICATE KEY".into());
+    };
+    let response = fs::read(response)?;
+    let chain = CertificateDer::pem_file_iter(certificate)?.collect::<Result<Vec<_>, _>>()?;
+    let config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
+    let config = Arc::new(config);
+
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let mut listeners = Vec::new();
+    for (number, port) in [(CLEAR, http), (ENCRYPTED, https)] {
+        let listener = TcpListener::bind(("127.0.0.1", port.parse()?))?;
+        epoll::add(&epoll, &listener, EventData::new_u64(number), EventFlags::IN)?;
+        listeners.push(listener);
+    }
+    let mut clients: HashMap<u64, Client> = HashMap::new();
+    let mut next = ENCRYPTED + 1;
+    let mut buffer = vec![0; 16 << 10];
+    let mut events = Vec::with_capacity(512);
+    loop {
+        events.clear();
+        epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), None)?;
+        for event in &events {
+            let number = event.data.u64();
+            if number <= ENCRYPTED {
+                let (stream, _) = listeners[usize::from(number == ENCRYPTED)].accept()?;
+                stream.set_nodelay(true)?;
+                let tls = match number {
+                    ENCRYPTED => Some(ServerConnection::new(Arc::clone(&config))?),
+                    _ => None,
+                };
+                epoll::add(&epoll, stream.as_fd(), EventData::new_u64(next), EventFlags::IN)?;
+                clients.insert(next, Client { stream, tls });
+                next += 1;
+                continue;
+            }
+            let Some(client) = clients.get_mut(&number) else {
+                continue;
+            };
+            match client.answer(&mut buffer, &response) {
+                Ok(true) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // Closing the socket removes it from the set.
+                Ok(false) | Err(_) => drop(clients.remove(&number)),
+            }
+        }
+    }
+}
