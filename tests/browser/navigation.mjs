@@ -64,24 +64,24 @@ reads("N3: the title of a group with a root is a link to it, a chevron beside it
 
 reads("N4: `card` and `accordion` list the children on root pages, `none` does not", async (open) => {
   let page = await open("/write");
-  assert.deepEqual(await seen(page, ".cards.listing .card-title > a"), ["Pages", "Navigation", "Components", "The fine print", "Reference"]);
-  await follow(page, page.locator(".listing").getByText("The fine print"));
+  assert.deepEqual(await seen(page, ".cards.listing .card-title > a"), ["Pages", "Navigation", "Components", "Publishing", "Reference"]);
+  await follow(page, page.locator(".listing").getByText("Publishing"));
   assert.equal(path(page), "/write/themes");
   assert.equal(await page.locator(".listing").count(), 0, "no listing on a page that is no root");
   page = await open("/skills");
   const nested = page.locator(".rows details");
   assert.equal(await nested.locator("a").first().isVisible(), false);
   await nested.locator("summary").click();
-  assert.deepEqual(await seen(page, ".rows details a"), ["The manifest", "The agent card"]);
-  page = await open("/more");
+  assert.deepEqual(await seen(page, ".rows details a"), ["The manifest", "The agent card", "The index of 0.1"]);
+  page = await open("/standards");
   assert.equal(await page.locator(".listing").count(), 0, "directory: none");
 });
 
 reads("N5: a nested group is closed unless it is expanded or contains the page", async (open) => {
   let page = await open("/quickstart");
-  const open_ = () => page.locator(".nested", { hasText: "The fine print" }).locator("> details").getAttribute("open");
+  const open_ = () => page.locator(".nested", { hasText: "Publishing" }).locator("> details").getAttribute("open");
   assert.equal(await open_(), null, "closed");
-  await page.locator(".nested summary", { hasText: "The fine print" }).click();
+  await page.locator(".nested summary", { hasText: "Publishing" }).click();
   assert.equal(await open_(), "", "opened by hand");
   page = await open("/write/themes");
   assert.equal(await open_(), "", "open around the page that is read");
@@ -187,10 +187,10 @@ reads("modes: the frontmatter of a page chooses the layout around its article", 
     return { sidebar: await has(".sidebar"), title: await has("main > .title"), contents: await has(".contents") };
   };
   assert.deepEqual(await parts("/write/pages"), { sidebar: true, title: true, contents: true });
-  assert.deepEqual(await parts("/more"), { sidebar: true, title: true, contents: false }, "wide");
-  assert.deepEqual(await parts("/retired"), { sidebar: false, title: true, contents: false }, "center");
-  assert.deepEqual(await parts("/poster"), { sidebar: false, title: false, contents: false }, "custom");
-  assert.deepEqual(await parts("/hidden"), { sidebar: true, title: false, contents: false }, "frame");
+  assert.deepEqual(await parts("/standards"), { sidebar: true, title: true, contents: false }, "wide");
+  assert.deepEqual(await parts("/skills/legacy-index"), { sidebar: false, title: true, contents: false }, "center");
+  assert.deepEqual(await parts("/cheat-sheet"), { sidebar: false, title: false, contents: false }, "custom");
+  assert.deepEqual(await parts("/write/specimen"), { sidebar: true, title: false, contents: false }, "frame");
   // Without the title of the layout, the article has its own, with the classes of its author.
   await visit(page, "/");
   assert.match(await page.locator("h1").getAttribute("class"), /text-4xl/);
@@ -198,12 +198,12 @@ reads("modes: the frontmatter of a page chooses the layout around its article", 
 });
 
 reads("pages: tags, deprecated pages, external links, hidden pages", async (open) => {
-  const page = await open("/more");
+  const page = await open("/standards");
   assert.equal(await page.locator(".sidebar").getByText("The A2A protocol").getAttribute("href"), "https://a2a-protocol.org");
-  assert.equal(await page.locator(".sidebar del").innerText(), "Plain theme file");
-  assert.equal(await page.locator(".sidebar", { hasText: "The hidden page" }).count(), 0);
-  assert.equal(await page.locator(".sidebar a", { hasText: "Navigation" }).locator(".badge").innerText(), "N1–N8");
-  const hidden = await open("/hidden");
+  assert.equal(await page.locator(".sidebar del").innerText(), "The index of 0.1");
+  assert.equal(await page.locator(".sidebar", { hasText: "Specimen" }).count(), 0);
+  assert.equal(await page.locator(".sidebar a", { hasText: "Navigation" }).locator(".badge").innerText(), "RULES");
+  const hidden = await open("/write/specimen");
   assert.equal(await hidden.locator("meta[name=robots]").getAttribute("content"), "noindex");
 });
 

@@ -17,7 +17,7 @@ reads("controls that need a script are hidden", async (open) => {
 
 reads("groups, menus and selectors open, and their links work", async (open) => {
   const page = await open("/quickstart", plain);
-  await page.locator(".nested summary", { hasText: "The fine print" }).click();
+  await page.locator(".nested summary", { hasText: "Publishing" }).click();
   assert.ok(await page.locator(".sidebar").getByText("What is public").isVisible());
   await page.locator("[data-kind=versions] summary").click();
   await page.locator(".sections summary").click();

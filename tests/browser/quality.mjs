@@ -18,9 +18,9 @@ const SORTS = {
   "changelog": "/changelog",
   "another version": "/next",
   "products, from right to left": "/ar/components",
-  "custom": "/poster",
-  "center": "/retired",
-  "frame": "/hidden",
+  "custom": "/cheat-sheet",
+  "center": "/skills/legacy-index",
+  "frame": "/write/specimen",
   "missing": "/no-such-page",
 };
 /** The impact levels of axe that count as serious. */

@@ -185,7 +185,7 @@ reads("keyboard: the first link skips to the content, and every control can be r
 
 reads("keyboard: a group of the sidebar opens by Enter", async (open) => {
   const page = await open("/quickstart");
-  const summary = page.locator(".nested summary", { hasText: "The fine print" });
+  const summary = page.locator(".nested summary", { hasText: "Publishing" });
   await summary.focus();
   await page.keyboard.press("Enter");
   assert.ok(await page.locator(".sidebar").getByText("What is public").isVisible());
@@ -193,7 +193,7 @@ reads("keyboard: a group of the sidebar opens by Enter", async (open) => {
 
 reads("phone: nothing is wider than the screen, and the bar is sticky", async (open) => {
   const page = await open("/", { width: PHONE });
-  for (const at of ["/", "/write/components/code", "/write/components/reference", "/internals/speed", "/ar", "/ar/components", "/next", "/poster", "/retired"]) {
+  for (const at of ["/", "/write/components/code", "/write/components/reference", "/internals/speed", "/ar", "/ar/components", "/next", "/cheat-sheet", "/skills/legacy-index"]) {
     await visit(page, at);
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(over <= 0, `${at} is ${over} px too wide`);
