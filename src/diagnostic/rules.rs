@@ -58,12 +58,13 @@ pub const RULES: &[Rule] = &[
         text: "`openapi` names a specification for an element and all below it, until one sets its own. \
             Without any `METHOD /path` entry below, every endpoint has a page, in groups by tag. With \
             one such entry, only listed endpoints have pages.\n\n\
-            A specification that does not exist, an endpoint that it does not have, or an endpoint \
-            where no specification applies is an error. A remote specification is fetched if the \
-            configuration allows its host. If not, it is a warning, nothing is generated from it, and \
-            a page that names one of its endpoints (`openapi` in the frontmatter) shows only method \
-            and path. An `openapi` or `openapi-schema` in the frontmatter that names nothing is a \
-            warning too.",
+            In `docs.json`, a specification that does not exist, an endpoint that it does not have, or \
+            an endpoint where no specification applies is an error. A remote specification is fetched \
+            if the configuration allows its host. If not, it is a warning, and nothing is generated \
+            from it.\n\n\
+            A page that names an endpoint (`openapi` in the frontmatter) which no specification has, or \
+            whose specification is missing or was not fetched, shows its text with method and path only. \
+            That is a warning, and so is an `openapi-schema` that names nothing.",
     },
     Rule {
         id: "N7",

@@ -225,7 +225,8 @@ pub enum Source {
 pub enum Subject {
     /// An endpoint.
     Endpoint(EndpointId),
-    /// An endpoint of a specification that was not fetched: only its method and path are known.
+    /// An endpoint that is in no specification, or whose specification was not fetched: only its
+    /// method and path are known.
     Unresolved {
         /// Its method.
         method: Method,

@@ -40,7 +40,8 @@ const FIELDS_MAX: usize = 400;
 pub enum Subject<'s> {
     /// An endpoint.
     Endpoint(&'s Specification, &'s Endpoint),
-    /// The method and path of an endpoint whose specification was not fetched.
+    /// The method and path of an endpoint without a specification: it was not fetched, or it lacks
+    /// the endpoint.
     Unresolved(Method, &'s str),
     /// One of the schemas of a specification, by its name.
     Schema(&'s Specification, &'s str),

@@ -11,8 +11,9 @@
 //! If several specifications of steps 3 or 4 match, the one nearest to the documentation's root
 //! is used, with a warning.
 //!
-//! If the specification was not fetched, the page of an endpoint shows only its method and
-//! path.
+//! If the specification was not fetched, or no specification has the endpoint, there is a warning
+//! and the page shows only method and path, beside its own text: one such page must not hold back
+//! all others.
 
 use std::collections::HashSet;
 
@@ -112,7 +113,7 @@ impl Reference<'_> {
     }
 
     /// Returns the subject that is known without its specification.
-    fn unread(self) -> Option<Subject> {
+    fn without_specification(self) -> Option<Subject> {
         match self {
             Self::Endpoint(method, path) => Some(Subject::Unresolved {
                 method,
@@ -139,10 +140,13 @@ impl Unbound {
         let page = page.as_str();
         Some(match self {
             Self::Absent((message, help)) => {
-                let diagnostic = match reference {
-                    Reference::Endpoint(..) => Diagnostic::error("N6", page, message),
-                    Reference::Schema(_) => Diagnostic::warning("N6", page, message),
+                let message = match reference {
+                    Reference::Endpoint(method, path) => {
+                        format!("the page shows only `{method} {path}`: {message}")
+                    }
+                    Reference::Schema(_) => message,
                 };
+                let diagnostic = Diagnostic::warning("N6", page, message);
                 match help {
                     Some(help) => diagnostic.help(help),
                     None => diagnostic,
@@ -236,9 +240,7 @@ impl Compiler<'_> {
         match found {
             Ok(subject) => self.set_subject(file, page, subject),
             Err(unbound) => {
-                if let Unbound::NotFetched(_) = unbound {
-                    self.table.pages_mut()[page.0].subject = reference.unread();
-                }
+                self.table.pages_mut()[page.0].subject = reference.without_specification();
                 if let Some(diagnostic) = unbound.diagnostic(reference, &file.path) {
                     self.report(diagnostic, location);
                 }
