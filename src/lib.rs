@@ -21,8 +21,9 @@
 //!
 //!  GET docs.acme.com/.well-known/agent-card.json
 //!    ▼
-//!  gateway ── fast path ─────▶ index ──▶ one write
-//!          └─ proxy path ────▶ route ─▶ discovery, admin, origin (ours or the customer's)
+//!  gateway ─┬─ fast path ────▶ index ──▶ one write
+//!           ├─ direct path ──▶ the customer's own server
+//!           └─ proxy path ───▶ route ─▶ discovery, admin, origin (ours or the customer's)
 //! ```
 //!
 //! The steps before `store` may fail, may be repeated and may take minutes. The steps after it must
@@ -53,7 +54,7 @@
 //! | site description | `site.json` in a release: the facts that the names of its files do not show |
 //! | put, promote, current | store a release; make it the served release; the served release |
 //! | response | a finished HTTP response that is not sent yet |
-//! | connection handler, fast path, proxy path | see [`gateway`] |
+//! | connection handler, fast path, direct path, proxy path | see [`gateway`] |
 //! | diagnostic, problem, error | a message to an author, to an HTTP client, to the operator |
 //!
 //! # Invariants

@@ -333,6 +333,7 @@ fn pingora_is_named_only_where_the_edge_is() {
 #[test]
 fn pure_modules_have_no_async_no_files_and_no_clock() {
     let pure = [
+        "jsx",
         "mdx",
         "docs",
         "skills",
