@@ -5,7 +5,8 @@
 //! ```text
 //! Serving ──▶ Unready ──▶ Draining ──▶ (last connection closed, or the deadline) ──▶ exit
 //!             readiness    listeners close, idle connections close one after the other,
-//!             is 503       responses have `Connection: close`, HTTP/2 sends GOAWAY
+//!             is 503       responses have `Connection: close`; HTTP/2 connections get GOAWAY,
+//!                          one after the other too
 //! ```
 //!
 //! pingora's own graceful stop sleeps for the whole grace period. A [`Drain`] ends as soon as the
@@ -104,6 +105,15 @@ impl Drain {
     pub fn idle_until(&self, over: Duration, share: f64) -> Option<Instant> {
         let began = self.0.began.get()?;
         Some(*began + over.mul_f64(0.5 + share.clamp(0.0, 1.0) / 2.0))
+    }
+
+    /// Returns when an HTTP/2 connection gets `GOAWAY`: at the part `share` (0 to 1) of the time
+    /// `over` after the drain began, so that not all clients connect again at once. `None` while
+    /// the process serves.
+    #[must_use]
+    pub fn goaway_at(&self, over: Duration, share: f64) -> Option<Instant> {
+        let began = self.0.began.get()?;
+        Some(*began + over.mul_f64(share.clamp(0.0, 1.0)))
     }
 
     /// Waits until the phase is [`Phase::Draining`].

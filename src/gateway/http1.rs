@@ -306,7 +306,14 @@ impl Http1 {
             let mut deadline = deadline;
             let gateway = &handler.gateway;
             if inbox.is_empty() && gateway.drain.is_draining() {
-                let until = gateway.drain.idle_until(gateway.limits.drain_idle, share);
+                // A load balancer uses its connections for the requests of many clients. One that
+                // sends a request while we close its connection answers 502, so it gets more time
+                // to send one and to learn from the response that it is the last.
+                let over = match gateway.trusted.contains(connection.info().peer.ip()) {
+                    true => gateway.limits.drain.max(gateway.limits.drain_idle),
+                    false => gateway.limits.drain_idle,
+                };
+                let until = gateway.drain.idle_until(over, share);
                 if until.is_some_and(|until| until <= Instant::now()) {
                     return Poll::Ready(Filled::Over);
                 }

@@ -159,6 +159,8 @@ impl Http2 {
         let mut idle = Box::pin(tokio::time::sleep(gateway.limits.idle));
         let mut closing = Box::pin(self.activity.closing().cancelled_owned());
         let mut closes = false;
+        // Whether `idle` ends when the drain reaches this connection.
+        let mut waits_for_goaway = false;
         let mut arrived = Vec::with_capacity(BATCH_MAX);
         let mut left = Vec::new();
         loop {
@@ -171,16 +173,26 @@ impl Http2 {
                 }
                 () = &mut closing, if !closes => {
                     closes = true;
-                    idle.as_mut().reset(if self.activity.is_evicted() {
-                        self.close_at_once()
-                    } else {
-                        self.send_goaway()
-                    });
+                    if self.activity.is_evicted() {
+                        idle.as_mut().reset(self.close_at_once());
+                    } else if !self.goaway_sent {
+                        let share = self.activity.drain_share();
+                        let at = gateway.drain.goaway_at(gateway.limits.drain_idle, share);
+                        let at = at.map_or_else(Instant::now, Instant::from_std);
+                        idle.as_mut().reset(at);
+                        waits_for_goaway = true;
+                    }
                 }
-                () = &mut idle => match self.check_idle() {
-                    Some(next) => idle.as_mut().reset(next),
-                    None => return,
-                },
+                () = &mut idle => {
+                    let next = match std::mem::take(&mut waits_for_goaway) {
+                        true => Some(self.send_goaway()),
+                        false => self.check_idle(),
+                    };
+                    match next {
+                        Some(next) => idle.as_mut().reset(next),
+                        None => return,
+                    }
+                }
             }
             for session in arrived.drain(..) {
                 self.last_stream = Instant::now();
@@ -197,6 +209,7 @@ impl Http2 {
                 tokio::spawn(async move { begun.proxy(&handler).await });
             }
             if gateway.pressure.is_scarce() && !self.goaway_sent {
+                waits_for_goaway = false;
                 idle.as_mut().reset(self.send_goaway());
             }
         }

@@ -15,7 +15,7 @@ use crate::http::{Connection, TIMEOUT};
 use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
 use crate::repository::{Repository, follow, queue, setup};
-use crate::tls::{Encrypted, encrypted};
+use crate::tls::{Encrypted, encrypted, raw};
 
 /// A process that a gateway has started to replace itself. It is not a child of the test.
 #[derive(Debug)]
@@ -499,5 +499,82 @@ fn idle_connections_are_closed_one_after_the_other() {
     // The first of them is closed at once.
     assert!(answered.count() >= 6);
     assert!(since.elapsed() < Duration::from_secs(30));
+    assert!(edge.wait().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_http_2_connections_are_told_to_close_one_after_the_other() {
+    let gateway = Encrypted::start("{ drain_idle_seconds: 60, drain_seconds: 60 }");
+    let mut idle = Vec::new();
+    for _ in 0..8 {
+        let mut client = gateway.http2().await;
+        assert_eq!(client.get(DOMAIN, "/skill.md").await.unwrap().status, 200);
+        idle.push(client);
+    }
+    let since = Instant::now();
+    gateway.edge.signal("TERM");
+    wait_until_closed(gateway.edge.http);
+    let mut answered = 0;
+    for client in &mut idle {
+        answered += usize::from(client.get(DOMAIN, "/skill.md").await.is_ok());
+    }
+    // After a third of the time, a third of them may have been told.
+    assert!(answered >= 5, "{answered}");
+    assert!(since.elapsed() < Duration::from_secs(20));
+    drop(idle);
+    assert!(gateway.edge.wait().success());
+}
+
+/// RFC 9113 §6.8: the first `GOAWAY` names no last stream, because requests may be on their way;
+/// the second one does.
+#[test]
+fn an_http_2_client_is_told_twice() {
+    const PING: u8 = 6;
+    const ACK: u8 = 1;
+    let gateway = Encrypted::start("{ drain_seconds: 60 }");
+    let mut connection = gateway.raw();
+    connection.send(&raw::get(1, DOMAIN, "/skill.md"));
+    raw::wait_for(&mut connection, |frame| frame.kind == raw::HEADERS);
+    gateway.edge.signal("TERM");
+    let last = |frame: &raw::Frame| u32::from_be_bytes(frame.payload[..4].try_into().unwrap());
+    let first = raw::wait_for(&mut connection, |frame| frame.kind == raw::GOAWAY);
+    assert_eq!((last(&first), raw::code(&first)), (0x7fff_ffff, 0));
+    let ping = raw::wait_for(&mut connection, |frame| frame.kind == PING);
+    // A request that was on its way when the client read the first one.
+    connection.send(&raw::get(3, DOMAIN, "/skill.md"));
+    connection.send(&raw::frame(PING, ACK, 0, &ping.payload));
+    let answered = raw::wait_for(&mut connection, |frame| frame.kind == raw::HEADERS);
+    assert_eq!(answered.stream, 3);
+    let second = raw::wait_for(&mut connection, |frame| frame.kind == raw::GOAWAY);
+    assert_eq!((last(&second), raw::code(&second)), (3, 0));
+}
+
+/// A load balancer sends the requests of many clients on connections that it keeps. If it sends one
+/// while the gateway closes the connection, its client gets 502.
+#[test]
+fn an_idle_connection_of_a_load_balancer_gets_the_response_to_its_next_request() {
+    let origin = Origin::start();
+    let edge = Setup::new()
+        .conf(
+            "connections",
+            "{ trusted_peers: [127.0.0.0/8], drain_idle_seconds: 0, drain_seconds: 60 }",
+        )
+        .acme_before(&origin)
+        .start();
+    let mut balancer = Connection::open(edge.http);
+    balancer.send(&request("/guide"));
+    assert_eq!(balancer.receive("GET").unwrap().status, 200);
+    edge.signal("TERM");
+    wait_until_closed(edge.http);
+    edge.wait_for_log(|line| {
+        let message = line["message"].as_str();
+        message.is_some_and(|text| text.starts_with("draining:"))
+    });
+    // It is not idempotent, so a balancer cannot send it again.
+    let order = format!("POST /orders HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Length: 2\r\n\r\n{{}}");
+    balancer.send(order.as_bytes());
+    let response = balancer.receive("POST").unwrap();
+    assert_eq!(response.status, 200);
+    assert_eq!(response.field("connection"), Some("close"));
     assert!(edge.wait().success());
 }
