@@ -336,3 +336,51 @@ fn the_tests_that_the_makefile_names_are_there() {
         );
     }
 }
+
+/// Returns the numbered rules at the top of a source file: `R3` of `//! * R3: …`, `//! * **R3** …`
+/// and `//! | **R3** | …`.
+fn numbered_rules(source: &str) -> Vec<String> {
+    let lines = source.lines().filter_map(|line| line.strip_prefix("//! "));
+    let rules = lines.filter_map(|line| {
+        let rule = line
+            .strip_prefix("* ")
+            .or_else(|| line.strip_prefix("| "))?;
+        let rule = rule.strip_prefix("**").unwrap_or(rule);
+        let name = rule.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
+        let number = name.strip_prefix(|c: char| c.is_ascii_uppercase())?;
+        number.parse::<u8>().ok()?;
+        Some(name.to_owned())
+    });
+    rules.collect()
+}
+
+#[test]
+fn the_table_of_numbered_rules_names_every_module_and_every_rule() {
+    let page = fs::read_to_string(format!("{DOCS}/internals/architecture.mdx")).unwrap();
+    let (_, table) = page.split_once("## Numbered rules in the code").unwrap();
+    let mut listed = BTreeSet::new();
+    for row in table.lines().filter(|line| line.contains(" to ")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let (range, module) = (cells[1], cells[2].trim_matches('`'));
+        let (first, last) = range.split_once(" to ").unwrap();
+        assert_eq!(&first[1..], "1", "{row}");
+        let rules = (1..=last[1..].parse::<u8>().unwrap()).map(|n| format!("{}{n}", &first[..1]));
+        listed.insert((module.to_owned(), rules.collect::<Vec<_>>()));
+    }
+    let mut written = BTreeSet::new();
+    for (path, text) in files() {
+        let Ok(module) = path.strip_prefix("./src").or_else(|_| path.strip_prefix("src")) else {
+            continue;
+        };
+        let rules = numbered_rules(&text);
+        if rules.is_empty() || path.extension().is_none_or(|ending| ending != "rs") {
+            continue;
+        }
+        let module = module.with_extension("");
+        let module = module.to_string_lossy().replace('/', "::");
+        let module = module.strip_suffix("::mod").unwrap_or(&module);
+        written.insert((module.to_owned(), rules));
+    }
+    assert!(written.len() > 10, "{written:?}");
+    assert_eq!(listed, written);
+}
