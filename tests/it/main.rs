@@ -19,6 +19,7 @@
 //! | `durability` | an acknowledged update survives a kill at any moment |
 //! | `endings` | each access line says how its request ended and how long it waited |
 //! | `follow` | edges serve what the node that they follow serves, also while it is away |
+//! | `formats` | a node that an earlier version wrote goes on |
 //! | `full` | an acknowledged update survives a full disk |
 //! | `generated` | the generated skill of a site whose authors wrote none |
 //! | `git` | repositories over every transport, and rejected repositories |
@@ -106,6 +107,7 @@ mod drain;
 mod durability;
 mod endings;
 mod follow;
+mod formats;
 mod full;
 mod generated;
 mod git;
