@@ -593,3 +593,32 @@ fn the_licences_of_bundled_syntaxes_are_in_the_repository() {
     let listing = two_face::acknowledgement::listing().to_md();
     assert_file(Path::new("licenses/syntaxes.md"), &listing);
 }
+
+// === Components ===
+
+#[test]
+fn every_component_is_on_one_of_its_pages() {
+    let pages = ["callouts", "code", "layout", "reference"].map(|page| {
+        fs::read_to_string(format!("{DOCS}/write/components/{page}.mdx")).unwrap()
+    });
+    let source = fs::read_to_string("src/mdx/component.rs").unwrap();
+    let list = |name: &str| {
+        let (_, list) = source.split_once(&format!("const {name}: [")).unwrap();
+        let (_, list) = list.split_once("= [").unwrap();
+        let names = list.split("];").next().unwrap().split('"').skip(1);
+        names.step_by(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let names = [list("INLINE"), list("BLOCK")].concat();
+    assert!(names.len() > 40, "{names:?}");
+    // Other names of components that are on a page.
+    let other = ["Error", "Param", "Response"];
+    let missing: Vec<_> = names
+        .iter()
+        .filter(|name| !other.contains(&name.as_str()))
+        .filter(|name| {
+            let shown = [format!("`{name}`"), format!("<{name} "), format!("<{name}>")];
+            !pages.iter().any(|page| shown.iter().any(|shown| page.contains(shown)))
+        })
+        .collect();
+    assert!(missing.is_empty(), "not documented: {missing:?}");
+}
