@@ -3,8 +3,8 @@
 //! Each page has a description that its author wrote. The bench leaves the descriptions out of the
 //! index and asks for each of them: its page must be found. The mean of the reciprocal ranks (MRR)
 //! is shown beside the MRR of FTS5, the full-text search of SQLite, with the Porter stemmer and the
-//! better of two weights of the title. Each page is asked in its own language and version. FTS5 knows
-//! no `boost`, so the boosts of pages are left out too.
+//! better of two weights of the title. Each page is asked in its own language and version. FTS5
+//! knows no `boost`, so the boosts of pages are left out too.
 //!
 //! `questions.tsv` has forty questions that people ask of these sites, with the pages that answer
 //! them. They were written before the first measurement.
@@ -30,7 +30,7 @@ use waypost::build::{Articles, Input, Options, Preview};
 use waypost::docs::navigation::language::{self, Code};
 use waypost::docs::navigation::tree::Page;
 use waypost::release::site::{SEARCH_FILE, page_file};
-use waypost::search::{Found, Index, LIMIT_MAX, Question, Storage};
+use waypost::search::{SearchResult, Index, LIMIT_MAX, Question, Storage};
 use waypost::source::{Tree, TreePath, directory};
 
 #[global_allocator]
@@ -162,7 +162,7 @@ impl Site {
         }
     }
 
-    fn search(&self, question: &Question<'_>) -> Found {
+    fn search(&self, question: &Question<'_>) -> SearchResult {
         let texts = |path: &str, range: Range<u64>| {
             let text = self.texts.get(path)?;
             let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(text.len());

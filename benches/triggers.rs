@@ -292,7 +292,7 @@ impl Answered {
 
 /// Measures a reader without and with paced triggers, in alternation, because the speed of
 /// the machine changes from minute to minute.
-fn in_turns(edge: &Edge, load: &Load, rounds: u32) {
+fn alternate(edge: &Edge, load: &Load, rounds: u32) {
     let every = Duration::from_secs(1) * u32::try_from(load.clients).unwrap() / TRIGGERS_A_SECOND;
     let (mut alone, mut besides) = (Vec::new(), Vec::new());
     let (mut answered, mut ratios) = (Answered::default(), Vec::new());
@@ -409,7 +409,7 @@ fn main() {
     served.print("push to served");
     own.print("  of it without the fetch");
     during.print("  discovery meanwhile");
-    in_turns(&edge, &load, rounds);
+    alternate(&edge, &load, rounds);
     let time = TURN * rounds.min(4);
     let (mut during, answered) = beside(&edge, || triggers(&edge, &load, None, time));
     answered.print();

@@ -31,11 +31,11 @@ const KEY_DIGITS: usize = 32;
 /// All authorities, in the order of the configuration.
 #[derive(Debug)]
 pub struct Authorities {
-    list: Vec<Arc<Known>>,
+    list: Vec<Arc<Authority>>,
 }
 
 /// One authority.
-pub(super) struct Known {
+pub(super) struct Authority {
     pub(super) config: config::Authority,
     contacts: Vec<Box<str>>,
     transport: Transport,
@@ -60,7 +60,7 @@ pub enum Reason {
 /// The content of the record of an account.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct AccountDocument {
     version: u64,
     directory: String,
     credentials: Sealed,
@@ -78,8 +78,8 @@ impl Authorities {
         let mut list = Vec::new();
         let mut wrong = Vec::new();
         for authority in &config.authorities {
-            match Known::new(authority, config, vault, clock) {
-                Ok(known) => list.push(Arc::new(known)),
+            match Authority::new(authority, config, vault, clock) {
+                Ok(authority) => list.push(Arc::new(authority)),
                 Err(why) => wrong.push(why),
             }
         }
@@ -89,21 +89,21 @@ impl Authorities {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Known>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Authority>> {
         self.list.iter()
     }
 
     /// Reads again when the orders began that count for the limits: another process may have begun
     /// some.
     pub(super) fn read_budgets(&self) {
-        for known in &self.list {
-            known.read_budget();
+        for authority in &self.list {
+            authority.read_budget();
         }
     }
 
-    pub(super) fn at(&self, directory: &str) -> Option<&Arc<Known>> {
+    pub(super) fn at(&self, directory: &str) -> Option<&Arc<Authority>> {
         let mut list = self.list.iter();
-        list.find(|known| *known.config.directory == *directory)
+        list.find(|authority| *authority.config.directory == *directory)
     }
 
     /// Revokes a certificate (RFC 8555 §7.6). A certificate that was revoked before is no error.
@@ -112,7 +112,7 @@ impl Authorities {
     ///
     /// [`Failure`]; among others when the authority of the certificate is not in the configuration.
     pub async fn revoke(&self, record: &Record, reason: Reason) -> Result<(), Failure> {
-        let known = self.at(&record.authority).ok_or_else(|| {
+        let authority = self.at(&record.authority).ok_or_else(|| {
             let text = format!(
                 "the certificate was issued by {}, which `acme.authorities` does not name",
                 record.authority
@@ -123,7 +123,7 @@ impl Authorities {
         let exchange = Arc::new(Exchange::default());
         let revoked = EXCHANGE
             .scope(Arc::clone(&exchange), async {
-                let account = known.account().await?;
+                let account = authority.account().await?;
                 let reason = match reason {
                     Reason::KeyCompromise => RevocationReason::KeyCompromise,
                     Reason::Superseded => RevocationReason::Superseded,
@@ -143,23 +143,23 @@ impl Authorities {
         if let Err(failure) = &revoked
             && matches!(failure.cause, Cause::Authority | Cause::Account)
         {
-            known.forget(failure.cause == Cause::Account).await;
+            authority.forget(failure.cause == Cause::Account).await;
         }
         revoked
     }
 }
 
-// === impl Known ===
+// === impl Authority ===
 
-impl std::fmt::Debug for Known {
+impl std::fmt::Debug for Authority {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Known")
+        f.debug_tuple("Authority")
             .field(&self.config.directory)
             .finish()
     }
 }
 
-impl Known {
+impl Authority {
     fn new(
         authority: &config::Authority,
         config: &Config,
@@ -224,7 +224,7 @@ impl Known {
             .documents
             .put(Kind::Budget, &key(&self.config), &bytes);
         if let Err(error) = put {
-            log::warn!(target: "acme", "count an order: {}", chain(&error));
+            log::warn!(target: "acme", "cannot count an order: {}", chain(&error));
         }
         true
     }
@@ -253,7 +253,7 @@ impl Known {
                 .documents
                 .remove(Kind::Account, &key(&self.config));
             if let Err(error) = removed {
-                log::warn!(target: "acme", "remove an account: {}", chain(&error));
+                log::warn!(target: "acme", "cannot remove an account: {}", chain(&error));
             }
         }
     }
@@ -270,7 +270,7 @@ impl Known {
         let Some(bytes) = bytes.map_err(|error| ourselves(chain(&error)))? else {
             return Ok(None);
         };
-        let written: Written =
+        let written: AccountDocument =
             serde_json::from_slice(&bytes).map_err(|error| ourselves(error.to_string()))?;
         if written.version > VERSION {
             let newer = written.version;
@@ -319,7 +319,7 @@ impl Known {
         let ourselves = |why: String| Failure::new(Cause::Ourselves, why);
         let secret = serde_json::to_vec(&credentials)
             .map_err(|error| ourselves(format!("write the account: {error}")))?;
-        let written = Written {
+        let written = AccountDocument {
             version: VERSION,
             directory,
             credentials: self

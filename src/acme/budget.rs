@@ -18,11 +18,11 @@ pub(super) struct Budget {
     paused_until: u64,
     /// How many failures in a row the authority caused.
     failures: u32,
-    /// The names in a row to which it answered that there were too many requests.
+    /// How many names in a row the authority rejected with 'too many requests'.
     limited: u32,
 }
 
-/// After so many names in a row to which it answered that there were too many requests, the limit
+/// After the authority has rejected this many names in a row with 'too many requests', the limit
 /// is that of the account.
 const LIMITED_MAX: u32 = 3;
 /// The longest pause after failures of an authority, unless it asks for a longer one.

@@ -61,7 +61,7 @@ enum Answer {
 /// The content of the document.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ChallengeDocument {
     version: u64,
     host: String,
     /// HTTP-01: the key authorization. TLS-ALPN-01: the digest of it, in hexadecimal digits.
@@ -141,9 +141,9 @@ impl Challenges {
         Some(Arc::new(tls_certificate(host, &digest)?))
     }
 
-    fn read(&self, key: &str) -> Option<Written> {
+    fn read(&self, key: &str) -> Option<ChallengeDocument> {
         let bytes = self.documents.get(Kind::Challenge, key).ok().flatten()?;
-        let written: Written = serde_json::from_slice(&bytes).ok()?;
+        let written: ChallengeDocument = serde_json::from_slice(&bytes).ok()?;
         (written.version == VERSION).then_some(written)
     }
 
@@ -180,7 +180,7 @@ impl Challenges {
         host: &str,
         text: &str,
     ) -> Result<Installed, Failure> {
-        let written = Written {
+        let written = ChallengeDocument {
             version: VERSION,
             host: host.to_owned(),
             answer: text.to_owned(),

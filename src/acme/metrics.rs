@@ -100,7 +100,7 @@ impl Metrics {
             ),
             unusable: metrics.register(IntCounter::new(
                 "acme_records_unusable_total",
-                "Records of certificates that could not be used. The certificate before stays in use.",
+                "Records of certificates that could not be used. The previous certificate stays in use.",
             )),
         }
     }

@@ -62,7 +62,7 @@ pub use failure::Failure;
 pub use leaf::{Leaf, Life, NotALeaf};
 pub use manager::{Manager, Names};
 pub use metrics::Metrics;
-pub use ordered::{Held, Ordered, Refreshed};
+pub use ordered::{HeldCertificate, Ordered, Refreshed};
 pub use record::{Record, UnusableRecord};
 pub use schedule::renewal;
 pub use state::{OrderState, Request};

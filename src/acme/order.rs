@@ -16,7 +16,7 @@ use instant_acme::{
 };
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 
-use super::authority::{Known, exchange};
+use super::authority::{Authority, exchange};
 use super::challenges::{Challenges, Installed};
 use super::config::{ChallengeKind, Config};
 use super::dns;
@@ -77,7 +77,7 @@ impl Job {
 
 impl Shared {
     /// Orders a certificate at an authority, and returns its record, which is not written yet.
-    pub(super) async fn order(&self, known: &Known, job: &Job) -> Result<Record, Failure> {
+    pub(super) async fn order(&self, authority: &Authority, job: &Job) -> Result<Record, Failure> {
         match self.vault.documents.has_space(SPACE_BYTES) {
             Ok(true) => {}
             Ok(false) => {
@@ -87,21 +87,21 @@ impl Shared {
             }
             Err(error) => return Err(Failure::new(Cause::Ourselves, chain(&error))),
         }
-        let begun = self.begun_at(known, &job.name);
+        let begun = self.begun_at(authority, &job.name);
         if begun.is_none() {
-            self.count(known, job)?;
+            self.count(authority, job)?;
         }
-        let account = known.account().await?;
+        let account = authority.account().await?;
         let (mut order, key) = match begun {
             Some(begun) => match self.resume(&account, begun).await {
                 Some(resumed) => resumed,
                 // The authority does not have it any more.
                 None => {
-                    self.count(known, job)?;
-                    self.place(known, &account, job).await?
+                    self.count(authority, job)?;
+                    self.place(authority, &account, job).await?
                 }
             },
-            None => self.place(known, &account, job).await?,
+            None => self.place(authority, &account, job).await?,
         };
         let mut proofs = Vec::new();
         let proven = self.prove(&mut order, job, &mut proofs).await;
@@ -118,7 +118,7 @@ impl Shared {
         }
         let chain = self.finish(&mut order, job, &key).await?;
         let now = self.clock.unix_seconds();
-        let directory = &known.config.directory;
+        let directory = &authority.config.directory;
         Record::new(&job.name, directory, now, &chain, &key, &self.vault.seal).map_err(|error| {
             self.forget(&job.name);
             let cause = match error {
@@ -157,15 +157,15 @@ impl Shared {
     }
 
     /// Returns the order that has begun at an authority.
-    fn begun_at(&self, known: &Known, name: &str) -> Option<Pending> {
+    fn begun_at(&self, authority: &Authority, name: &str) -> Option<Pending> {
         let pending = self.pending(name)?;
-        (pending.authority == *known.config.directory).then_some(pending)
+        (pending.authority == *authority.config.directory).then_some(pending)
     }
 
     /// Counts a new order for the limits of the authority.
-    fn count(&self, known: &Known, job: &Job) -> Result<(), Failure> {
-        let is_free = job.is_renewal_at(&known.config.directory);
-        match is_free || known.take(self.clock.unix_seconds()) {
+    fn count(&self, authority: &Authority, job: &Job) -> Result<(), Failure> {
+        let is_free = job.is_renewal_at(&authority.config.directory);
+        match is_free || authority.take(self.clock.unix_seconds()) {
             true => Ok(()),
             false => Err(Failure::new(Cause::Budget, "no new order may begin now")),
         }
@@ -185,20 +185,20 @@ impl Shared {
     /// Places an order, and writes its key.
     async fn place(
         &self,
-        known: &Known,
+        authority: &Authority,
         account: &Account,
         job: &Job,
     ) -> Result<(Order, Vec<u8>), Failure> {
         let identifiers = [Identifier::Dns(job.name.to_string())];
         let wanted = || {
             let order = NewOrder::new(&identifiers);
-            match &known.config.profile {
+            match &authority.config.profile {
                 Some(profile) => order.profile(profile),
                 None => order,
             }
         };
         let replaced = job.replaces.as_ref();
-        let replaced = replaced.filter(|_| job.is_renewal_at(&known.config.directory));
+        let replaced = replaced.filter(|_| job.is_renewal_at(&authority.config.directory));
         let place = "place the order";
         let failed = |error: &Error| Failure::of(place, error, &exchange());
         let order = match replaced {
@@ -216,7 +216,7 @@ impl Shared {
                         if is_internal(&error)
                             || matches!(failed(&error).cause, Cause::Replaced | Cause::Name) =>
                     {
-                        let _is_within = known.take(self.clock.unix_seconds());
+                        let _is_within = authority.take(self.clock.unix_seconds());
                         account.new_order(&wanted()).await
                     }
                     placed => placed,
@@ -231,7 +231,7 @@ impl Shared {
             .serialize_der();
         let sealed = self.vault.seal.seal(&key, &Pending::context(&job.name));
         let sealed = sealed.map_err(|error| ourselves(chain(&error)))?;
-        let pending = Pending::new(&job.name, &known.config.directory, order.url(), sealed);
+        let pending = Pending::new(&job.name, &authority.config.directory, order.url(), sealed);
         self.vault
             .documents
             .put(Kind::Pending, &key_of(&job.name), &pending.write())
@@ -243,7 +243,7 @@ impl Shared {
     pub(super) fn forget(&self, name: &str) {
         let removed = self.vault.documents.remove(Kind::Pending, &key_of(name));
         if let Err(error) = removed {
-            log::warn!(target: "acme", name; "remove the key of an order: {}", chain(&error));
+            log::warn!(target: "acme", name; "cannot remove the key of an order: {}", chain(&error));
         }
     }
 
@@ -279,8 +279,8 @@ impl Shared {
             })?;
             let proof = self.proof(&challenge, job).await?;
             proofs.push(proof);
-            let told = challenge.set_ready().await;
-            told.map_err(|error| failed("begin the challenge", &error))?;
+            let accepted = challenge.set_ready().await;
+            accepted.map_err(|error| failed("begin the challenge", &error))?;
         }
         let policy = self.policy();
         let validated = match order.poll_ready(&policy).await {

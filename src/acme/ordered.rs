@@ -31,7 +31,7 @@ const PARTS: usize = 1024;
 /// How many certificates of authorities are kept once. They are never removed.
 const SHARED_MAX: usize = 256;
 
-type Part = HashMap<Box<str>, Arc<Held>, RandomState>;
+type Part = HashMap<Box<str>, Arc<HeldCertificate>, RandomState>;
 
 /// The certificates of a process.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ struct Writing {
 
 /// A certificate that serves a name.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldCertificate {
     /// The certificate and its key, as TLS uses them.
     pub key: Arc<CertifiedKey>,
     /// The identifier of its record.
@@ -80,7 +80,7 @@ pub struct Refreshed {
 
 // === impl Held ===
 
-impl Held {
+impl HeldCertificate {
     /// Reads the certificate again: its names, its serial number.
     #[must_use]
     pub fn leaf(&self) -> Option<Leaf> {
@@ -113,7 +113,7 @@ impl Ordered {
 
     /// Finds the certificate for a name in normal form: exact, then wildcard.
     #[must_use]
-    pub fn find(&self, name: &str) -> Option<Arc<Held>> {
+    pub fn find(&self, name: &str) -> Option<Arc<HeldCertificate>> {
         self.exactly(name).or_else(|| {
             if self.wildcards.load(Ordering::Relaxed) == 0 {
                 return None;
@@ -125,7 +125,7 @@ impl Ordered {
 
     /// Finds the certificate that was ordered for a name.
     #[must_use]
-    pub fn exactly(&self, name: &str) -> Option<Arc<Held>> {
+    pub fn exactly(&self, name: &str) -> Option<Arc<HeldCertificate>> {
         self.part(name).load().get(name).cloned()
     }
 
@@ -236,7 +236,7 @@ impl Ordered {
     /// Returns the name that the record under a key serves.
     fn holder_of(&self, key: &str) -> Option<Box<str>> {
         let (name, id) = key.split_once('~')?;
-        let serves = |held: &Held| *held.id == *id;
+        let serves = |held: &HeldCertificate| *held.id == *id;
         if self.exactly(name).is_some_and(|held| serves(&held)) {
             return Some(name.into());
         }
@@ -248,7 +248,7 @@ impl Ordered {
 
     /// Changes certificates; each map is copied and swapped once. An older certificate never
     /// replaces a newer one.
-    fn apply(&self, changes: Vec<(Box<str>, Option<Arc<Held>>)>) {
+    fn apply(&self, changes: Vec<(Box<str>, Option<Arc<HeldCertificate>>)>) {
         let mut by_part: Vec<_> = changes
             .into_iter()
             .map(|change| (self.at(&change.0), change))
@@ -295,7 +295,7 @@ impl Ordered {
 // === impl Writing ===
 
 impl Writing {
-    fn hold(&mut self, record: &Record, certified: CertifiedKey) -> Arc<Held> {
+    fn hold(&mut self, record: &Record, certified: CertifiedKey) -> Arc<HeldCertificate> {
         let CertifiedKey { cert, key, ocsp } = certified;
         let mut chain = cert.into_iter();
         let mut shared: Vec<CertificateDer<'static>> = chain.next().into_iter().collect();
@@ -312,7 +312,7 @@ impl Writing {
         };
         let mut certified = CertifiedKey::new(shared, key);
         certified.ocsp = ocsp;
-        Arc::new(Held {
+        Arc::new(HeldCertificate {
             key: Arc::new(certified),
             id: record.id.clone(),
             life: Life {

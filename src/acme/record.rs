@@ -42,7 +42,7 @@ pub struct Record {
 /// The content of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RecordDocument {
     version: u64,
     name: String,
     authority: String,
@@ -129,7 +129,7 @@ impl Record {
     ///
     /// [`UnusableRecord`] when they are not a record that this program can use.
     pub fn parse(bytes: &[u8]) -> Result<Self, UnusableRecord> {
-        let Written {
+        let RecordDocument {
             version,
             name,
             authority,
@@ -161,7 +161,7 @@ impl Record {
     /// Returns the bytes of the record.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let written = Written {
+        let written = RecordDocument {
             version: VERSION,
             name: self.name.to_string(),
             authority: self.authority.to_string(),

@@ -14,7 +14,7 @@ use super::record::Record;
 use crate::error::chain;
 use crate::store::documents::{Kind, key_of};
 
-/// How many names may leave at once, whatever part of all names they are.
+/// Up to this many names may leave at once, even if that is most of them.
 const LEFT_FREE: usize = 10;
 /// How many names are worked on at the same time.
 const RUNNING_MAX: usize = 4;

@@ -23,7 +23,7 @@ const POINTER_READS_MAX: u32 = 5;
 const FILE_READS_MAX: u32 = 5;
 /// Files up to this size are read at once, so that they are of one moment.
 const WHOLE_BYTES_MAX: u64 = 16 << 20;
-/// How deep directories are followed: links may lead in a circle.
+/// How deep directories are followed: links may form a cycle.
 const DEPTH_MAX: usize = 12;
 /// Entries that are never copied: the temporary files and the lock of certificates by ACME.
 const VOLATILE: [&str; 2] = ["temp", "leader"];
@@ -196,7 +196,7 @@ impl Making<'_> {
         });
         match copied {
             Ok(()) => {}
-            Err(Error::Queue(error @ (QueueError::Unavailable(_) | QueueError::Refused(_)))) => {
+            Err(Error::Queue(error @ (QueueError::Unavailable(_) | QueueError::Rejected(_)))) => {
                 self.damages.push(format!("the queue: {}", chain(&error)));
                 return Ok(());
             }

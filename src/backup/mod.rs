@@ -40,7 +40,7 @@ use crate::store::{FileError, ReadError, SiteError, local};
 
 pub use create::{Created, create};
 pub use directory::{Backup, Directory};
-pub use restore::{Checked, Restored, check, restore};
+pub use restore::{CheckedBackup, Restored, check, restore};
 
 /// Where everything is on this machine that a backup holds.
 #[derive(Clone, Debug)]

@@ -29,7 +29,7 @@ const PASSWORD: &str = "queue.postgres.password_file";
 
 /// A backup that was read and found to be whole.
 #[derive(Clone, Debug, Default)]
-pub struct Checked {
+pub struct CheckedBackup {
     /// The configuration, if the backup has one.
     pub configuration: Option<Vec<u8>>,
     /// How many projects have a pointer.
@@ -61,9 +61,13 @@ pub struct Restored {
 ///
 /// [`Error::Damaged`] with everything that is damaged or missing; [`Error::Newer`] when a newer
 /// program wrote a pointer.
-pub fn check(directory: &Directory, backup: &Backup, key: &SealKey) -> Result<Checked, Error> {
+pub fn check(
+    directory: &Directory,
+    backup: &Backup,
+    key: &SealKey,
+) -> Result<CheckedBackup, Error> {
     let releases = directory.releases()?;
-    let mut checked = Checked::default();
+    let mut checked = CheckedBackup::default();
     let mut damages = Vec::new();
     let mut seen = HashMap::new();
     let missing: HashSet<_> = backup.manifest.missing.iter().collect();
@@ -170,7 +174,7 @@ pub fn restore(
     directory: &Directory,
     backup: &Backup,
     key: &SealKey,
-    checked: &Checked,
+    checked: &CheckedBackup,
     places: &Places,
     replace: bool,
 ) -> Result<Restored, Error> {
@@ -279,7 +283,7 @@ struct Reachable {
 
 impl Reachable {
     /// It uses the password of this machine. If there is none, it uses the password in the backup.
-    fn new(database: &Database, checked: &Checked) -> Result<Self, Error> {
+    fn new(database: &Database, checked: &CheckedBackup) -> Result<Self, Error> {
         let mut database = database.clone();
         let Some(path) = database.config.password_file.clone() else {
             return Ok(Self {
@@ -307,7 +311,7 @@ impl Reachable {
 }
 
 /// Returns the places of a backup that are not empty.
-fn occupied(checked: &Checked, places: &Places) -> Vec<PathBuf> {
+fn occupied(checked: &CheckedBackup, places: &Places) -> Vec<PathBuf> {
     let mut all = vec![
         places.store.path.clone(),
         places.queue.clone(),

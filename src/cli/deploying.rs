@@ -52,7 +52,7 @@ pub(super) fn read_site(
                 }
             }
             Err(error) => {
-                log::error!(target: "sites", "read the site records, keeping the earlier ones: {error}");
+                log::error!(target: "sites", "cannot read the site records, the earlier ones stay in use: {error}");
                 is_complete = false;
             }
         }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::build::Options;
-use crate::deploy::run::Place;
+use crate::deploy::run::DocsDirectory;
 use crate::diagnostic::Diagnostic;
 use crate::docs::Needs;
 use crate::site::Service;
@@ -73,19 +73,19 @@ impl Documentation {
     /// # Errors
     ///
     /// When one does not exist, or the directory is not below the root.
-    pub fn place(&self) -> anyhow::Result<Place> {
+    pub fn place(&self) -> anyhow::Result<DocsDirectory> {
         let (root, docs) = directory::locate(&self.path, self.root.as_deref())
             .with_context(|| format!("open documentation in {}", self.path.display()))?;
         let path = match docs.is_root() {
             true => root.clone(),
             false => root.join(docs.as_str()),
         };
-        Ok(Place { path, root })
+        Ok(DocsDirectory { path, root })
     }
 
     /// Returns the same documentation, with paths that are valid in every directory.
     #[must_use]
-    pub fn at(&self, place: &Place) -> Self {
+    pub fn at(&self, place: &DocsDirectory) -> Self {
         Self {
             path: place.path.clone(),
             root: Some(place.root.clone()),

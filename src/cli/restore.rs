@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 
 use super::backup::places;
 use super::settings::{self, Settings};
-use crate::backup::{self, Backup, Checked, Directory, Error, Places};
+use crate::backup::{self, Backup, CheckedBackup, Directory, Error, Places};
 use crate::config::Config;
 use crate::isolation::User;
 use crate::store::documents::SealKey;
@@ -145,7 +145,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn of_backup(
     args: &Args,
     backup: &Backup,
-    checked: &Checked,
+    checked: &CheckedBackup,
 ) -> anyhow::Result<(Config, Option<PathBuf>)> {
     let Some(text) = &checked.configuration else {
         return Ok((Config::default(), None));
@@ -219,7 +219,7 @@ fn list(directory: &Directory) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print(backup: &Backup, checked: &Checked, state: &str) -> io::Result<()> {
+fn print(backup: &Backup, checked: &CheckedBackup, state: &str) -> io::Result<()> {
     let missing = backup.manifest.missing.len();
     let missing = match missing {
         0 => String::new(),

@@ -41,7 +41,7 @@ struct Status {
     /// The problems, the worst first.
     problems: Vec<String>,
     /// What it does: a word and a sentence.
-    facts: Vec<(&'static str, String)>,
+    details: Vec<(&'static str, String)>,
 }
 
 /// The samples of the metrics page.
@@ -145,13 +145,13 @@ impl Status {
         self.problems.push(problem);
     }
 
-    fn fact(&mut self, word: &'static str, sentence: String) {
-        self.facts.push((word, sentence));
+    fn detail(&mut self, word: &'static str, sentence: String) {
+        self.details.push((word, sentence));
     }
 
     fn process(&mut self, ready: &Value, samples: &Samples) {
         let uptime = ready["uptime_seconds"].as_f64().unwrap_or(0.0);
-        self.fact(
+        self.detail(
             "process",
             format!(
                 "{}, version {}, runs for {}, {:.0} connections open",
@@ -206,7 +206,7 @@ impl Status {
             true => format!("; last compared with the disk {} ago", span(age)),
             false => String::new(),
         };
-        self.fact("sites", format!("{sites:.0} with {hosts:.0} hosts{age}"));
+        self.detail("sites", format!("{sites:.0} with {hosts:.0} hosts{age}"));
     }
 
     fn updates(&mut self, ready: &Value, samples: &Samples) {
@@ -216,14 +216,14 @@ impl Status {
         };
         let part = &ready["parts"]["queue_reading"];
         if part["status"] == "failing" {
-            self.fact(
+            self.detail(
                 "updates",
                 "unknown, because the queue cannot be read".to_owned(),
             );
             return;
         }
         let (waiting, running) = (of("queued"), of("in_progress"));
-        self.fact(
+        self.detail(
             "updates",
             format!("{waiting:.0} wait, {running:.0} are built"),
         );
@@ -241,7 +241,7 @@ impl Status {
             .filter(|at| *at > 0.0)
             .min_by(f64::total_cmp);
         let Some(first) = first else {
-            self.fact("certificates", "none".to_owned());
+            self.detail("certificates", "none".to_owned());
             return;
         };
         let left = first - now;
@@ -264,7 +264,7 @@ impl Status {
         }
         let missing = samples.value("acme_names_without_certificate");
         let due = samples.value("acme_queue");
-        self.fact(
+        self.detail(
             "certificates",
             format!(
                 "{names:.0} by ACME, {missing:.0} missing, {due:.0} due; the first expires in {}",
@@ -291,7 +291,7 @@ impl Status {
             }
             false => "",
         };
-        self.fact("domains", format!("{}{hint}", counts.join(", ")));
+        self.detail("domains", format!("{}{hint}", counts.join(", ")));
     }
 
     fn upstreams(&mut self, samples: &Samples, upstreams: &Value) {
@@ -330,7 +330,7 @@ impl Status {
         }
         let waiting = samples.value("gateway_upstream_queued");
         if waiting > 0.0 {
-            self.fact(
+            self.detail(
                 "upstreams",
                 format!("{waiting:.0} requests wait for a server of their site"),
             );
@@ -343,16 +343,16 @@ impl Status {
             Some(_) => "not possible: see above",
             None => return,
         };
-        self.fact("upgrade", sentence.to_owned());
+        self.detail("upgrade", sentence.to_owned());
     }
 
     fn to_json(&self) -> Value {
-        let facts = self.facts.iter();
-        let facts = facts.map(|(word, sentence)| ((*word).to_owned(), sentence.clone().into()));
+        let details = self.details.iter();
+        let details = details.map(|(word, sentence)| ((*word).to_owned(), sentence.clone().into()));
         serde_json::json!({
             "status": self.word,
             "problems": self.problems,
-            "facts": serde_json::Map::from_iter(facts),
+            "details": serde_json::Map::from_iter(details),
         })
     }
 
@@ -373,7 +373,7 @@ impl Status {
         for problem in &self.problems {
             writeln!(out, "  * {problem}")?;
         }
-        for (word, sentence) in &self.facts {
+        for (word, sentence) in &self.details {
             writeln!(out, "{word:<13}{sentence}")?;
         }
         Ok(())
@@ -460,8 +460,8 @@ mod tests {
         let found = status(&ready, metrics);
         assert!(found.problems.is_empty(), "{:?}", found.problems);
         let updates = ("updates", "2 wait, 1 are built".to_owned());
-        assert!(found.facts.contains(&updates), "{:?}", found.facts);
-        let domains = found.facts.iter().find(|(word, _)| *word == "domains");
+        assert!(found.details.contains(&updates), "{:?}", found.details);
+        let domains = found.details.iter().find(|(word, _)| *word == "domains");
         let domains = &domains.unwrap().1;
         let expected = "7 active, 1 dangling; `waypost domain list --state dangling`";
         assert!(domains.starts_with(expected), "{domains}");

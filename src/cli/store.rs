@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::numbers;
 use crate::store::audit::Who;
 use crate::store::copy::{self, Copied};
-use crate::store::{Checked, Local, Shared, Store, local};
+use crate::store::{CheckResult, Local, Shared, Store, local};
 
 /// Check the store, or make one in PostgreSQL and an object store
 #[derive(Clone, Debug, clap::Args)]
@@ -113,7 +113,7 @@ fn shared(config: &Config, action: &Action) -> anyhow::Result<ExitCode> {
         Action::Copy { from, to } => {
             let store = settings::open_store(config)?;
             if let Store::Shared(shared) = &store {
-                shared.look()?;
+                shared.check_reachable()?;
             }
             let ((copied, days), place, way) = match (from, to) {
                 (Some(from), _) => {
@@ -184,7 +184,7 @@ fn print_copied(copied: &CopiedDocuments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print(checked: &Checked, repair: bool) -> io::Result<()> {
+fn print(checked: &CheckResult, repair: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for damage in &checked.damages {
         match &damage.repaired {

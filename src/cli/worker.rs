@@ -126,7 +126,7 @@ fn start_sweep(store: &Arc<Store>) -> anyhow::Result<()> {
     }
     let sweep = move || loop {
         if let Err(error) = store.sweep_cache(Clock::System.now()) {
-            log::warn!(target: "store", "sweep the cache: {}", crate::error::chain(&error));
+            log::warn!(target: "store", "cannot sweep the cache: {}", crate::error::chain(&error));
         }
         std::thread::sleep(SWEEP_INTERVAL);
     };
@@ -135,24 +135,24 @@ fn start_sweep(store: &Arc<Store>) -> anyhow::Result<()> {
 }
 
 /// The site records, and when they were read.
-type Known = (Sites, Instant);
+type ReadSites = (Sites, Instant);
 
 /// Returns a function that finds the projects of an owner in the records.
-fn projects_of(known: &Arc<Mutex<Known>>) -> ProjectsOf {
-    let known = Arc::clone(known);
+fn projects_of(read_sites: &Arc<Mutex<ReadSites>>) -> ProjectsOf {
+    let read_sites = Arc::clone(read_sites);
     Arc::new(move |owner| {
-        let known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        let owned = known.0.iter().filter(|site| *site.owner == *owner);
+        let read_sites = read_sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let owned = read_sites.0.iter().filter(|site| *site.owner == *owner);
         owned.map(|site| site.project.clone()).collect()
     })
 }
 
 /// Returns a function that reads the site of a project.
-fn read_site(known: &Arc<Mutex<Known>>) -> ReadSite {
-    let known = Arc::clone(known);
+fn read_site(read_sites: &Arc<Mutex<ReadSites>>) -> ReadSite {
+    let read_sites = Arc::clone(read_sites);
     Arc::new(move |project| {
-        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (sites, read_at) = &mut *known;
+        let mut read_sites = read_sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let (sites, read_at) = &mut *read_sites;
         match sites.get(project) {
             Some(site) if read_at.elapsed() <= SITES_AGE_MAX => Ok(Some(Arc::clone(site))),
             _ => {

@@ -442,7 +442,7 @@ fn read_copies(section: Section<'_, '_, '_>, copies: &mut copies::Config, report
         directory,
         site_bytes_max,
         total_bytes_max,
-        answer_bytes_max,
+        response_bytes_max,
         stale,
         free_bytes_min,
         request_fields,
@@ -451,7 +451,11 @@ fn read_copies(section: Section<'_, '_, '_>, copies: &mut copies::Config, report
     let bytes = || number(1 << 20..=1 << 50);
     section.set("site_bytes_max", site_bytes_max, bytes());
     section.set("total_bytes_max", total_bytes_max, bytes());
-    section.set("answer_bytes_max", answer_bytes_max, number(1..=32 << 20));
+    section.set(
+        "response_bytes_max",
+        response_bytes_max,
+        number(1..=32 << 20),
+    );
     section.set("stale_seconds_max", stale, seconds(0..=365 * DAY_SECONDS));
     section.set("free_bytes_min", free_bytes_min, number(0..=1 << 50));
     if let Some(names) = section.list("request_fields", field_name) {

@@ -5,7 +5,7 @@ use crate::syntax::strict::Report;
 
 const SHIPPED: &str = include_str!("../../conf/waypost.yaml");
 
-fn findings_of(text: &str) -> Vec<String> {
+fn diagnostics_of(text: &str) -> Vec<String> {
     let diagnostics = Config::parse("waypost.yaml", text).unwrap_err();
     diagnostics.iter().map(ToString::to_string).collect()
 }
@@ -101,7 +101,7 @@ fn every_mistake_is_found_with_its_place() {
         "waypost.yaml:12:9: error[conf]: `server.user` cannot be set: the process does not change",
         "waypost.yaml:13:10: error[conf]: `store.nats` is not a known key (known keys: local, follow",
     ];
-    let found = findings_of(text);
+    let found = diagnostics_of(text);
     assert_eq!(found.len(), expected.len(), "{found:#?}");
     for (found, expected) in found.iter().zip(expected) {
         assert!(found.starts_with(expected), "{found}\n{expected}");
@@ -154,9 +154,9 @@ fn a_database_is_named_without_its_password() {
         ("tls: false, ca_file: ca.pem", "has no effect"),
         ("connections_max: 1", "a whole number from 2"),
     ] {
-        let findings = findings_of(&of(text));
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        assert!(findings[0].contains(expected), "{findings:?}");
+        let diagnostics = diagnostics_of(&of(text));
+        assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+        assert!(diagnostics[0].contains(expected), "{diagnostics:?}");
     }
     let text = of("url: \"postgres://waypost@db1,db2/queue\", password_file: p, tls: false");
     let postgres = Config::parse("waypost.yaml", &text).unwrap().queue.postgres;
@@ -175,7 +175,7 @@ fn a_site_may_be_framed_only_by_a_host_that_a_policy_can_name() {
     assert!(!frames.allow("https://www.youtube.com/embed/x"));
 
     let text = "service:\n  frame_hosts:\n    - https://acme.test\n    - \"*\"\n    - acme.test\n";
-    let found = findings_of(text);
+    let found = diagnostics_of(text);
     assert_eq!(found.len(), 2, "{found:?}");
     let start = "waypost.yaml:3:7: error[conf]: `service.frame_hosts` is \"https://acme.test\"";
     assert!(found[0].starts_with(start), "{found:?}");
@@ -196,7 +196,7 @@ fn access_logging_is_switched_off_in_either_spelling() {
 
 #[test]
 fn a_second_document_is_an_error() {
-    let found = findings_of("service:\n---\nservice:\n");
+    let found = diagnostics_of("service:\n---\nservice:\n");
     assert_eq!(
         found,
         ["waypost.yaml:3:1: error[conf]: a configuration is one document"]
@@ -252,7 +252,7 @@ fn an_edge_is_a_node_that_follows_another_one() {
         ),
     ];
     for (text, expected) in cases {
-        let found = findings_of(text);
+        let found = diagnostics_of(text);
         assert!(
             found.iter().any(|line| line.contains(expected)),
             "{found:?}\n{expected}"
@@ -262,7 +262,7 @@ fn an_edge_is_a_node_that_follows_another_one() {
         "{text}acme: {{ authorities: [{{ directory: \"https://a.test/dir\" }}], agree_to_terms: true, \
          key_file: k }}\n"
     );
-    let found = findings_of(&orders);
+    let found = diagnostics_of(&orders);
     assert!(
         found.iter().any(|line| line.contains("exclude each other")),
         "{found:?}"

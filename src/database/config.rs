@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-use super::Refusal;
+use super::Rejection;
 
 /// The settings of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,13 +76,13 @@ impl Config {
     }
 
     /// Returns the settings of a connection.
-    pub(super) fn server(&self) -> Result<tokio_postgres::Config, Refusal> {
+    pub(super) fn server(&self) -> Result<tokio_postgres::Config, Rejection> {
         let url = self.url.as_deref().unwrap_or_default();
         let mut server = tokio_postgres::Config::from_str(url)
-            .map_err(|_invalid| Refusal::Access("its URL is not valid".to_owned()))?;
+            .map_err(|_invalid| Rejection::Access("its URL is not valid".to_owned()))?;
         if let Some(file) = &self.password_file {
             let password = fs::read_to_string(file).map_err(|error| {
-                Refusal::Access(format!("read the password in {}: {error}", file.display()))
+                Rejection::Access(format!("read the password in {}: {error}", file.display()))
             })?;
             server.password(password.trim_end_matches(['\r', '\n']));
         }

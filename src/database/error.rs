@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use super::Refusal;
+use super::Rejection;
 
 /// Why a call of the database failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum DatabaseError {
     },
     /// The database must not be used, or does not let this program use it.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Rejected(#[from] Rejection),
 }
 
 // === impl DatabaseError ===

@@ -19,7 +19,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_check
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, SimpleQueryMessage, Statement};
 
 use super::tls::Tls;
-use super::{Cell, Cells, Config, DatabaseError, Refusal, Schema, Value};
+use super::{Cell, Cells, Config, DatabaseError, Rejection, Schema, Value};
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -55,16 +55,15 @@ impl Link {
             .application_name("waypost")
             .connect_timeout(CONNECT)
             .tcp_user_timeout(config.statement + GRACE);
-        let tls =
-            match config.tls {
-                true => Some(Tls::new(config.ca_file.as_deref()).map_err(|error| {
-                    Refusal::Authorities {
-                        section: schema.section,
-                        why: error.to_string(),
-                    }
-                })?),
-                false => None,
-            };
+        let tls = match config.tls {
+            true => Some(Tls::new(config.ca_file.as_deref()).map_err(|error| {
+                Rejection::Authorities {
+                    section: schema.section,
+                    why: error.to_string(),
+                }
+            })?),
+            false => None,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -90,7 +89,7 @@ impl Link {
         let client = client
             .map_err(|_late| DatabaseError::unavailable(NoAnswer))?
             .map_err(|error| match certificate_error(&error) {
-                Some(why) => Refusal::Certificate {
+                Some(why) => Rejection::Certificate {
                     section: schema.section,
                     why,
                 }
@@ -265,7 +264,7 @@ fn cells(row: &Row) -> Result<Cells, tokio_postgres::Error> {
 
 /// Returns an error of the server as one of ours.
 fn failed(error: tokio_postgres::Error) -> DatabaseError {
-    let refusal = match error.code() {
+    let rejection = match error.code() {
         Some(code)
             if *code == SqlState::INVALID_PASSWORD
                 || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
@@ -276,8 +275,8 @@ fn failed(error: tokio_postgres::Error) -> DatabaseError {
         }
         _ => None,
     };
-    match refusal {
-        Some(message) => Refusal::Access(message).into(),
+    match rejection {
+        Some(message) => Rejection::Access(message).into(),
         None => DatabaseError::unavailable(error),
     }
 }

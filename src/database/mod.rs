@@ -14,7 +14,7 @@ mod config;
 mod error;
 mod link;
 mod promises;
-mod refusal;
+mod rejection;
 mod session;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -25,7 +25,7 @@ pub use config::Config;
 pub use error::DatabaseError;
 pub(crate) use link::{Link, was_in_the_way};
 pub(crate) use promises::{Promises, check_schema, init};
-pub use refusal::Refusal;
+pub use rejection::Rejection;
 pub(crate) use session::{Failure, READ, Repeat, Session, WRITE};
 pub(crate) use value::{Cell, Cells, Value, stored};
 

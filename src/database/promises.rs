@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::link::Link;
-use super::{Config, DatabaseError, Refusal, Schema};
+use super::{Config, DatabaseError, Rejection, Schema};
 
 /// The oldest version that is supported, as `server_version_num`.
 const SERVER_MIN: u64 = 140_000;
@@ -34,7 +34,7 @@ impl Promises {
     ///
     /// # Errors
     ///
-    /// [`Refusal`], if the server must not be used.
+    /// [`Rejection`], if the server must not be used.
     pub(crate) fn ask(
         link: &Link,
         config: &Config,
@@ -46,10 +46,10 @@ impl Promises {
         let mut row = link.one(SETTINGS, &[])?;
         let version = row.number()?;
         if version < SERVER_MIN {
-            return Err(Refusal::OldServer(version / 10_000).into());
+            return Err(Rejection::OldServer(version / 10_000).into());
         }
         if row.number()? != 0 {
-            return Err(Refusal::Standby.into());
+            return Err(Rejection::Standby.into());
         }
         let (fsync, full_pages) = (row.text()?, row.text()?);
         let (commit, standbys) = (row.text()?, row.text()?);
@@ -70,7 +70,7 @@ impl Promises {
         }
         if config.require_durable && !gaps.is_empty() {
             let (gaps, section) = (gaps.join(", "), schema.section);
-            return Err(Refusal::NotDurable { gaps, section }.into());
+            return Err(Rejection::NotDurable { gaps, section }.into());
         }
         Ok(Self {
             life: Life::ask(link)?,
@@ -113,7 +113,7 @@ impl Life {
         let mut row = match link.one(LIFE, &[]) {
             Ok(row) => row,
             // Some providers do not let a user call these functions.
-            Err(DatabaseError::Refused(Refusal::Access(_))) => return Ok(None),
+            Err(DatabaseError::Rejected(Rejection::Access(_))) => return Ok(None),
             Err(error) => return Err(error),
         };
         let system = row.text()?;
@@ -132,8 +132,8 @@ pub(crate) fn check_schema(
 ) -> Result<(), DatabaseError> {
     let (holds, known) = (schema.holds, schema.version);
     match found_version(link, schema, service)? {
-        None => Err(Refusal::NoSchema { holds }.into()),
-        Some((found, _)) if found < known => Err(Refusal::Older {
+        None => Err(Rejection::NoSchema { holds }.into()),
+        Some((found, _)) if found < known => Err(Rejection::Older {
             holds,
             found,
             known,
@@ -166,14 +166,14 @@ fn found_version(
     let (has_schema, has_identity) = (found.number()? != 0, found.number()? != 0);
     match (has_schema, has_identity) {
         (false, _) => return Ok(None),
-        (true, false) => return Err(Refusal::Foreign { schema: name }.into()),
+        (true, false) => return Err(Rejection::Foreign { schema: name }.into()),
         (true, true) => {}
     }
     let identity = format!("SELECT service, version, compatible FROM {name}.identity");
     let mut identity = link.one(&identity, &[])?;
     let owner = identity.text()?;
     if owner != service {
-        return Err(Refusal::OtherService {
+        return Err(Rejection::OtherService {
             holds: schema.holds,
             found: owner,
             ours: service.to_owned(),
@@ -207,7 +207,7 @@ pub(crate) fn init(
         return Ok(false);
     }
     if let (false, Some(mut other)) = (shared, link.rows(OTHERS, &[])?.into_iter().next()) {
-        return Err(Refusal::OtherTables {
+        return Err(Rejection::OtherTables {
             table: other.text()?,
             holds: schema.holds,
         }

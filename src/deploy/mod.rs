@@ -71,6 +71,6 @@ pub type ReadSite = Arc<dyn Fn(&ProjectId) -> Result<Option<Arc<Site>>, Stopped>
 /// Source: `setpriority(2)`: on Linux each thread has its own niceness.
 pub fn lower_priority() {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-        log::warn!(target: "deploy", "lower the priority of a thread: {error}");
+        log::warn!(target: "deploy", "cannot lower the priority of a thread: {error}");
     }
 }

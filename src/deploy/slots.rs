@@ -71,7 +71,7 @@ pub enum Revoked {
 #[derive(Debug, Default)]
 struct State {
     /// In the order in which they were taken.
-    held: Vec<Held>,
+    held: Vec<HeldSlot>,
     waiting: VecDeque<Waiting>,
     /// Until when owners are heavy that have given back a slot.
     heavy: HashMap<Box<str>, Instant>,
@@ -81,7 +81,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldSlot {
     number: u64,
     owner: Box<str>,
     since: Instant,
@@ -225,7 +225,7 @@ impl State {
 
     /// Counts the slots that heavy owners hold.
     fn count_heavy(&self, light: Duration, now: Instant) -> usize {
-        let is_heavy = |held: &&Held| held.is_heavy || self.is_heavy(&held.owner, light, now);
+        let is_heavy = |held: &&HeldSlot| held.is_heavy || self.is_heavy(&held.owner, light, now);
         self.held.iter().filter(is_heavy).count()
     }
 
@@ -252,7 +252,7 @@ impl State {
         }
         let number = self.next;
         self.next += 1;
-        self.held.push(Held {
+        self.held.push(HeldSlot {
             number,
             owner,
             since: now,
@@ -281,7 +281,7 @@ impl State {
             .collect();
         without.sort_unstable();
         without.dedup_by_key(|(owner, _)| *owner);
-        let is_revoked = |held: &&Held| held.revoke.borrow().is_some();
+        let is_revoked = |held: &&HeldSlot| held.revoke.borrow().is_some();
         let coming = self.held.iter().filter(is_revoked).count();
         for _ in coming..without.len() {
             let Some(youngest) = self.youngest_of_several() else {
@@ -306,7 +306,7 @@ impl State {
     }
 
     /// Returns the youngest slot of the owner that keeps the most, if it keeps another one.
-    fn youngest_of_several(&self) -> Option<&Held> {
+    fn youngest_of_several(&self) -> Option<&HeldSlot> {
         let kept = || {
             self.held
                 .iter()

@@ -28,7 +28,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::presence::{Presence, Present};
 use super::queue::{Claim, Depth, Held, Outcome, Owners, Progress, QueueError};
-use super::run::{Ended, Stages, Work, blocking};
+use super::run::{AttemptEnd, Stages, Work, blocking};
 use super::slots::{Shares, Slot, Slots};
 use super::update::WorkerId;
 use super::{ReadSite, Timestamp};
@@ -164,13 +164,13 @@ impl Metrics {
         }
     }
 
-    fn ended(&self, ended: &Ended) {
+    fn ended(&self, ended: &AttemptEnd) {
         let outcome = match ended {
-            Ended::With(Outcome::Success { .. }) => "success",
-            Ended::With(Outcome::Failure) => "failure",
-            Ended::With(Outcome::Retry | Outcome::RetryOnce) => "retry",
-            Ended::With(Outcome::LeaseReleased) => "lease_released",
-            Ended::Lost => "lost",
+            AttemptEnd::With(Outcome::Success { .. }) => "success",
+            AttemptEnd::With(Outcome::Failure) => "failure",
+            AttemptEnd::With(Outcome::Retry | Outcome::RetryOnce) => "retry",
+            AttemptEnd::With(Outcome::LeaseReleased) => "lease_released",
+            AttemptEnd::Lost => "lost",
         };
         self.updates.with_label_values(&[outcome]).inc();
     }
@@ -276,7 +276,7 @@ impl Worker {
         self.presence
             .enter(&self.id)
             .inspect_err(|error| {
-                log::warn!(target: "deploy", "declare this worker alive: {error}");
+                log::warn!(target: "deploy", "cannot declare this worker alive: {error}");
             })
             .ok()
     }
@@ -303,7 +303,7 @@ impl Worker {
     }
 
     fn repair_queue(&self, now: Timestamp) -> Result<(), QueueError> {
-        match self.stages.store.look_for_space() {
+        match self.stages.store.check_space() {
             Ok(()) => self.storing.recover(),
             Err(error) => self.storing.fail(chain(&error)),
         }
@@ -364,7 +364,7 @@ impl Worker {
         let claimed = blocking(move || queue.claim(&id, owners, now)).await;
         claimed.unwrap_or_else(|error| {
             if !error.is_outage() {
-                log::error!(target: "deploy", "claim an update: {}", chain(&error));
+                log::error!(target: "deploy", "cannot claim an update: {}", chain(&error));
             }
             None
         })
@@ -397,7 +397,7 @@ impl Worker {
         self.metrics.worked(&work);
         match ended {
             Ok(ended) => {
-                if ended == Ended::With(Outcome::RetryOnce) {
+                if ended == AttemptEnd::With(Outcome::RetryOnce) {
                     self.slots.mark_heavy(&owner);
                     self.stages.builds.mark_heavy(&owner);
                 }
@@ -417,7 +417,7 @@ impl Worker {
         &self,
         claim: &Claim,
         cancelled: &mut watch::Receiver<bool>,
-    ) -> Result<Result<Slot, Ended>, QueueError> {
+    ) -> Result<Result<Slot, AttemptEnd>, QueueError> {
         let mut slot = pin!(self.slots.take(&claim.update.owner));
         let mut renewals = ticks(self.stages.queue.policy().lease / 3);
         renewals.reset();
@@ -430,7 +430,7 @@ impl Worker {
                     let progress = Progress { lines, commit: None };
                     let held = blocking(move || queue.heartbeat(&claim, progress, now)).await?;
                     if held == Held::Lost {
-                        return Ok(Err(Ended::Lost));
+                        return Ok(Err(AttemptEnd::Lost));
                     }
                 }
                 () = is_set(cancelled) => {
@@ -438,8 +438,8 @@ impl Worker {
                     let summary = "released: the worker is shutting down";
                     let held = blocking(move || queue.finish(&claim, &ended, summary, now)).await?;
                     return Ok(Err(match held {
-                        Held::Yes => Ended::With(Outcome::LeaseReleased),
-                        Held::Lost => Ended::Lost,
+                        Held::Yes => AttemptEnd::With(Outcome::LeaseReleased),
+                        Held::Lost => AttemptEnd::Lost,
                     }));
                 }
             }
@@ -454,14 +454,16 @@ impl Worker {
             }
             // The queue reports its own outages.
             Err(error) if error.is_outage() => {}
-            Err(error) => log::error!(target: "deploy", "remove old updates: {}", chain(&error)),
+            Err(error) => {
+                log::error!(target: "deploy", "cannot remove old updates: {}", chain(&error))
+            }
         }
     }
 }
 
 // === impl Ended ===
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for AttemptEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::With(Outcome::Success { release, .. }) => {
@@ -503,7 +505,7 @@ async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) 
 fn log_panic(ended: &Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         // The lease ends by itself.
-        log::error!(target: "deploy", "an update's task: {error}");
+        log::error!(target: "deploy", "the task of an update has ended: {error}");
     }
 }
 

@@ -9,7 +9,7 @@
 //! * only the resolvers that the operator lists, for networks that reach no others.
 //!
 //! A [`Lookup`] is the work for one name: it has a deadline and a number of questions, so names
-//! that never answer, answer with other names or lead in circles end with a sentence. Aliases are
+//! that never answer, answer with other names or form a cycle end with an error. Aliases are
 //! followed one by one and are part of the result. What the servers of others say is data: nothing
 //! in it is trusted apart from what they may say about their own names.
 //!
@@ -85,7 +85,7 @@ pub enum Data {
 
 /// The answer to a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct LookupResult {
     /// The aliases that were followed, from the first to the last target.
     pub aliases: Vec<Box<str>>,
     /// The records of the name, or of the last alias.
@@ -116,9 +116,9 @@ pub enum Unanswered {
     /// No server of the zone has an address that may be connected to.
     #[error("the name servers of {0} have no public address")]
     NoServers(Box<str>),
-    /// The aliases lead in a circle.
-    #[error("the aliases (CNAME) of {0} lead in a circle: {1} was there before")]
-    Circle(Box<str>, Box<str>),
+    /// The aliases form a cycle.
+    #[error("the aliases (CNAME) of {0} form a cycle: {1} was there before")]
+    Cycle(Box<str>, Box<str>),
     /// There are too many aliases.
     #[error("{0} leads through more than {ALIASES_MAX} aliases (CNAME)")]
     Chain(Box<str>),
@@ -218,8 +218,8 @@ impl Lookup<'_> {
     /// # Errors
     ///
     /// [`Unanswered`]: the servers say neither that there are records nor that there are none.
-    pub async fn follow(&mut self, name: &str, kind: Kind) -> Result<Found, Unanswered> {
-        let mut found = Found::default();
+    pub async fn follow(&mut self, name: &str, kind: Kind) -> Result<LookupResult, Unanswered> {
+        let mut found = LookupResult::default();
         let mut seen = HashSet::from([name.to_owned()]);
         let mut at = name.to_owned();
         loop {
@@ -239,7 +239,7 @@ impl Lookup<'_> {
                     break;
                 };
                 if !seen.insert(target.clone()) {
-                    return Err(Unanswered::Circle(name.into(), target.into()));
+                    return Err(Unanswered::Cycle(name.into(), target.into()));
                 }
                 if found.aliases.len() == ALIASES_MAX {
                     return Err(Unanswered::Chain(name.into()));
@@ -267,16 +267,16 @@ impl Lookup<'_> {
     /// # Errors
     ///
     /// As [`Lookup::follow`].
-    pub async fn exactly(&mut self, name: &str, kind: Kind) -> Result<Found, Unanswered> {
+    pub async fn exactly(&mut self, name: &str, kind: Kind) -> Result<LookupResult, Unanswered> {
         let Some(answer) = self.ask(name, kind).await? else {
-            return Ok(Found::default());
+            return Ok(LookupResult::default());
         };
         let alias = alias_of(&answer, name);
         let records = match alias {
             Some(_) => Vec::new(),
             None => records_of(&answer, name, kind)?,
         };
-        Ok(Found {
+        Ok(LookupResult {
             aliases: alias.into_iter().map(Into::into).collect(),
             records,
             exists: true,

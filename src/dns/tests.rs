@@ -107,7 +107,7 @@ async fn the_servers_of_the_zone_are_asked_and_their_word_counts() {
     assert_eq!(found.aliases, ["docs.other.com".into()]);
     assert_eq!(found.records, [Data::Address([127, 0, 0, 7].into())]);
     let found = client.lookup().follow("docs.gone.com", Kind::A).await;
-    assert_eq!(found, Ok(Found::default()));
+    assert_eq!(found, Ok(LookupResult::default()));
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn a_server_without_the_zone_is_named() {
 }
 
 #[tokio::test]
-async fn a_look_ends_also_if_nobody_answers() {
+async fn a_lookup_ends_also_if_nobody_answers() {
     let (silent, _) = serve(|_, _, _| None);
     let time = Duration::from_millis(300);
     let client = Client::new(&[silent], PrivateHosts::default(), time);

@@ -2,7 +2,8 @@
 //!
 //! Space is reserved before a release is fetched. If there is not enough, everything that no
 //! current pointer names is removed: earlier releases, and files without a release. What a current
-//! pointer names stays. So a release that does not fit is refused, and the one before stays served.
+//! pointer names stays. So a release that does not fit is rejected, and the previous release is
+//! still served.
 
 #![expect(
     clippy::disallowed_types,

@@ -30,20 +30,20 @@ const CHANGES_BYTES: usize = 8 << 20;
 pub struct ChangeLog {
     identity: Identity,
     service: String,
-    projects: Mutex<Revisions<ProjectId, Known>>,
+    projects: Mutex<Revisions<ProjectId, ProjectState>>,
     latest: watch::Sender<u64>,
 }
 
 /// The last state of a project.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Known {
+pub(super) struct ProjectState {
     /// `None` if it was removed.
     pub(super) site: Option<Arc<Site>>,
     pub(super) current: Option<Promotion>,
 }
 
 /// A changed project: the revision of the change, and its last state.
-type Found = (u64, ProjectId, Known);
+type ChangedProject = (u64, ProjectId, ProjectState);
 
 /// The result of asking for changes.
 #[derive(Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl ChangeLog {
     }
 
     /// Returns the last state of a project, and the revision of its last change.
-    pub(super) fn known(&self, project: &ProjectId) -> Option<(u64, Known)> {
+    pub(super) fn state(&self, project: &ProjectId) -> Option<(u64, ProjectState)> {
         self.projects().get(project).cloned()
     }
 
@@ -144,7 +144,7 @@ impl ChangeLog {
         if after == latest {
             return After::Nothing;
         }
-        let mut found: Vec<Found> = Vec::new();
+        let mut found: Vec<ChangedProject> = Vec::new();
         // An estimate: the lines are made without the lock.
         let mut bytes = 0;
         for (revision, project, known) in projects.after(after) {
@@ -183,7 +183,7 @@ impl ChangeLog {
         after: u64,
         revision: u64,
         latest: u64,
-        found: Vec<Found>,
+        found: Vec<ChangedProject>,
     ) -> Vec<u8> {
         let head = Head {
             version: VERSION,
@@ -218,13 +218,13 @@ impl ChangeLog {
         message
     }
 
-    fn projects(&self) -> MutexGuard<'_, Revisions<ProjectId, Known>> {
+    fn projects(&self) -> MutexGuard<'_, Revisions<ProjectId, ProjectState>> {
         // A panic cannot leave the value in an inconsistent state.
         self.projects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends the new revision to those who wait. The lock is held, so revisions only grow.
-    fn publish(&self, projects: &Revisions<ProjectId, Known>) {
+    fn publish(&self, projects: &Revisions<ProjectId, ProjectState>) {
         self.latest.send_replace(projects.latest());
     }
 }
@@ -233,17 +233,17 @@ impl Observer for ChangeLog {
     fn loaded(&self, site: &Arc<Site>, current: Option<Promotion>) {
         let mut projects = self.projects();
         let known = projects.get(&site.project).map(|(_, known)| known);
-        // A pointer that cannot be read now is the one of before.
+        // If the pointer cannot be read now, the last known pointer is used.
         let current = current.or(known.and_then(|known| known.current));
         let is_known = known.is_some_and(|known| {
             known.current == current && known.site.as_deref() == Some(&**site)
         });
         if !is_known {
-            let known = Known {
+            let state = ProjectState {
                 site: Some(Arc::clone(site)),
                 current,
             };
-            projects.set(site.project.clone(), false, known);
+            projects.set(site.project.clone(), false, state);
             self.publish(&projects);
         }
     }
@@ -253,7 +253,7 @@ impl Observer for ChangeLog {
         for project in removed {
             let known = projects.get(project);
             if known.is_some_and(|(_, known)| known.site.is_some()) {
-                let none = Known {
+                let none = ProjectState {
                     site: None,
                     current: None,
                 };

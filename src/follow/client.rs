@@ -27,13 +27,13 @@ use crate::store::{FileError, PromoteError, PutError, ReadError, SiteError};
 const CONNECTIONS_IDLE_MAX: usize = 32;
 /// How long a connection may take.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// How long a source may take to begin an answer, beside the wait that it was asked for.
-const ANSWER_TIME: Duration = Duration::from_secs(30);
+/// How long a source may take to begin a response, in addition to the requested wait.
+const RESPONSE_TIME: Duration = Duration::from_secs(30);
 /// How long a snapshot or a message of changes may take.
 const MESSAGE_TIME: Duration = Duration::from_secs(300);
-/// The slowest transfer of a file: a slower source is left, in bytes a second.
+/// The lowest accepted transfer rate, in bytes per second; a slower transfer is aborted.
 const RATE_MIN: u64 = 64 << 10;
-/// The longest answer that is a sentence, in bytes.
+/// The longest error text that is read, in bytes.
 const SENTENCE_BYTES_MAX: u64 = 4096;
 /// The longest message of changes that is read, in bytes.
 const CHANGES_BYTES_MAX: u64 = 64 << 20;
@@ -53,7 +53,7 @@ pub(super) struct Client {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FollowError {
-    /// The source does not answer.
+    /// The source does not respond.
     #[error("ask {url}")]
     Connect {
         /// The address.
@@ -76,19 +76,19 @@ pub enum FollowError {
         "the source refuses the token of this edge (401): it was removed, or is of another source"
     )]
     Token,
-    /// The source answers with another status.
-    #[error("the source answers {status} for {path}")]
+    /// The source responds with another status.
+    #[error("the source responds {status} for {path}")]
     Status {
         /// The status.
         status: u16,
         /// The requested path.
         path: String,
     },
-    /// The answer ended early or was too slow.
-    #[error("read the answer of the source")]
+    /// The response ended early or was too slow.
+    #[error("read the response of the source")]
     Read(#[source] io::Error),
-    /// The answer is longer than it may be.
-    #[error("the answer of the source has more than {0} bytes")]
+    /// The response is longer than it may be.
+    #[error("the response of the source has more than {0} bytes")]
     TooLarge(u64),
     /// No trusted key has signed the message.
     #[error(
@@ -106,9 +106,9 @@ pub enum FollowError {
     /// The message cannot be read.
     #[error("the message of the source is not valid: {0}")]
     Message(String),
-    /// The message answers another request.
-    #[error("the message of the source is not the answer to this request")]
-    Answer,
+    /// The message belongs to another request.
+    #[error("the message of the source belongs to another request")]
+    OtherRequest,
     /// The source serves another domain.
     #[error("the source is of the service {found}; this edge is of {expected}")]
     Service {
@@ -185,7 +185,7 @@ pub enum FollowError {
     File(#[source] io::Error),
 }
 
-/// The answer to a request for changes.
+/// The response to a request for changes.
 #[derive(Debug)]
 pub(super) enum Changes {
     /// There were none.
@@ -196,7 +196,7 @@ pub(super) enum Changes {
     Some(Message),
 }
 
-/// An answer that is passed on to another edge.
+/// A response that is passed on to another edge.
 #[derive(Debug)]
 pub(super) struct Passed {
     pub(super) status: StatusCode,
@@ -220,7 +220,7 @@ impl FollowError {
             Self::TooLarge(_) => "too_large",
             Self::Signature => "signature",
             Self::Sealed => "sealed",
-            Self::Message(_) | Self::Answer => "message",
+            Self::Message(_) | Self::OtherRequest => "message",
             Self::Service { .. } => "service",
             Self::Older => "older",
             Self::Digest(_) => "digest",
@@ -300,7 +300,7 @@ impl Client {
         let seconds = wait.as_secs();
         let report = report.to_query();
         let path = format!("changes?identity={identity}&after={after}&wait={seconds}{report}");
-        let mut response = self.get(&path, wait + ANSWER_TIME, MESSAGE_TIME)?;
+        let mut response = self.get(&path, wait + RESPONSE_TIME, MESSAGE_TIME)?;
         let signature = signature(&response);
         match response.status() {
             StatusCode::NO_CONTENT => return Ok(Changes::None),
@@ -312,7 +312,7 @@ impl Client {
         let message = self.checked(&bytes, &signature, Kind::Changes)?;
         let head = &message.head;
         if head.identity.id != identity || head.after != after || head.revision <= after {
-            return Err(FollowError::Answer);
+            return Err(FollowError::OtherRequest);
         }
         Ok(Changes::Some(message))
     }
@@ -331,7 +331,7 @@ impl Client {
         Ok((message, bytes.len() as u64))
     }
 
-    /// Sends the request of another edge, with its token, and returns the answer as it is.
+    /// Sends the request of another edge, with its token, and returns the response as it is.
     pub(super) fn pass(&self, request: &Request) -> Result<Passed, FollowError> {
         let url = format!("{}{}?{}", self.url, request.path, request.query);
         let wait = request
@@ -341,14 +341,14 @@ impl Client {
             ("authorization", &request.authorization[..]),
             ("user-agent", request.program.as_bytes()),
         ];
-        let answered = match &request.content {
+        let result = match &request.content {
             None => {
                 let mut get = self.agent.get(&url);
                 for (name, value) in fields {
                     get = get.header(name, value);
                 }
                 get.config()
-                    .timeout_recv_response(Some(wait + ANSWER_TIME))
+                    .timeout_recv_response(Some(wait + RESPONSE_TIME))
                     .timeout_recv_body(Some(MESSAGE_TIME))
                     .build()
                     .call()
@@ -366,7 +366,7 @@ impl Client {
                     .send(&content[..])
             }
         };
-        let mut response = answered.map_err(|error| self.away(error))?;
+        let mut response = result.map_err(|error| self.connection_error(error))?;
         let field = |name| {
             let field = response.headers().get(name)?;
             Some(field.to_str().ok()?.to_owned())
@@ -390,7 +390,7 @@ impl Client {
     ) -> Result<Option<Vec<u8>>, FollowError> {
         let seconds = wait.as_secs();
         let path = format!("secrets?identity={identity}&after={after}&wait={seconds}");
-        let mut response = self.get(&path, wait + ANSWER_TIME, MESSAGE_TIME)?;
+        let mut response = self.get(&path, wait + RESPONSE_TIME, MESSAGE_TIME)?;
         match response.status() {
             StatusCode::NO_CONTENT => return Ok(None),
             StatusCode::OK => {}
@@ -402,7 +402,7 @@ impl Client {
     /// Asks for certificates.
     pub(super) fn certificates(&self, wanted: &[String]) -> Result<Vec<u8>, FollowError> {
         let path = format!("certificates?keys={}", wanted.join(","));
-        let mut response = self.get(&path, ANSWER_TIME, MESSAGE_TIME)?;
+        let mut response = self.get(&path, RESPONSE_TIME, MESSAGE_TIME)?;
         match response.status() {
             StatusCode::OK => signed(&mut response, &self.keys),
             status => Err(refused(status, "certificates")),
@@ -411,9 +411,9 @@ impl Client {
 
     /// Fetches an object of at most this length, and checks its digest.
     pub(super) fn object(&self, digest: &Digest, length_max: u64) -> Result<Vec<u8>, FollowError> {
-        let time = ANSWER_TIME + Duration::from_secs(length_max / RATE_MIN);
+        let time = RESPONSE_TIME + Duration::from_secs(length_max / RATE_MIN);
         let path = format!("objects/{digest}");
-        let mut response = self.get(&path, ANSWER_TIME, time)?;
+        let mut response = self.get(&path, RESPONSE_TIME, time)?;
         if response.status() != StatusCode::OK {
             return Err(refused(response.status(), &path));
         }
@@ -424,7 +424,7 @@ impl Client {
         }
     }
 
-    /// Sends a batch of counts, and returns the status of the answer.
+    /// Sends a batch of counts, and returns the status of the response.
     pub(super) fn numbers(
         &self,
         life: &str,
@@ -440,7 +440,9 @@ impl Client {
             .config()
             .timeout_global(Some(time))
             .build();
-        let mut response = request.send(content).map_err(|error| self.away(error))?;
+        let mut response = request
+            .send(content)
+            .map_err(|error| self.connection_error(error))?;
         // The connection is used again.
         read(response.body_mut().as_reader(), SENTENCE_BYTES_MAX)?;
         Ok(response.status())
@@ -449,7 +451,7 @@ impl Client {
     fn get(
         &self,
         path: &str,
-        answer: Duration,
+        response: Duration,
         body: Duration,
     ) -> Result<http::Response<Body>, FollowError> {
         let url = format!("{}{PATH}{path}", self.url);
@@ -458,10 +460,10 @@ impl Client {
             .get(&url)
             .header("authorization", self.authorization()?)
             .config()
-            .timeout_recv_response(Some(answer))
+            .timeout_recv_response(Some(response))
             .timeout_recv_body(Some(body))
             .build();
-        request.call().map_err(|error| self.away(error))
+        request.call().map_err(|error| self.connection_error(error))
     }
 
     /// Reads the token each time, so that a new one is used at once.
@@ -473,7 +475,7 @@ impl Client {
         Ok(format!("Bearer {}", token.trim()))
     }
 
-    fn away(&self, error: ureq::Error) -> FollowError {
+    fn connection_error(&self, error: ureq::Error) -> FollowError {
         FollowError::Connect {
             url: self.url.clone(),
             source: Box::new(error),
@@ -487,7 +489,7 @@ impl Client {
         }
         let message = Message::parse(bytes).map_err(|error| FollowError::message(&error))?;
         if message.head.kind != kind {
-            return Err(FollowError::Answer);
+            return Err(FollowError::OtherRequest);
         }
         match message.head.service == self.service {
             true => Ok(message),

@@ -22,7 +22,7 @@ const START: Duration = Duration::from_secs(2);
 /// How long the source may take to add a batch, and how long at the end of this process.
 const TIME: Duration = Duration::from_secs(120);
 const LAST_TIME: Duration = Duration::from_secs(10);
-/// The interval of the checks how many bytes of counts wait.
+/// How often it is checked how many bytes of counts wait.
 const BOUND_INTERVAL: Duration = Duration::from_secs(600);
 /// The level of compression: fast.
 const LEVEL: i32 = 1;
@@ -118,7 +118,7 @@ impl CountSender {
             match self.outbox.bound(cache) {
                 Ok(bytes) => self.status.counts_wait(bytes),
                 Err(error) => {
-                    log::warn!(target: "numbers", "look at the counts that wait: {}", chain(&error));
+                    log::warn!(target: "numbers", "cannot read the counts that wait: {}", chain(&error));
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! The follower: a thread of an edge that keeps the cache equal to its source.
 //!
 //! It asks for changes after its position, applies them, and moves the position. A project whose
-//! release cannot be fetched keeps its release of before, is tried again after a while, and holds
-//! back the position that is kept on disk, but not the other projects.
+//! release cannot be fetched keeps its previous release and is retried. Until then the position
+//! on disk does not advance; other projects are updated.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -65,7 +65,7 @@ pub struct FollowerParts {
     pub store: Arc<Store>,
     /// The directory of the cache.
     pub directory: PathBuf,
-    /// What it tells.
+    /// What it reports.
     pub status: Arc<Status>,
     /// The numbers of the process.
     pub metrics: Arc<Metrics>,
@@ -81,12 +81,12 @@ pub struct Follower {
     reporter: Reporter,
     space: Space,
     position: Option<Position>,
-    /// The newest revision that the source has told.
+    /// The newest revision that the source has reported.
     latest: u64,
     /// The contact that is written in the file of the position.
     written: Option<Position>,
     /// Whether the last request failed, or there was none: then the next one does not wait, so that
-    /// the edge soon tells that it follows.
+    /// the edge soon reports that it follows.
     is_cut_off: bool,
     /// Projects whose release could not be fetched, with the reason.
     waiting: BTreeMap<ProjectId, (Wanted, String)>,
@@ -105,7 +105,7 @@ struct Wanted {
 // === impl Follower ===
 
 impl Follower {
-    /// Makes a follower. The cache tells whether it has ever followed.
+    /// Makes a follower. The cache shows whether it has ever followed.
     ///
     /// # Errors
     ///
@@ -183,7 +183,7 @@ impl Follower {
             if counted.elapsed() > COUNT_INTERVAL {
                 counted = Instant::now();
                 if let Err(error) = self.space.count(&self.parts.store) {
-                    log::warn!(target: "follow", "count the files of the cache: {}", chain(&error));
+                    log::warn!(target: "follow", "cannot count the files of the cache: {}", chain(&error));
                 }
             }
         }
@@ -203,7 +203,9 @@ impl Follower {
         });
         // A cache that cannot be written is reported at its first change.
         locked
-            .inspect_err(|error| log::warn!(target: "follow", "lock {}: {error}", path.display()))
+            .inspect_err(
+                |error| log::warn!(target: "follow", "cannot lock {}: {error}", path.display()),
+            )
             .ok()
     }
 

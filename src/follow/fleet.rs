@@ -32,7 +32,7 @@ const SEEN: Duration = Duration::from_secs(SEEN_SECONDS);
 const STEP: Duration = Duration::from_millis(200);
 /// The metrics are set after this many of these steps.
 const MEASURED_STEPS: u64 = 5;
-/// Fewer requests between two reports tell nothing about errors.
+/// Fewer requests between two reports prove nothing about errors.
 const JUDGED_REQUESTS: u64 = 20;
 /// A smaller share of errors is no reason to stop.
 const ERRORS_SHARE: f64 = 0.05;
@@ -284,7 +284,7 @@ impl Fleet {
             if now.duration_since(seen.moment) > SEEN {
                 return None;
             }
-            let known = self.rings.log(edge.ring).known(project);
+            let known = self.rings.log(edge.ring).state(project);
             let (revision, current) =
                 known.map_or((0, None), |(revision, known)| (revision, known.current));
             let has = current.is_some_and(|current| current.fence() >= fence)
@@ -455,7 +455,7 @@ fn judge(before: Option<&Seen>, report: &Report) -> (Option<String>, f64) {
     let requests = report.requests.saturating_sub(before.report.requests);
     let errors = report.errors.saturating_sub(before.report.errors);
     if requests < JUDGED_REQUESTS {
-        // So few requests tell nothing: the edge keeps its last state.
+        // So few requests prove nothing: the edge keeps its last state.
         return (
             before.ill.clone().filter(|why| why.contains(OF_ERRORS)),
             usual,

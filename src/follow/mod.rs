@@ -72,17 +72,17 @@ pub use relay::Relay;
 pub use rings::{RINGS_MAX, Rings};
 pub use sealing::{EdgeKey, InvalidSealingKey, SealingKey};
 pub use secrets::{
-    Certificate, FollowedTickets, Kept, SecretFollower, SecretFollowerParts, SecretKind, SecretLog,
-    ToRecord,
+    Certificate, EdgeKeys, FollowedTickets, SecretFollower, SecretFollowerParts, SecretKind,
+    SecretLog, ToRecord,
 };
 pub use signature::{InvalidPublicKey, KeyError, PublicKey, SigningKey};
-pub use source::{Answer, Certificates, Request, Source, SourceParts};
+pub use source::{Certificates, Request, Source, SourceParts, SourceResponse};
 pub use status::Status;
 pub use tokens::{EDGE_TOKENS, EdgeName, InvalidEdgeName, ListedEdge, TokenError, Tokens};
 
 /// The part that answers edges.
 #[derive(Clone, Debug)]
-pub enum Answering {
+pub enum Responder {
     /// A source.
     Source(Arc<Source>),
     /// An edge that serves other edges.
@@ -122,34 +122,39 @@ pub struct Config {
     pub snapshot_bytes_max: u64,
 }
 
-// === impl Answering ===
+// === impl Responder ===
 
-impl Answering {
-    /// Answers a request.
-    pub async fn answer(&self, request: &Request) -> Answer {
+impl Responder {
+    /// Responds to a request.
+    pub async fn respond(&self, request: &Request) -> SourceResponse {
         match self {
-            Self::Source(source) => source.answer(request).await,
-            Self::Relay(relay) => relay.answer(request).await,
+            Self::Source(source) => source.respond(request).await,
+            Self::Relay(relay) => relay.respond(request).await,
         }
     }
 
-    /// Returns the answer to a request whose content is not read; `None` if the content is read.
+    /// Returns the response to a request whose content is not read; `None` if the content is read.
     #[must_use]
-    pub fn refusal(&self, request: &Request, length: usize) -> Option<Answer> {
+    pub fn rejection(&self, request: &Request, length: usize) -> Option<SourceResponse> {
         let has_token = match self {
             Self::Source(source) => source.knows(request),
             Self::Relay(relay) => relay.knows(request),
         };
         match request.path == NUMBERS_PATH {
-            false => Some(Answer::Status(405, "only GET\n")),
-            // An edge in between knows tokens with which something was asked before.
-            true if !has_token => Some(Answer::Status(401, "no edge with this token follows\n")),
-            true if length > CONTENT_BYTES_MAX => Some(Answer::Status(413, "at most 4 MiB\n")),
+            false => Some(SourceResponse::Status(405, "only GET\n")),
+            // A relay knows only tokens that it has already forwarded.
+            true if !has_token => Some(SourceResponse::Status(
+                401,
+                "no edge with this token follows\n",
+            )),
+            true if length > CONTENT_BYTES_MAX => {
+                Some(SourceResponse::Status(413, "at most 4 MiB\n"))
+            }
             true => None,
         }
     }
 
-    /// Waits until this process ends to answer.
+    /// Waits until this process stops responding.
     pub async fn ended(&self) {
         match self {
             Self::Source(source) => source.ending().cancelled().await,
@@ -157,7 +162,7 @@ impl Answering {
         }
     }
 
-    /// Returns whether this process ends to answer, so that connections are closed.
+    /// Returns whether this process stops responding, so that connections are closed.
     #[must_use]
     pub fn is_ending(&self) -> bool {
         match self {

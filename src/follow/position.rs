@@ -44,7 +44,7 @@ impl Position {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
-                log::warn!(target: "follow", "read {}, so everything is compared: {error}", path.display());
+                log::warn!(target: "follow", "cannot read {}, so everything is compared: {error}", path.display());
                 return None;
             }
         };

@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Client, Passed};
-use super::source::{Answer, Request, find_object};
+use super::source::{Request, SourceResponse, find_object};
 use super::{Config, FollowError, PATH};
 use crate::digest::Digest;
 use crate::error::chain;
@@ -48,7 +48,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Makes it for the cache of an edge. It ends to answer when `ending` is cancelled.
+    /// Makes it for the cache of an edge. It stops responding when `ending` is cancelled.
     ///
     /// # Errors
     ///
@@ -84,10 +84,10 @@ impl Relay {
         self.is_accepted(Digest::of(&request.authorization))
     }
 
-    /// Answers a request.
-    pub(super) async fn answer(self: &Arc<Self>, request: &Request) -> Answer {
+    /// Responds to a request.
+    pub(super) async fn respond(self: &Arc<Self>, request: &Request) -> SourceResponse {
         let asked = request.path.strip_prefix(PATH).unwrap_or_default();
-        let (kind, answer) = match asked.split_once('/') {
+        let (kind, response) = match asked.split_once('/') {
             Some(("objects", digest)) => ("object", self.object(request, digest).await),
             _ => match asked {
                 "changes" => ("changes", self.pass(request).await),
@@ -97,19 +97,19 @@ impl Relay {
                 "numbers" => ("numbers", self.pass(request).await),
                 _ => (
                     "other",
-                    Answer::Status(404, "this is not asked of an edge\n"),
+                    SourceResponse::Status(404, "this is not asked of an edge\n"),
                 ),
             },
         };
-        let status = answer.status().to_string();
+        let status = response.status().to_string();
         self.requests.with_label_values(&[kind, &status]).inc();
-        answer
+        response
     }
 
-    /// Passes a request on, and returns the answer as it is.
-    async fn pass(self: &Arc<Self>, request: &Request) -> Answer {
+    /// Passes a request on, and returns the response as it is.
+    async fn pass(self: &Arc<Self>, request: &Request) -> SourceResponse {
         let Ok(_place) = self.passing.try_acquire() else {
-            return Answer::Status(503, "too many edges follow this edge\n");
+            return SourceResponse::Status(503, "too many edges follow this edge\n");
         };
         let (relay, request) = (Arc::clone(self), request.clone());
         let digest = Digest::of(&request.authorization);
@@ -117,15 +117,18 @@ impl Relay {
         // At an upgrade the edge asks the next process.
         let passed = tokio::select! {
             passed = passing => passed,
-            () = self.ending.cancelled() => return Answer::Status(503, "this process ends\n"),
+            () = self.ending.cancelled() => return SourceResponse::Status(503, "this process ends\n"),
         };
         let passed = match passed {
             Ok(Ok(passed)) => passed,
             Ok(Err(error)) => {
                 log::debug!(target: "follow", "pass on a request of an edge: {}", chain(&error));
-                return Answer::Status(503, "the node that this edge follows does not answer\n");
+                return SourceResponse::Status(
+                    503,
+                    "the node that this edge follows does not response\n",
+                );
             }
-            Err(_panic) => return Answer::Status(500, "a panic\n"),
+            Err(_panic) => return SourceResponse::Status(500, "a panic\n"),
         };
         let Passed {
             status,
@@ -135,24 +138,26 @@ impl Relay {
         } = passed;
         self.accept(digest, status != StatusCode::UNAUTHORIZED);
         match (status, signature) {
-            (StatusCode::OK, Some(signature)) => Answer::Message {
+            (StatusCode::OK, Some(signature)) => SourceResponse::Message {
                 content: content.into(),
                 is_compressed,
                 signature,
             },
-            (StatusCode::OK, None) => Answer::Content(content.into()),
-            (status, _) => Answer::Status(status.as_u16(), "the answer of the first source\n"),
+            (StatusCode::OK, None) => SourceResponse::Content(content.into()),
+            (status, _) => {
+                SourceResponse::Status(status.as_u16(), "the response of the first source\n")
+            }
         }
     }
 
-    async fn object(self: &Arc<Self>, request: &Request, digest: &str) -> Answer {
+    async fn object(self: &Arc<Self>, request: &Request, digest: &str) -> SourceResponse {
         let Ok(digest) = Digest::parse(digest) else {
-            return Answer::Status(400, "a digest has 64 hexadecimal digits\n");
+            return SourceResponse::Status(400, "a digest has 64 hexadecimal digits\n");
         };
         if self.is_accepted(Digest::of(&request.authorization)) {
             let store = Arc::clone(&self.store);
             match find_object(store, digest).await {
-                Answer::Status(404, _) => {}
+                SourceResponse::Status(404, _) => {}
                 found => return found,
             }
         }

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::changes::{ChangeLog, Known};
+use super::changes::{ChangeLog, ProjectState};
 use crate::index::reload::Observer;
 use crate::release::ReleaseId;
 use crate::site::{ProjectId, Site, Visibility};
@@ -148,7 +148,7 @@ impl Rings {
         (state.has_begun, state.waiting.len(), state.reason.clone())
     }
 
-    /// Passes on what may go on. `health` tells how the edges of a ring are.
+    /// Passes on what may go on. `health` returns how the edges of a ring are.
     pub(super) fn step(&self, health: impl Fn(u8) -> Health) {
         let now = Instant::now();
         let is_frozen = self.frozen.exists();
@@ -206,7 +206,7 @@ impl Rings {
                 self.apply(&mut state, ring, &project, waiting.change);
             }
             if before.reason.is_some() {
-                // R1: what the ring before does not bear is replaced by what came after it.
+                // R1: the previous ring is unhealthy, so the later change replaces the waiting one.
                 for waiting in state[ring].waiting.values_mut() {
                     if let Some((revision, change)) = waiting.next.take() {
                         *waiting = Waiting {
@@ -245,7 +245,7 @@ impl Rings {
             Change::Loaded(site, current) => log.loaded(site, *current),
             Change::Removed => log.removed(std::slice::from_ref(project)),
         }
-        let Some(changed) = log.known(project) else {
+        let Some(changed) = log.state(project) else {
             return;
         };
         if ring > 0
@@ -267,28 +267,28 @@ impl Rings {
         state: &mut [State],
         ring: usize,
         project: &ProjectId,
-        (revision, known): &(u64, Known),
+        (revision, changed): &(u64, ProjectState),
     ) {
-        let has = self.rings[ring].log.known(project);
-        let has = has.map(|(_, known)| known);
-        if has.as_ref() == Some(known) {
+        let has = self.rings[ring].log.state(project);
+        let has = has.map(|(_, state)| state);
+        if has.as_ref() == Some(changed) {
             state[ring].waiting.remove(project);
             return;
         }
-        let change = match &known.site {
-            Some(site) => Change::Loaded(Arc::clone(site), known.current),
+        let change = match &changed.site {
+            Some(site) => Change::Loaded(Arc::clone(site), changed.current),
             None => Change::Removed,
         };
-        let is_known = known.current.is_some_and(|current| {
+        let was_served = changed.current.is_some_and(|current| {
             let served = state[ring].served.get(project);
             served.is_some_and(|served| served.contains(&current.release))
-                && has.is_some_and(|has| has.site == known.site)
+                && has.is_some_and(|has| has.site == changed.site)
         });
-        let is_hidden = known
+        let is_hidden = changed
             .site
             .as_ref()
             .is_none_or(|site| site.visibility == Visibility::Private);
-        if is_known || is_hidden {
+        if was_served || is_hidden {
             state[ring].waiting.remove(project);
             self.apply(state, ring, project, change);
             return;
@@ -317,7 +317,7 @@ impl Rings {
         }
         // The newest state alone goes on later.
         let change = match (change, state[0].waiting.remove(project)) {
-            // A pointer that cannot be read now is the one of before.
+            // If the pointer cannot be read now, the last known pointer is used.
             (Change::Loaded(site, None), Some(before)) => match before.change {
                 Change::Loaded(_, current) => Change::Loaded(site, current),
                 Change::Removed => Change::Loaded(site, None),
@@ -389,8 +389,8 @@ mod tests {
     }
 
     fn generation(fleet: &Fleet, ring: u8) -> Option<u64> {
-        let (_, known) = fleet.rings.log(ring).known(&site("one", "a").project)?;
-        Some(known.current?.generation)
+        let (_, state) = fleet.rings.log(ring).state(&site("one", "a").project)?;
+        Some(state.current?.generation)
     }
 
     /// Lets the hold pass.

@@ -1,6 +1,6 @@
-//! The answers of a source to the edges that follow it.
+//! The responses of a source to the edges that follow it.
 //!
-//! | request | answer |
+//! | request | response |
 //! |---|---|
 //! | `GET /v1/follow/changes?identity=…&after=N&wait=S` | the changes after a revision, as soon as there are some; 204 if there are none in time; 410 if the edge must compare everything |
 //! | `GET /v1/follow/snapshot` | everything |
@@ -50,7 +50,7 @@ const SNAPSHOT_LEVEL: i32 = 1;
 const REPORT_TIME: Duration = Duration::from_millis(250);
 /// The longest batch of counts that is read, in bytes without compression.
 const BATCH_BYTES_MAX: u64 = 16 << 20;
-/// The answer to a request for changes or secrets that names no position.
+/// The response to a request for changes or secrets that names no position.
 const POSITION_MISSING: &str = "this needs ?identity= and &after=\n";
 
 /// A source.
@@ -64,7 +64,7 @@ pub struct Source {
     numbers: Option<Receiver>,
     /// One for each ring.
     snapshots: Vec<tokio::sync::Mutex<Option<Snapshot>>>,
-    /// Cancelled when this process answers no more.
+    /// Cancelled when this process responds no more.
     ending: CancellationToken,
     requests: IntCounterVec,
 }
@@ -117,9 +117,9 @@ pub struct Request {
     pub content: Option<Bytes>,
 }
 
-/// An answer.
+/// A response to an edge.
 #[derive(Debug)]
-pub enum Answer {
+pub enum SourceResponse {
     /// A status without content other than a sentence.
     Status(u16, &'static str),
     /// A signed message.
@@ -137,7 +137,7 @@ pub enum Answer {
     Content(Bytes),
 }
 
-impl Answer {
+impl SourceResponse {
     /// Returns its status.
     pub(super) fn status(&self) -> u16 {
         match self {
@@ -168,7 +168,7 @@ impl Request {
 // === impl Source ===
 
 impl Source {
-    /// Makes a source. It ends to answer when `ending` is cancelled.
+    /// Makes a source. It stops responding when `ending` is cancelled.
     #[must_use]
     pub fn new(parts: SourceParts, metrics: &Metrics, ending: CancellationToken) -> Self {
         let SourceParts {
@@ -182,7 +182,7 @@ impl Source {
         } = parts;
         let requests = Opts::new(
             "follow_source_requests_total",
-            "Answers to edges that follow this node, by what they asked for and status.",
+            "Responses to edges that follow this node, by what they asked for and status.",
         );
         Self {
             snapshots: (0..rings.count())
@@ -215,15 +215,15 @@ impl Source {
         tokens.holder(&request.authorization).is_some()
     }
 
-    /// Answers a request.
-    pub(super) async fn answer(self: &Arc<Self>, request: &Request) -> Answer {
+    /// Responds to a request.
+    pub(super) async fn respond(self: &Arc<Self>, request: &Request) -> SourceResponse {
         let asked = request.path.strip_prefix(PATH);
         let Some(edge) = self.fleet.tokens().holder(&request.authorization) else {
             self.requests.with_label_values(&["token", "401"]).inc();
             let why = "this needs the token of an edge; `waypost edge add` makes one\n";
-            return Answer::Status(401, why);
+            return SourceResponse::Status(401, why);
         };
-        let (kind, answer) = match asked {
+        let (kind, response) = match asked {
             Some("changes") => ("changes", self.changes(request, edge).await),
             Some("secrets") => ("secrets", self.secrets(request, edge).await),
             Some("certificates") => ("certificates", self.certificates(request, edge).await),
@@ -235,20 +235,20 @@ impl Source {
             }
             _ => (
                 "other",
-                Answer::Status(
+                SourceResponse::Status(
                     404,
                     "changes, snapshot, secrets, certificates, numbers or objects/{digest}\n",
                 ),
             ),
         };
-        let labels = [kind, &answer.status().to_string()];
+        let labels = [kind, &response.status().to_string()];
         self.requests.with_label_values(&labels).inc();
-        answer
+        response
     }
 
-    async fn changes(self: &Arc<Self>, request: &Request, edge: ListedEdge) -> Answer {
+    async fn changes(self: &Arc<Self>, request: &Request, edge: ListedEdge) -> SourceResponse {
         let Some((identity, after, wait)) = request.position() else {
-            return Answer::Status(400, POSITION_MISSING);
+            return SourceResponse::Status(400, POSITION_MISSING);
         };
         let ring = edge.ring;
         let log = self.fleet.rings().log(ring);
@@ -269,19 +269,21 @@ impl Source {
         }
         // An edge may have been removed while it waited, or be in another ring.
         match self.fleet.tokens().holder(&request.authorization) {
-            None => return Answer::Status(401, "this edge was removed\n"),
-            Some(now) if now.ring != ring => return Answer::Status(204, ""),
-            Some(_) if !self.fleet.rings().waiting(ring).0 => return Answer::Status(204, ""),
+            None => return SourceResponse::Status(401, "this edge was removed\n"),
+            Some(now) if now.ring != ring => return SourceResponse::Status(204, ""),
+            Some(_) if !self.fleet.rings().waiting(ring).0 => {
+                return SourceResponse::Status(204, "");
+            }
             Some(_) => {}
         }
         let (source, identity) = (Arc::clone(self), identity.to_owned());
         self.made(
             move || match source.fleet.rings().log(ring).after(&identity, after) {
-                After::Gone => Answer::Status(410, "take a snapshot\n"),
-                After::Nothing => Answer::Status(204, ""),
+                After::Gone => SourceResponse::Status(410, "take a snapshot\n"),
+                After::Nothing => SourceResponse::Status(204, ""),
                 After::Message { content, revision } => {
                     source.fleet.sent(&edge.name, revision);
-                    Answer::Message {
+                    SourceResponse::Message {
                         signature: source.key.sign(&content),
                         content: content.into(),
                         is_compressed: false,
@@ -292,9 +294,9 @@ impl Source {
         .await
     }
 
-    async fn secrets(self: &Arc<Self>, request: &Request, edge: ListedEdge) -> Answer {
+    async fn secrets(self: &Arc<Self>, request: &Request, edge: ListedEdge) -> SourceResponse {
         let Some((identity, after, wait)) = request.position() else {
-            return Answer::Status(400, POSITION_MISSING);
+            return SourceResponse::Status(400, POSITION_MISSING);
         };
         let is_this_life = identity == self.secrets.identity().id;
         let applied = if is_this_life { after } else { 0 };
@@ -309,29 +311,29 @@ impl Source {
         }
         // An edge may have been removed while it waited, or has got a key.
         let Some(edge) = self.fleet.tokens().holder(&request.authorization) else {
-            return Answer::Status(401, "this edge was removed\n");
+            return SourceResponse::Status(401, "this edge was removed\n");
         };
         let (source, identity) = (Arc::clone(self), identity.to_owned());
         self.made(move || {
             let only = edge.key.is_none().then_some(SecretKind::Challenge);
             let message = source.secrets.after(&identity, after, only);
             let Some(message) = message else {
-                return Answer::Status(204, "");
+                return SourceResponse::Status(204, "");
             };
             source.seal(edge.key, ITEMS, &message)
         })
         .await
     }
 
-    async fn certificates(self: &Arc<Self>, request: &Request, edge: ListedEdge) -> Answer {
+    async fn certificates(self: &Arc<Self>, request: &Request, edge: ListedEdge) -> SourceResponse {
         let Some(key) = edge.key else {
             let why = "this edge has no key; `waypost edge set NAME --key` sets it\n";
-            return Answer::Status(403, why);
+            return SourceResponse::Status(403, why);
         };
         let keys = request.query("keys").unwrap_or_default().split(',');
         let keys: Vec<String> = keys.map(str::to_owned).collect();
         if keys.len() > CERTIFICATES_MAX {
-            return Answer::Status(400, "at most 16 certificates\n");
+            return SourceResponse::Status(400, "at most 16 certificates\n");
         }
         let source = Arc::clone(self);
         self.made(move || {
@@ -346,18 +348,18 @@ impl Source {
         .await
     }
 
-    async fn numbers(self: &Arc<Self>, request: &Request, edge: ListedEdge) -> Answer {
+    async fn numbers(self: &Arc<Self>, request: &Request, edge: ListedEdge) -> SourceResponse {
         let sequence = request.query("sequence").and_then(|text| text.parse().ok());
         let (Some(life), Some(sequence)) = (request.query("life"), sequence) else {
-            return Answer::Status(400, "this needs ?life= and &sequence=\n");
+            return SourceResponse::Status(400, "this needs ?life= and &sequence=\n");
         };
         let Some(content) = request.content.clone() else {
-            return Answer::Status(405, "only POST\n");
+            return SourceResponse::Status(405, "only POST\n");
         };
         let (source, life) = (Arc::clone(self), life.to_owned());
         self.made(move || {
             let Some(numbers) = &source.numbers else {
-                return Answer::Status(204, "");
+                return SourceResponse::Status(204, "");
             };
             let edge = edge.name.as_str();
             let added = unpack(&content).and_then(|content| {
@@ -369,43 +371,43 @@ impl Source {
                 })
             });
             let Err(error) = added else {
-                return Answer::Status(204, "");
+                return SourceResponse::Status(204, "");
             };
             log::warn!(target: "numbers", edge; "the counts of the edge {edge} are not added: {}", chain(&error));
             match error {
-                ReceiveError::Invalid(_) => Answer::Status(400, "the counts are not valid\n"),
-                ReceiveError::Newer => Answer::Status(501, "this node is older than the edge\n"),
-                ReceiveError::Store(_) => Answer::Status(503, "the store cannot be written\n"),
+                ReceiveError::Invalid(_) => SourceResponse::Status(400, "the counts are not valid\n"),
+                ReceiveError::Newer => SourceResponse::Status(501, "this node is older than the edge\n"),
+                ReceiveError::Store(_) => SourceResponse::Status(503, "the store cannot be written\n"),
             }
         })
         .await
     }
 
-    async fn made(&self, make: impl FnOnce() -> Answer + Send + 'static) -> Answer {
+    async fn made(&self, make: impl FnOnce() -> SourceResponse + Send + 'static) -> SourceResponse {
         let made = tokio::task::spawn_blocking(make).await;
-        made.unwrap_or(Answer::Status(500, "a panic\n"))
+        made.unwrap_or(SourceResponse::Status(500, "a panic\n"))
     }
 
     /// Encrypts a message for an edge with a key, and signs it.
-    fn seal(&self, key: Option<SealingKey>, purpose: &str, message: &[u8]) -> Answer {
+    fn seal(&self, key: Option<SealingKey>, purpose: &str, message: &[u8]) -> SourceResponse {
         let content = match key {
             None => [&[OPEN], message].concat(),
             Some(key) => match key.seal(purpose, message) {
                 Some(sealed) => [&[SEALED], &sealed[..]].concat(),
-                None => return Answer::Status(500, "the message cannot be encrypted\n"),
+                None => return SourceResponse::Status(500, "the message cannot be encrypted\n"),
             },
         };
-        Answer::Message {
+        SourceResponse::Message {
             signature: self.key.sign(&content),
             content: content.into(),
             is_compressed: false,
         }
     }
 
-    async fn snapshot(self: &Arc<Self>, edge: ListedEdge) -> Answer {
+    async fn snapshot(self: &Arc<Self>, edge: ListedEdge) -> SourceResponse {
         let ring = usize::from(edge.ring).min(self.fleet.rings().count() - 1);
         if !self.fleet.rings().waiting(edge.ring).0 {
-            return Answer::Status(503, "the ring of this edge gets nothing yet\n");
+            return SourceResponse::Status(503, "the ring of this edge gets nothing yet\n");
         }
         // Held while a snapshot is made: others wait for the same one.
         let mut kept = self.snapshots[ring].lock().await;
@@ -421,15 +423,15 @@ impl Source {
                 match made {
                     Ok(Ok(made)) => kept.insert(made).clone(),
                     Ok(Err(error)) => {
-                        log::error!(target: "follow", "make a snapshot: {error}");
-                        return Answer::Status(500, "no snapshot could be made\n");
+                        log::error!(target: "follow", "cannot make a snapshot: {error}");
+                        return SourceResponse::Status(500, "no snapshot could be made\n");
                     }
-                    Err(_panic) => return Answer::Status(500, "a panic\n"),
+                    Err(_panic) => return SourceResponse::Status(500, "a panic\n"),
                 }
             }
         };
         self.fleet.sent(&edge.name, snapshot.revision);
-        Answer::Message {
+        SourceResponse::Message {
             content: snapshot.content,
             is_compressed: true,
             signature: snapshot.signature,
@@ -450,9 +452,9 @@ impl Source {
         })
     }
 
-    async fn object(self: &Arc<Self>, digest: String) -> Answer {
+    async fn object(self: &Arc<Self>, digest: String) -> SourceResponse {
         let Ok(digest) = Digest::parse(&digest) else {
-            return Answer::Status(400, "a digest has 64 hexadecimal digits\n");
+            return SourceResponse::Status(400, "a digest has 64 hexadecimal digits\n");
         };
         find_object(Arc::clone(&self.store), digest).await
     }
@@ -476,15 +478,15 @@ fn unpack(content: &[u8]) -> Result<Vec<u8>, ReceiveError> {
 }
 
 /// Opens an object of a store.
-pub(super) async fn find_object(store: Arc<Store>, digest: Digest) -> Answer {
+pub(super) async fn find_object(store: Arc<Store>, digest: Digest) -> SourceResponse {
     let found = tokio::task::spawn_blocking(move || store.object(&digest)).await;
     match found {
-        Ok(Ok(Some((file, length)))) => Answer::File(file, length),
-        Ok(Ok(None)) => Answer::Status(404, "the store has no such object\n"),
+        Ok(Ok(Some((file, length)))) => SourceResponse::File(file, length),
+        Ok(Ok(None)) => SourceResponse::Status(404, "the store has no such object\n"),
         Ok(Err(error)) => {
-            log::error!(target: "follow", "read {digest} for an edge: {}", chain(&error));
-            Answer::Status(500, "the object cannot be read\n")
+            log::error!(target: "follow", "cannot read {digest} for an edge: {}", chain(&error));
+            SourceResponse::Status(500, "the object cannot be read\n")
         }
-        Err(_panic) => Answer::Status(500, "a panic\n"),
+        Err(_panic) => SourceResponse::Status(500, "a panic\n"),
     }
 }

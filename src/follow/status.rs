@@ -1,4 +1,4 @@
-//! What an edge tells about itself: metrics, and a part of the readiness body.
+//! What an edge reports about itself: metrics, and a part of the readiness body.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ pub struct Status {
     part: Part,
     /// Whether the cache has what the source had at some time.
     is_filled: AtomicBool,
-    facts: Mutex<Facts>,
+    values: Mutex<StatusValues>,
     revision: IntGauge,
     lag: IntGauge,
     contact: Gauge,
@@ -32,7 +32,7 @@ pub struct Status {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Facts {
+struct StatusValues {
     identity: String,
     revision: u64,
     latest: u64,
@@ -56,14 +56,14 @@ impl Status {
             clock: Clock::System,
             part,
             is_filled: AtomicBool::new(false),
-            facts: Mutex::default(),
+            values: Mutex::default(),
             revision: gauge(
                 "follow_revision",
                 "The revision of the source up to which this edge has everything.",
             ),
             lag: gauge(
                 "follow_lag_revisions",
-                "How many revisions this edge is behind what the source has told.",
+                "How many revisions this edge is behind the newest revision that the source has reported.",
             ),
             contact: metrics.register(Gauge::new(
                 "follow_contact_timestamp_seconds",
@@ -104,16 +104,16 @@ impl Status {
     /// Returns the part of the readiness body.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let facts = self.facts().clone();
+        let values = self.values().clone();
         let now = self.clock.unix_seconds();
         json!({
             "source": self.url,
-            "identity": facts.identity,
-            "revision": facts.revision,
-            "lag": facts.latest.saturating_sub(facts.revision),
-            "age_seconds": facts.contact.map(|contact| now.saturating_sub(contact)),
-            "waiting_releases": facts.waiting,
-            "cause": facts.cause,
+            "identity": values.identity,
+            "revision": values.revision,
+            "lag": values.latest.saturating_sub(values.revision),
+            "age_seconds": values.contact.map(|contact| now.saturating_sub(contact)),
+            "waiting_releases": values.waiting,
+            "cause": values.cause,
         })
     }
 
@@ -127,22 +127,22 @@ impl Status {
 
     /// Records a contact at this time, in seconds after the Unix epoch.
     pub(super) fn contacted(&self, at: u64) {
-        self.facts().contact = Some(at);
+        self.values().contact = Some(at);
         // Seconds since 1970 are exact in a float.
         #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
         self.contact.set(at as f64);
     }
 
     pub(super) fn at(&self, identity: &str, revision: u64, latest: u64) {
-        let mut facts = self.facts();
-        if facts.identity != identity {
-            identity.clone_into(&mut facts.identity);
+        let mut values = self.values();
+        if values.identity != identity {
+            identity.clone_into(&mut values.identity);
         }
-        facts.revision = revision;
-        facts.latest = latest.max(revision);
+        values.revision = revision;
+        values.latest = latest.max(revision);
         let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         self.revision.set(gauge(revision));
-        self.lag.set(gauge(facts.latest - revision));
+        self.lag.set(gauge(values.latest - revision));
     }
 
     pub(super) fn cache_has(&self, bytes: u64) {
@@ -168,13 +168,13 @@ impl Status {
             Some(cause) => self.part.fail(cause),
             None => self.part.recover(),
         }
-        let mut facts = self.facts();
-        facts.waiting = waiting;
-        facts.cause = cause;
+        let mut values = self.values();
+        values.waiting = waiting;
+        values.cause = cause;
     }
 
-    fn facts(&self) -> MutexGuard<'_, Facts> {
+    fn values(&self) -> MutexGuard<'_, StatusValues> {
         // Every change is an assignment, so the value is whole after a panic too.
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

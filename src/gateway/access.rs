@@ -220,7 +220,7 @@ impl Shared {
             }
             if let Err(error) = out.write(&lines) {
                 lost.inc_by(memchr::memchr_iter(b'\n', &lines).count() as u64);
-                log::warn!("write the access log: {error}");
+                log::warn!("cannot write the access log: {error}");
             }
             lines.clear();
             if closed {
@@ -267,7 +267,9 @@ impl Out {
 fn reopen(file: &mut LogFile) {
     if let Err(error) = file.reopen() {
         let path = file.path().display();
-        log::error!("open the access log {path} again: {error}; lines go to the file before");
+        log::error!(
+            "cannot open the access log {path} again: {error}; lines go to the previous file"
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a request ended, and how long it waited for an upstream.
 //!
 //! Access lines and metrics use the same closed list of words ([`End`]). A failure before the
-//! response also decides what the client gets ([`End::answer`]).
+//! response also decides what the client gets ([`End::status_and_detail`]).
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -202,7 +202,7 @@ impl End {
 
     /// Returns the status and the detail that the client gets if it has got nothing yet. It gets
     /// nothing after [`End::ClientClosed`].
-    pub(super) fn answer(self) -> (u16, &'static str) {
+    pub(super) fn status_and_detail(self) -> (u16, &'static str) {
         match self {
             Self::Complete | Self::Failed => (500, GATEWAY_FAILED),
             Self::ClientClosed | Self::ClientSlow => (0, ""),
@@ -237,7 +237,7 @@ impl End {
 
     /// Returns the response that the client gets if it has got nothing yet.
     pub(super) fn response(self) -> Response {
-        let (status, detail) = self.answer();
+        let (status, detail) = self.status_and_detail();
         let mut response = Problem::new(status, detail).response();
         if status == 503 {
             response

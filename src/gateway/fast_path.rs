@@ -52,7 +52,7 @@ pub(super) struct Batch {
 
 /// A response of the fast path.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FastResponse {
     pub(super) response: MaybeCached,
     /// `Strict-Transport-Security` of its site, for a response over TLS.
     pub(super) hsts: Option<Hsts>,
@@ -65,13 +65,21 @@ pub(super) struct Found {
 /// the proxy path does, and the next request finds it here.
 ///
 /// A panic is logged and counted, and then the proxy path responds.
-pub(super) fn find(gateway: &Gateway, headers: &RequestHeaders<'_>, host: &str) -> Option<Found> {
+pub(super) fn find(
+    gateway: &Gateway,
+    headers: &RequestHeaders<'_>,
+    host: &str,
+) -> Option<FastResponse> {
     // The index is only read: nothing is half changed after a panic.
     let found = catch_unwind(AssertUnwindSafe(|| find_response(gateway, headers, host)));
     found.unwrap_or_default()
 }
 
-fn find_response(gateway: &Gateway, headers: &RequestHeaders<'_>, host: &str) -> Option<Found> {
+fn find_response(
+    gateway: &Gateway,
+    headers: &RequestHeaders<'_>,
+    host: &str,
+) -> Option<FastResponse> {
     let is_short = |field: Option<&[u8]>| field.is_none_or(|field| field.len() < FIELD_BYTES_MAX);
     let takes = gateway.fast_path
         && headers.is_simple_get()
@@ -96,7 +104,7 @@ fn find_response(gateway: &Gateway, headers: &RequestHeaders<'_>, host: &str) ->
             return None;
         }
         served.count(headers, response.response());
-        Some(Found {
+        Some(FastResponse {
             response,
             hsts: gateway.hsts_of(&served.site),
         })

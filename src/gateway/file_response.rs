@@ -221,7 +221,7 @@ impl FileResponse {
                 content: Content::File(sending),
             },
             Err(error) => {
-                log::error!(target: "origin", "read a file of the release: {error}");
+                log::error!(target: "origin", "cannot read a file of the release: {error}");
                 let why = "this file cannot be read at the moment";
                 let response = Problem::new(503, why).response();
                 let bytes = response.body.memory().cloned().unwrap_or_default();

@@ -5,7 +5,7 @@
 //! known edge that sends counts, and from a few edges at the same time. A connection is closed when
 //! the source stops answering, so that its edge asks the process that has taken over.
 //!
-//! The certificate is read again when its files change; a broken one leaves the one of before in
+//! The certificate is read again when its files change; a broken one leaves the previous one in
 //! use.
 //!
 //! Source: RFC 9112.
@@ -26,7 +26,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use crate::follow::{Answer, Answering, Request, SIGNATURE};
+use crate::follow::{Request, Responder, SIGNATURE, SourceResponse};
 
 /// How many connections are open at once; more wait in the queue of the kernel.
 const CONNECTIONS_MAX: usize = 4096;
@@ -109,7 +109,7 @@ impl Identity {
                 Ok(config) => used.config = config,
                 Err(error) => {
                     let path = self.certificate.display();
-                    log::error!(target: "follow", "the certificate {path} cannot be used, and the one before stays: {error}");
+                    log::error!(target: "follow", "the certificate {path} cannot be used, and the previous one stays in use: {error}");
                 }
             }
         }
@@ -139,8 +139,8 @@ fn config(certificate: &Path, key: &Path) -> io::Result<Arc<ServerConfig>> {
     Ok(Arc::new(config.map_err(io::Error::other)?))
 }
 
-/// Answers edges until the source ends to.
-pub async fn listen(listener: TcpListener, source: Answering, identity: Option<Arc<Identity>>) {
+/// Responds to edges until the source stops responding.
+pub async fn listen(listener: TcpListener, source: Responder, identity: Option<Arc<Identity>>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let contents = Arc::new(Semaphore::new(CONTENTS_MAX));
     loop {
@@ -154,7 +154,7 @@ pub async fn listen(listener: TcpListener, source: Answering, identity: Option<A
         let stream = match accepted {
             Ok((stream, _peer)) => stream,
             Err(error) => {
-                log::warn!(target: "follow", "accept: {error}");
+                log::warn!(target: "follow", "cannot accept a connection: {error}");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -173,7 +173,7 @@ pub async fn listen(listener: TcpListener, source: Answering, identity: Option<A
 
 async fn connection(
     stream: TcpStream,
-    source: &Answering,
+    source: &Responder,
     identity: Option<&Identity>,
     contents: &Semaphore,
 ) -> io::Result<()> {
@@ -189,7 +189,7 @@ async fn connection(
 /// Responds to the requests of a connection.
 async fn respond(
     mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
-    source: &Answering,
+    source: &Responder,
     contents: &Semaphore,
 ) -> io::Result<()> {
     let mut inbox = Vec::new();
@@ -202,15 +202,15 @@ async fn respond(
         let Ok(Some(mut received)) = received.unwrap_or(Ok(None)) else {
             return Ok(());
         };
-        let refusal = match received.method {
+        let rejection = match received.method {
             Method::Get => None,
-            Method::Post(length) => source.refusal(&received.request, length),
-            Method::Other => Some(Answer::Status(405, "only GET\n")),
+            Method::Post(length) => source.rejection(&received.request, length),
+            Method::Other => Some(SourceResponse::Status(405, "only GET\n")),
         };
-        // After a refusal, the content of the request is not read.
-        received.is_last |= refusal.is_some();
-        let answer = match (refusal, received.method) {
-            (Some(refusal), _) => refusal,
+        // After a rejection, the content of the request is not read.
+        received.is_last |= rejection.is_some();
+        let response = match (rejection, received.method) {
+            (Some(rejection), _) => rejection,
             (None, Method::Post(length)) => {
                 let Ok(_place) = contents.acquire().await else {
                     return Ok(());
@@ -218,12 +218,12 @@ async fn respond(
                 let content = content(&mut stream, &mut inbox, length);
                 let content = tokio::time::timeout(CONTENT_TIME, content).await??;
                 received.request.content = Some(content);
-                source.answer(&received.request).await
+                source.respond(&received.request).await
             }
-            (None, _) => source.answer(&received.request).await,
+            (None, _) => source.respond(&received.request).await,
         };
         let is_last = received.is_last || source.is_ending();
-        write(&mut stream, answer, is_last).await?;
+        write(&mut stream, response, is_last).await?;
         if is_last {
             return stream.shutdown().await;
         }
@@ -326,17 +326,21 @@ fn received(
 
 async fn write(
     stream: &mut (impl AsyncWrite + Unpin),
-    answer: Answer,
+    response: SourceResponse,
     is_last: bool,
 ) -> io::Result<()> {
-    let (status, length, media_type, more) = match &answer {
-        Answer::Status(status, text) => (*status, text.len() as u64, "text/plain", String::new()),
-        Answer::File(_, length) => (200, *length, "application/octet-stream", String::new()),
-        Answer::Content(content) => {
+    let (status, length, media_type, more) = match &response {
+        SourceResponse::Status(status, text) => {
+            (*status, text.len() as u64, "text/plain", String::new())
+        }
+        SourceResponse::File(_, length) => {
+            (200, *length, "application/octet-stream", String::new())
+        }
+        SourceResponse::Content(content) => {
             let length = content.len() as u64;
             (200, length, "application/octet-stream", String::new())
         }
-        Answer::Message {
+        SourceResponse::Message {
             content,
             is_compressed,
             signature,
@@ -363,19 +367,19 @@ async fn write(
     }
     head.push_str("\r\n");
     let mut first = head.into_bytes();
-    match answer {
-        Answer::Status(204, _) => send(stream, &first).await?,
-        Answer::Status(_, text) => {
+    match response {
+        SourceResponse::Status(204, _) => send(stream, &first).await?,
+        SourceResponse::Status(_, text) => {
             first.extend_from_slice(text.as_bytes());
             send(stream, &first).await?;
         }
-        Answer::Message { content, .. } | Answer::Content(content) => {
+        SourceResponse::Message { content, .. } | SourceResponse::Content(content) => {
             send(stream, &first).await?;
             for piece in content.chunks(PIECE_BYTES) {
                 send(stream, piece).await?;
             }
         }
-        Answer::File(file, length) => send_file(stream, first, file, length).await?,
+        SourceResponse::File(file, length) => send_file(stream, first, file, length).await?,
     }
     stream.flush().await
 }

@@ -183,8 +183,10 @@ fn is_dropped(name: &str, headers: &HeaderMap, is_trusted: bool) -> bool {
     if !name.contains('_') {
         return !is_trusted && is_claim(name);
     }
-    let twin = name.replace('_', "-");
-    is_claim(&*twin) || FRAMING.contains(&&*twin) || headers.contains_key(&twin)
+    let with_hyphens = name.replace('_', "-");
+    is_claim(&*with_hyphens)
+        || FRAMING.contains(&&*with_hyphens)
+        || headers.contains_key(&with_hyphens)
 }
 
 /// Returns whether a field tells the client's address, the host or the path, in any case.

@@ -166,7 +166,7 @@ impl ConnectionHandler {
                 }
                 // No file descriptors left, or the client closed the connection already.
                 Err(error) => {
-                    log::warn!("accept: {error}");
+                    log::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -289,11 +289,11 @@ impl ConnectionHandler {
         let client = match client {
             Ok(Ok(client)) => client,
             Ok(Err(error)) => {
-                log::warn!(target: "gateway", peer:%; "PROXY protocol: {error}");
+                log::warn!(target: "gateway", peer:%; "cannot read the header of the PROXY protocol: {error}");
                 return Err(REASON);
             }
             Err(_elapsed) => {
-                log::warn!(target: "gateway", peer:%; "PROXY protocol: the header took too long");
+                log::warn!(target: "gateway", peer:%; "the header of the PROXY protocol took too long");
                 return Err(REASON);
             }
         };

@@ -15,9 +15,9 @@ use pingora::protocols::http::ServerSession;
 
 use super::access::{Client, Outcome};
 use super::connection::ClientConnection;
-use super::direct::{Answer, Arrived, Ended, Http1Downstream, LastGroup, Parts, Plan};
+use super::direct::{Arrived, ExchangeEnd, FinalResponse, Http1Downstream, LastGroup, Parts, Plan};
 use super::ending::{End, Waits};
-use super::fast_path::{self, Batch, Found};
+use super::fast_path::{self, Batch, FastResponse};
 use super::file_response::FileResponse;
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
@@ -105,7 +105,7 @@ enum Next {
     /// It takes the direct path.
     Direct { request: Request, plan: Plan },
     /// It takes the proxy path.
-    SingleRequestStream(Request),
+    Proxy(Request),
 }
 
 /// The request at the front of the inbox.
@@ -184,17 +184,17 @@ impl Http1 {
                     None => return,
                 },
                 Next::Direct { request, plan } => match self.direct(request, &plan, since).await {
-                    Ended::Whole => {}
-                    Ended::Proxy => match self.proxy(request, since).await {
+                    ExchangeEnd::Whole => {}
+                    ExchangeEnd::Proxy => match self.proxy(request, since).await {
                         Some(connection) => self = connection,
                         None => return,
                     },
                     // The client sees that the response is not complete.
-                    Ended::Cut(_) | Ended::Last | Ended::Failed(_) => {
+                    ExchangeEnd::Cut(_) | ExchangeEnd::Last | ExchangeEnd::Failed(_) => {
                         return self.connection.close_lingering().await;
                     }
                 },
-                Next::SingleRequestStream(mut request) => {
+                Next::Proxy(mut request) => {
                     if let Form::Absolute(_) = request.form {
                         request.head = head::to_origin_form(&mut self.inbox, request.head);
                     }
@@ -429,7 +429,7 @@ impl Http1 {
                 },
                 None => None,
             };
-            let Some(Found { response, hsts }) = found else {
+            let Some(FastResponse { response, hsts }) = found else {
                 let request = Request {
                     head: length,
                     form: head.form,
@@ -458,7 +458,7 @@ impl Http1 {
                 });
                 break match plan {
                     Some(plan) => Next::Direct { request, plan },
-                    None => Next::SingleRequestStream(request),
+                    None => Next::Proxy(request),
                 };
             };
             let content = head.headers.content();
@@ -491,7 +491,7 @@ impl Http1 {
     }
 
     /// Passes the request at the front of the inbox on, without pingora.
-    async fn direct(&mut self, request: Request, plan: &Plan, since: Instant) -> Ended {
+    async fn direct(&mut self, request: Request, plan: &Plan, since: Instant) -> ExchangeEnd {
         let gateway = &self.handler.gateway;
         let parts = Parts {
             gateway,
@@ -508,18 +508,18 @@ impl Http1 {
         let finished = parts.exchange(since).await;
         let ended = finished.ended;
         match ended {
-            Ended::Whole => self.inbox.advance(request.length()),
-            Ended::Failed(end) => {
-                let Answer {
+            ExchangeEnd::Whole => self.inbox.advance(request.length()),
+            ExchangeEnd::Failed(end) => {
+                let FinalResponse {
                     response,
                     copy,
                     waits,
-                } = finished.answer(end, plan, gateway, &self.inbox);
+                } = finished.into_response(end, plan, gateway, &self.inbox);
                 let after = match copy {
                     Some(_) => plan.after(&self.inbox),
                     None => Connection::Close,
                 };
-                let content = plan.answers();
+                let content = plan.own_content();
                 if response.body.memory().is_none() && response.body_bytes(content) > 0 {
                     let file = FileResponse {
                         route: Route::Origin,
@@ -534,10 +534,10 @@ impl Http1 {
                     return match (Box::pin(sending).await, after) {
                         (Ok(()), Connection::Keep) => {
                             self.inbox.advance(request.length());
-                            Ended::Whole
+                            ExchangeEnd::Whole
                         }
-                        (Ok(()), Connection::Close) => Ended::Last,
-                        (Err(_), _) => Ended::Cut(end),
+                        (Ok(()), Connection::Close) => ExchangeEnd::Last,
+                        (Err(_), _) => ExchangeEnd::Cut(end),
                     };
                 }
                 let ready = MaybeCached::Built(response);
@@ -563,10 +563,10 @@ impl Http1 {
                 plan.log(gateway, &self.inbox, outcome);
                 if after == Connection::Keep {
                     self.inbox.advance(request.length());
-                    return Ended::Whole;
+                    return ExchangeEnd::Whole;
                 }
             }
-            Ended::Last | Ended::Cut(_) | Ended::Proxy => {}
+            ExchangeEnd::Last | ExchangeEnd::Cut(_) | ExchangeEnd::Proxy => {}
         }
         ended
     }

@@ -45,7 +45,7 @@ use super::access::Outcome;
 use super::connection::{ClientConnection, ConnectionInfo, Cork};
 use super::direct::{LastGroup, PlannedStream};
 use super::ending::{End, Waits};
-use super::fast_path::{self, Found};
+use super::fast_path::{self, FastResponse};
 use super::handler::ConnectionHandler;
 use super::head;
 use super::http2_begun::{Begun, HeldHead, OpenStream};
@@ -335,7 +335,7 @@ impl Http2 {
             self.respond(stream, &found.response, found.hsts, Route::FastPath);
             return None;
         }
-        if let Some(found) = find_answer(gateway, &mut stream, client.counted) {
+        if let Some(found) = find_mcp_response(gateway, &mut stream, client.counted) {
             stream.drop_early_body();
             self.respond(stream, &found.response, found.hsts, Route::FastPath);
             return None;
@@ -472,7 +472,7 @@ fn options(limits: &Limits) -> Builder {
 }
 
 /// Finds the response if the fast path can handle the request.
-fn find(gateway: &Gateway, session: &Http2Stream) -> Option<Found> {
+fn find(gateway: &Gateway, session: &Http2Stream) -> Option<FastResponse> {
     let request = session.req_header();
     let has_length = request.headers.contains_key(header::CONTENT_LENGTH);
     if !session.is_body_done() || has_length {
@@ -482,9 +482,13 @@ fn find(gateway: &Gateway, session: &Http2Stream) -> Option<Found> {
     with_headers(request, |headers| fast_path::find(gateway, headers, host))
 }
 
-/// Finds the answer to a message to an MCP server, if the fast path can give it and the whole
+/// Finds the response to a message to an MCP server, if the fast path can give it and the whole
 /// message has arrived.
-fn find_answer(gateway: &Gateway, stream: &mut Http2Stream, client: IpAddr) -> Option<Found> {
+fn find_mcp_response(
+    gateway: &Gateway,
+    stream: &mut Http2Stream,
+    client: IpAddr,
+) -> Option<FastResponse> {
     let request = stream.req_header();
     let length = announced(request)?;
     let host = fast_path_host(gateway, request)?;

@@ -1,7 +1,7 @@
 //! Messages to the MCP servers of sites, on both paths.
 //!
-//! A message that is wholly read with its head, and needs nothing but memory, is answered on the
-//! fast path ([`find`]). Every other request for the address of a server takes the proxy path
+//! A message that is wholly read with its head, and needs nothing but memory, gets its response on
+//! the fast path ([`find`]). Every other request for the address of a server takes the proxy path
 //! ([`respond`]), which reads the content and may read from the store.
 
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pingora::Result;
 use pingora::proxy::Session;
 
-use super::fast_path::Found;
+use super::fast_path::FastResponse;
 use super::reads::Reads;
 use super::request::{announced, read_content, with_headers};
 use super::{Gateway, too_many};
@@ -21,10 +21,10 @@ use crate::mcp::{BODY_BYTES_MAX, transport};
 use crate::origin;
 use crate::response::{Cors, MaybeCached, RequestHeaders, Response};
 
-/// The longest message that the fast path answers, in bytes.
+/// The longest message to which the fast path responds, in bytes.
 pub(super) const FAST_BODY_BYTES_MAX: u64 = 16 << 10;
 
-/// Returns whether [`find`] may have an answer to a request, before its content is read. `host` is
+/// Returns whether [`find`] may have a response to a request, before its content is read. `host` is
 /// the normal form of the host.
 pub(super) fn is_message(gateway: &Gateway, headers: &RequestHeaders<'_>, host: &str) -> bool {
     let is_server = |served: &Arc<Served>| {
@@ -33,7 +33,7 @@ pub(super) fn is_message(gateway: &Gateway, headers: &RequestHeaders<'_>, host: 
     headers.method == "POST" && gateway.index.with(host, is_server) == Some(true)
 }
 
-/// Finds the answer to a message whose content was read with its head; `None` if the proxy path
+/// Finds the response to a message whose content was read with its head; `None` if the proxy path
 /// has to respond. `host` is the normal form of the host.
 ///
 /// A panic is logged and counted, and then the proxy path responds.
@@ -43,7 +43,7 @@ pub(super) fn find(
     host: &str,
     body: &[u8],
     client: IpAddr,
-) -> Option<Found> {
+) -> Option<FastResponse> {
     if !gateway.fast_path || headers.method != "POST" {
         return None;
     }
@@ -57,7 +57,7 @@ pub(super) fn find(
         }
         let made = origin::mcp_response(served, headers, body, Reading::Cached)?;
         gateway.clients.ask(client, project);
-        Some(Found {
+        Some(FastResponse {
             response: MaybeCached::Built(made),
             hsts: gateway.hsts_of(&served.site),
         })
@@ -100,5 +100,5 @@ pub(super) async fn respond(
         })
     });
     let made = made.await.flatten();
-    Ok(made.unwrap_or_else(|| transport::problem(500, "this message cannot be answered")))
+    Ok(made.unwrap_or_else(|| transport::problem(500, "this message cannot be processed")))
 }

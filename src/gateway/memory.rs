@@ -262,7 +262,9 @@ pub fn watch(
                     shed.inc_by(closed as u64);
                 }
             }
-            Err(error) => log::warn!(target: "memory", "read how much memory is used: {error}"),
+            Err(error) => {
+                log::warn!(target: "memory", "cannot read how much memory is used: {error}")
+            }
         }
         std::thread::sleep(INTERVAL);
     }

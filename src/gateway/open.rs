@@ -1,8 +1,8 @@
 //! The open client connections, and which of them has been idle longest.
 //!
-//! When no more connections may be opened, the connection that has been idle longest is closed, so that
-//! a new client is served at once. A connection is idle if none of its requests is in progress:
-//! it waits for the next request, for the rest of a request head, or for a TLS handshake.
+//! When no more connections may be opened, the connection that has been idle longest is closed, so
+//! that a new client is served at once. A connection is idle if none of its requests is in
+//! progress: it waits for the next request, for the rest of a request head, or for a TLS handshake.
 //!
 //! Beginning and ending a request are two stores to the connection's own numbers. The search for
 //! idle connections looks at all of them, and remembers the [`CANDIDATES`] oldest for the next

@@ -94,7 +94,7 @@ pub struct Changes {
 }
 
 /// Status, media type and body of a response.
-type Answer = (StatusCode, &'static str, Bytes);
+type PageParts = (StatusCode, &'static str, Bytes);
 
 // === impl Operator ===
 
@@ -122,7 +122,7 @@ impl Operator {
         }
     }
 
-    /// Once the token is cancelled, `/readyz` answers 200 although this process drains: another
+    /// Once the token is cancelled, `/readyz` responds 200 although this process drains: another
     /// process serves the same addresses, and this one may still get a connection.
     #[must_use]
     pub fn with_successor(self, handed_over: CancellationToken) -> Self {
@@ -162,7 +162,7 @@ impl Operator {
                 Ok(accepted) => accepted,
                 // No file descriptors left, or the client closed the connection already.
                 Err(error) => {
-                    log::warn!(target: "operator", "accept: {error}");
+                    log::warn!(target: "operator", "cannot accept a connection: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
@@ -184,7 +184,7 @@ impl Operator {
         }
     }
 
-    fn page(&self, path: &str, query: Option<&str>) -> Answer {
+    fn page(&self, path: &str, query: Option<&str>) -> PageParts {
         match path {
             "/healthz" => text(StatusCode::OK, "ok\n"),
             "/readyz" => {
@@ -261,7 +261,7 @@ impl Operator {
         format!("{body:#}\n").into()
     }
 
-    fn reload(&self, changes: &Changes, session: &ServerSession) -> Answer {
+    fn reload(&self, changes: &Changes, session: &ServerSession) -> PageParts {
         let request = session.req_header();
         let own = session
             .digest()
@@ -330,7 +330,7 @@ fn top(top: &Top, query: &str) -> Option<Bytes> {
     is_possible.then(|| format!("{:#}\n", top.to_json(by, of, limit)).into())
 }
 
-fn text(status: StatusCode, text: &'static str) -> Answer {
+fn text(status: StatusCode, text: &'static str) -> PageParts {
     (status, TEXT, Bytes::from_static(text.as_bytes()))
 }
 

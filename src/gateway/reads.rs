@@ -73,7 +73,7 @@ impl Reads {
         match tokio::task::spawn_blocking(read).await {
             Ok(read) => Some(read),
             Err(error) => {
-                log::error!(target: "gateway", "read a file: {error}");
+                log::error!(target: "gateway", "cannot read a file: {error}");
                 None
             }
         }

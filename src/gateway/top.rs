@@ -61,7 +61,7 @@ pub enum Of {
 /// Counts the requests of a process.
 #[derive(Debug)]
 pub struct Top {
-    /// Each how many requests one is counted; a power of two.
+    /// One of this many requests is counted; a power of two.
     period: AtomicU32,
     state: Mutex<State>,
 }

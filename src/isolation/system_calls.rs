@@ -233,12 +233,12 @@ fn without_x32(filter: BpfProgram) -> BpfProgram {
     const LOAD: u16 = code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS);
     const JUMP_IF_NOT_LESS: u16 = code(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K);
     const RETURN: u16 = code(libc::BPF_RET | libc::BPF_K);
-    let refusal = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+    let rejection = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
     let mut program = vec![
         // The number of the call is the first member of `seccomp_data`.
         instruction(LOAD, 0, 0, 0),
         instruction(JUMP_IF_NOT_LESS, 0, 1, X32_BIT),
-        instruction(RETURN, 0, 0, refusal),
+        instruction(RETURN, 0, 0, rejection),
     ];
     program.extend(filter);
     program

@@ -1,7 +1,7 @@
 //! The Model Context Protocol: a site's documentation and skills for agents.
 //!
-//! The functions here are pure: a message and a [`Server`] give an [`Answer`]. They know no
-//! connections and no stores; a tool reads from a [`Library`].
+//! The functions here are pure: a message and a [`Server`] give a [`MessageResponse`]. They know
+//! no connections and no stores; a tool reads from a [`Library`].
 //!
 //! One address serves both eras of the protocol, without sessions and without streams:
 //!
@@ -47,7 +47,7 @@ use serde_json::{Map, Value, json};
 
 use crate::release::pages::Pages;
 use crate::response::McpFields;
-use crate::search::{Found, Question};
+use crate::search::{Question, SearchResult};
 
 use message::{Id, Message};
 pub use server::{Server, Skill, SkillTexts};
@@ -91,7 +91,7 @@ pub trait Library: Debug {
     /// # Errors
     ///
     /// [`ReadError`] if the index cannot be read now.
-    fn search(&self, question: &Question<'_>) -> Result<Found, ReadError>;
+    fn search(&self, question: &Question<'_>) -> Result<SearchResult, ReadError>;
 
     /// Returns the part of an answer that was cached under this name. Such a part depends only on
     /// the site's release and record.
@@ -115,7 +115,7 @@ pub enum ReadError {
 
 /// The answer to a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct MessageResponse {
     /// The status of the HTTP response.
     pub status: u16,
     /// A JSON-RPC response; empty for a notification.
@@ -182,10 +182,10 @@ pub enum Rejection {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The members of an object as JSON, without its braces. A client may cache it.
-    Kept(String),
+    Cacheable(String),
     /// The same, as a [`Library`] kept them.
     Stored(Bytes),
-    /// The same as [`Outcome::Kept`], but a client must request it each time.
+    /// The same as [`Outcome::Cacheable`], but a client must request it each time.
     Once(String),
 }
 
@@ -213,7 +213,7 @@ pub fn answer(
     library: &dyn Library,
     fields: &McpFields<'_>,
     body: &[u8],
-) -> Result<Answer, ReadError> {
+) -> Result<MessageResponse, ReadError> {
     respond(&Site { server, library }, fields, body)
 }
 
@@ -226,16 +226,21 @@ pub fn respond(
     methods: &impl Methods,
     fields: &McpFields<'_>,
     body: &[u8],
-) -> Result<Answer, ReadError> {
+) -> Result<MessageResponse, ReadError> {
     let (id, method, params) = match Message::parse(body) {
         Ok(Message::Request { id, method, params }) => (id, method, params),
         // Nothing is subscribed, and no request runs longer than its response.
-        Ok(Message::Notification | Message::Response) => return Ok(Answer::accepted()),
-        Err(malformed) => return Ok(Answer::error(malformed.id.as_ref(), malformed.rejection())),
+        Ok(Message::Notification | Message::Response) => return Ok(MessageResponse::accepted()),
+        Err(malformed) => {
+            return Ok(MessageResponse::error(
+                malformed.id.as_ref(),
+                malformed.rejection(),
+            ));
+        }
     };
     let era = match Era::of(fields, &method, &params) {
         Ok(era) => era,
-        Err(rejection) => return Ok(Answer::error(Some(&id), rejection)),
+        Err(rejection) => return Ok(MessageResponse::error(Some(&id), rejection)),
     };
     let request = Request {
         era,
@@ -243,11 +248,11 @@ pub fn respond(
         params: &params,
     };
     let answer = match methods.result(&request) {
-        Ok(result) => Answer::result(&id, era, methods, result),
+        Ok(result) => MessageResponse::result(&id, era, methods, result),
         Err(Rejection::NotReady) => return Err(ReadError::NotReady),
-        Err(rejection) => Answer::error(Some(&id), rejection),
+        Err(rejection) => MessageResponse::error(Some(&id), rejection),
     };
-    Ok(Answer {
+    Ok(MessageResponse {
         call: CallName::of(&request),
         ..answer
     })
@@ -333,7 +338,7 @@ impl Call<'_> {
 
 // === impl Answer ===
 
-impl Answer {
+impl MessageResponse {
     /// 202 without content (`basic/transports`, "Sending Messages").
     fn accepted() -> Self {
         Self {
@@ -345,7 +350,7 @@ impl Answer {
 
     fn result(id: &Id, era: Era, methods: &impl Methods, result: Outcome) -> Self {
         let (members, is_kept) = match &result {
-            Outcome::Kept(members) => (members.as_bytes(), true),
+            Outcome::Cacheable(members) => (members.as_bytes(), true),
             Outcome::Stored(members) => (&members[..], true),
             Outcome::Once(members) => (members.as_bytes(), false),
         };

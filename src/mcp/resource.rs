@@ -81,7 +81,7 @@ impl Call<'_> {
         let listed = listed.join(",");
         let members = format!(r#""resources":[{listed}]{next}"#);
         self.library.keep(&name, &members);
-        Ok(Outcome::Kept(members))
+        Ok(Outcome::Cacheable(members))
     }
 
     pub(super) fn templates(&self) -> Result<Outcome, Rejection> {
@@ -108,7 +108,9 @@ impl Call<'_> {
             }
         }
         let templates = Value::Array(templates);
-        Ok(Outcome::Kept(format!(r#""resourceTemplates":{templates}"#)))
+        Ok(Outcome::Cacheable(format!(
+            r#""resourceTemplates":{templates}"#
+        )))
     }
 
     pub(super) fn read(&self) -> Result<Outcome, Rejection> {
@@ -121,7 +123,7 @@ impl Call<'_> {
             )
         };
         if let Some((media_type, text)) = self.skill_at(asked) {
-            return Ok(Outcome::Kept(contents(media_type, &text)));
+            return Ok(Outcome::Cacheable(contents(media_type, &text)));
         }
         let name = format!("resources/read {asked}");
         if let Some(kept) = self.library.kept(&name) {
@@ -133,7 +135,7 @@ impl Call<'_> {
         if asked == self.server.markdown_url(&path) {
             self.library.keep(&name, &contents);
         }
-        Ok(Outcome::Kept(contents))
+        Ok(Outcome::Cacheable(contents))
     }
 
     fn skill_at(&self, asked: &str) -> Option<(&'static str, String)> {

@@ -247,7 +247,7 @@ impl Call<'_> {
 
     /// 2026-07-28, `server/discover`.
     pub(super) fn discover(&self) -> Outcome {
-        Outcome::Kept(format!(
+        Outcome::Cacheable(format!(
             r#""supportedVersions":{},"capabilities":{},"instructions":{}"#,
             json!(REVISIONS),
             self.server.capabilities(),
@@ -259,7 +259,7 @@ impl Call<'_> {
         self.first_page()?;
         let entries = self.server.skills.iter().map(|skill| skill.entry);
         let entries: Vec<_> = entries.filter(|entry| !entry.is_empty()).collect();
-        Ok(Outcome::Kept(format!(
+        Ok(Outcome::Cacheable(format!(
             r#""skills":[{}]"#,
             entries.join(",")
         )))
@@ -270,7 +270,7 @@ impl Call<'_> {
         let mut skills = self.server.skills.iter();
         let skill = skills.find(|skill| !skill.entry.is_empty() && uri(skill.slug) == asked);
         let skill = skill.ok_or_else(|| Rejection::unknown_skill(asked))?;
-        Ok(Outcome::Kept(format!(r#""skill":{}"#, skill.entry)))
+        Ok(Outcome::Cacheable(format!(r#""skill":{}"#, skill.entry)))
     }
 
     /// Lists the files of a skill: there is only one.
@@ -280,7 +280,7 @@ impl Call<'_> {
         let slug = asked.strip_prefix("skill://").unwrap_or_default();
         let skill = self.server.skill(slug);
         let skill = skill.ok_or_else(|| Rejection::unknown_skill(asked))?;
-        Ok(Outcome::Kept(format!(
+        Ok(Outcome::Cacheable(format!(
             r#""resources":[{}]"#,
             skill.resource
         )))

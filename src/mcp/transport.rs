@@ -17,7 +17,7 @@
 
 use bytes::Bytes;
 
-use super::{Answer, BODY_BYTES_MAX};
+use super::{BODY_BYTES_MAX, MessageResponse};
 use crate::response::{Cors, Problem, RequestHeaders, Response};
 
 /// The media type of a message.
@@ -72,7 +72,7 @@ pub fn too_long() -> Response {
 
 /// Returns the response with an answer.
 #[must_use]
-pub fn response(answer: Answer) -> Response {
+pub fn response(answer: MessageResponse) -> Response {
     let response = match answer.body.is_empty() {
         true => Response::empty(answer.status),
         false => Response::new(answer.status, JSON, Bytes::from(answer.body)),

@@ -83,8 +83,8 @@ impl Era {
     }
 }
 
-/// Returns the revision that `initialize` agrees on: the revision that the client wants, or the newest
-/// (2025-11-25, `basic/lifecycle`, "Version Negotiation").
+/// Returns the revision that `initialize` agrees on: the revision that the client wants, or the
+/// newest (2025-11-25, `basic/lifecycle`, "Version Negotiation").
 #[must_use]
 pub fn negotiated(wanted: &str) -> &'static str {
     let known = REVISIONS[1..].iter().find(|known| **known == wanted);

@@ -21,7 +21,7 @@ use super::scope::{Scope, Template};
 use super::script;
 use super::span::Origin;
 use super::value::{Code, Value, bare};
-use super::{Load, Node, PAGE_BYTES_MAX, Place, Reader, clean, line_ends, lines};
+use super::{Load, Node, PAGE_BYTES_MAX, Reader, WarningPosition, clean, line_ends, lines};
 
 /// The last byte of a line for which a warning names the column.
 const COLUMN_MAX: usize = 400;
@@ -150,7 +150,7 @@ impl Reader<'_> {
     }
 
     /// Returns the place of a text in quotes, without its quotes.
-    fn place(&self, code: Code<'_>, quoted: Within) -> Place {
+    fn place(&self, code: Code<'_>, quoted: Within) -> WarningPosition {
         let (start, end) = (quoted.start as usize + 1, quoted.end as usize - 1);
         let count = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
         let from = code
@@ -159,7 +159,7 @@ impl Reader<'_> {
         let before = &code.source[from..start];
         let line_start = before.rfind('\n').map(|end| end + 1);
         let line_start = line_start.or((from == 0).then_some(0));
-        Place {
+        WarningPosition {
             line: self.line(code.at + start),
             column: line_start.map_or(1, |start| count(&before[start..]) + 1),
             length: line_start.map_or(0, |_| count(&code.source[start..end.max(start)])),
@@ -167,7 +167,13 @@ impl Reader<'_> {
     }
 
     /// Imports names of a file into a scope.
-    pub(super) fn import(&mut self, names: &[Binding], from: &str, at: Place, scope: Scope) {
+    pub(super) fn import(
+        &mut self,
+        names: &[Binding],
+        from: &str,
+        at: WarningPosition,
+        scope: Scope,
+    ) {
         if from == "react" {
             for Binding { local, .. } in names {
                 self.scopes.declare(scope, local);
@@ -191,7 +197,7 @@ impl Reader<'_> {
     }
 
     /// Finds the file that an import names; reports a file that does not exist.
-    fn find(&mut self, from: &str, at: Place) -> Option<(Box<str>, Arc<str>)> {
+    fn find(&mut self, from: &str, at: WarningPosition) -> Option<(Box<str>, Arc<str>)> {
         if from == "react" {
             return None;
         }

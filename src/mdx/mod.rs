@@ -283,7 +283,7 @@ fn clean(text: &str) -> (Cow<'_, str>, Vec<(usize, isize)>) {
 
 /// The place in a file that a warning names.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct WarningPosition {
     line: u32,
     column: u32,
     length: u32,
@@ -291,7 +291,7 @@ struct Place {
 
 // === impl Place ===
 
-impl Place {
+impl WarningPosition {
     /// Points to a whole line.
     fn line(line: u32) -> Self {
         Self {
@@ -398,10 +398,10 @@ impl Reader<'_> {
     }
 
     fn warn(&mut self, rule: &'static str, line: u32, message: String) {
-        self.warn_at(rule, Place::line(line), message);
+        self.warn_at(rule, WarningPosition::line(line), message);
     }
 
-    fn warn_at(&mut self, rule: &'static str, at: Place, message: String) {
+    fn warn_at(&mut self, rule: &'static str, at: WarningPosition, message: String) {
         if self.diagnostics.len() < DIAGNOSTICS_MAX && self.reported.insert(message.clone()) {
             let found = Diagnostic::warning(rule, &self.file, message);
             self.diagnostics

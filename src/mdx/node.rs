@@ -157,14 +157,14 @@ pub struct Element {
     /// Its place, from the opening tag to the closing tag.
     pub span: Span,
     /// The places of the attributes that have a name in the source (a spread has none).
-    pub written: Vec<Written>,
+    pub written: Vec<AttributePosition>,
     /// The anchor that it has on its page.
     pub anchor: Option<Box<Anchor>>,
 }
 
 /// The place of an attribute in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct AttributePosition {
     /// Its name.
     pub name: Box<str>,
     /// The place of its value, without quotes or braces.
@@ -322,7 +322,9 @@ impl Element {
         let attributes = attributes.map(|(name, value)| name.len() + value.bytes());
         let written = self.written.iter().map(|written| {
             let source = written.unevaluated.as_ref();
-            size_of::<Written>() + written.name.len() + source.map_or(0, |source| source.len())
+            size_of::<AttributePosition>()
+                + written.name.len()
+                + source.map_or(0, |source| source.len())
         });
         self.name.len() + attributes.sum::<usize>() + written.sum::<usize>()
     }

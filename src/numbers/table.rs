@@ -126,7 +126,8 @@ impl Table {
     pub(super) fn take(&self, mut each: impl FnMut(Kind, &str, &'static str, u64)) -> u64 {
         for entry in self.entries() {
             for (count, reader) in entry.counts.iter().zip(Reader::all()) {
-                // Most counts are 0, and a write would take the line from other threads.
+                // Most counts are 0. Reading first avoids invalidating the cache line of other
+                // cores.
                 if count.load(Ordering::Relaxed) > 0 {
                     let count = count.swap(0, Ordering::Relaxed);
                     each(entry.kind, &entry.name, reader, u64::from(count));

@@ -1,9 +1,9 @@
 //! Writes the counts of all sites into the store.
 //!
-//! A write may fail after the store has made it: the answer to a commit is lost with the connection.
-//! So a write that has failed is made again with the same counts and the same number, before newer
-//! counts of that site and day, and the document remembers the last number of each process
-//! ([`Document::add_once`]).
+//! A write may fail after the store has made it: the answer to a commit is lost with the
+//! connection. So a write that has failed is made again with the same counts and the same number,
+//! before newer counts of that site and day, and the document remembers the last number of each
+//! process ([`Document::add_once`]).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -134,7 +134,7 @@ impl Writer {
             match self.store.sweep_numbers(today.before(self.keep_days)) {
                 Ok(_removed) => state.swept = Some(today),
                 Err(error) => {
-                    log::warn!(target: "numbers", "remove old numbers: {}", chain(&error))
+                    log::warn!(target: "numbers", "cannot remove old numbers: {}", chain(&error))
                 }
             }
         }
@@ -162,7 +162,7 @@ impl Writer {
         let mut state = self.state();
         state.unwritten.retain(|(of, _), _| of != project);
         if let Err(error) = self.store.remove_numbers(project) {
-            log::warn!(target: "numbers", project:%; "remove the numbers of {project}: {}", chain(&error));
+            log::warn!(target: "numbers", project:%; "cannot remove the numbers of {project}: {}", chain(&error));
         }
     }
 
@@ -209,7 +209,7 @@ impl Writer {
                 sum.add_once(&self.life, number, document.clone())
             });
             if let Err(error) = added {
-                log::warn!(target: "numbers", project:%; "write the numbers of {project}: {}", chain(&error));
+                log::warn!(target: "numbers", project:%; "cannot write the numbers of {project}: {}", chain(&error));
                 unwritten.tried = Some((number, document));
                 return Err(Box::new(unwritten));
             }

@@ -17,7 +17,7 @@ use crate::response::{
     ALLOW_STATIC, Cors, ETag, Encoding, MaybeCached, Method, Outcome, Problem, RequestHeaders,
     Response, caching,
 };
-use crate::search::{Found, Question};
+use crate::search::{Question, SearchResult};
 use crate::site::Site;
 
 /// The longest page that is read into memory, in bytes.
@@ -189,7 +189,7 @@ impl Library for SiteLibrary<'_> {
         let length = file.body.len().min(PAGE_BYTES_MAX);
         let bytes = file.body.slice(0..length).read_all();
         bytes.map(Some).map_err(|error| {
-            log::error!(target: "mcp", project:% = self.site.project; "read a page: {error}");
+            log::error!(target: "mcp", project:% = self.site.project; "cannot read a page: {error}");
             ReadError::Failed
         })
     }
@@ -199,10 +199,10 @@ impl Library for SiteLibrary<'_> {
         Ok(redirect.map(|(destination, _permanent)| destination))
     }
 
-    fn search(&self, question: &Question<'_>) -> Result<Found, ReadError> {
+    fn search(&self, question: &Question<'_>) -> Result<SearchResult, ReadError> {
         let found = match self.open {
             Some(open) => open.search(question).map_err(|error| self.failed(&error))?,
-            None => Found::default(),
+            None => SearchResult::default(),
         };
         if let Some(numbers) = self.numbers {
             numbers.search(question, found.total);
@@ -228,6 +228,6 @@ impl Library for SiteLibrary<'_> {
 }
 
 fn log_failure(site: &Site, error: &ReadFileError) -> ReadError {
-    log::error!(target: "mcp", project:% = site.project; "read a file of the release: {error}");
+    log::error!(target: "mcp", project:% = site.project; "cannot read a file of the release: {error}");
     ReadError::Failed
 }

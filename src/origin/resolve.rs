@@ -181,8 +181,8 @@ impl Resolver {
         }
     }
 
-    /// Returns the known addresses of a name, or the lookup that will find them. A lookup begins when
-    /// it is due.
+    /// Returns the known addresses of a name, or the lookup that will find them. A lookup begins
+    /// when it is due.
     fn known_or_running(
         &self,
         host: &str,

@@ -60,7 +60,7 @@ pub enum InvalidInventory {
 
 /// The file, for writing.
 #[derive(Serialize)]
-struct Written<'a> {
+struct InventoryDocument<'a> {
     version: u32,
     files: &'a BTreeMap<ReleasePath, Item>,
 }
@@ -90,7 +90,7 @@ impl Inventory {
     /// Writes the canonical bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let written = Written {
+        let written = InventoryDocument {
             version: VERSION,
             files: &self.files.0,
         };

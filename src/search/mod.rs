@@ -96,7 +96,7 @@ pub struct Question<'q> {
 
 /// The answer to a question.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// Pages, the best first. Empty if nothing was found.
     pub hits: Vec<Hit>,
     /// How many pages were found.
@@ -226,7 +226,7 @@ impl Index {
         file: &dyn Storage,
         texts: &dyn Texts,
         question: &Question<'_>,
-    ) -> Result<Found, SearchError> {
+    ) -> Result<SearchResult, SearchError> {
         let text = question.text.trim();
         let question = Question {
             text: &text[..text.floor_char_boundary(QUESTION_BYTES_MAX)],
@@ -240,7 +240,7 @@ impl Index {
             return Ok(found);
         }
         let found = self.ask(file, texts, &question, &others)?;
-        Ok(Found {
+        Ok(SearchResult {
             is_elsewhere: found.total > 0,
             ..found
         })
@@ -284,10 +284,10 @@ impl Index {
         texts: &dyn Texts,
         question: &Question<'_>,
         parts: &[&OpenPart],
-    ) -> Result<Found, SearchError> {
-        let mut answers: Vec<Answer<'_>> = Vec::with_capacity(parts.len());
+    ) -> Result<SearchResult, SearchError> {
+        let mut answers: Vec<PartResult<'_>> = Vec::with_capacity(parts.len());
         for part in parts {
-            answers.push(Answer {
+            answers.push(PartResult {
                 part,
                 ranked: rank(question, part, file)?,
                 blocks: Blocks::default(),
@@ -332,7 +332,7 @@ impl Index {
             reader.complete(candidate, &mut hit)?;
             shown.push(hit);
         }
-        Ok(Found {
+        Ok(SearchResult {
             hits: shown,
             total,
             is_elsewhere: false,
@@ -341,7 +341,7 @@ impl Index {
 }
 
 /// The answer of a part.
-struct Answer<'i> {
+struct PartResult<'i> {
     part: &'i OpenPart,
     ranked: Ranked,
     blocks: Blocks,
@@ -349,7 +349,7 @@ struct Answer<'i> {
 
 /// Reads the pages and sections that a part answers.
 struct SectionReader<'a> {
-    answer: &'a Answer<'a>,
+    answer: &'a PartResult<'a>,
     file: &'a dyn Storage,
     texts: &'a dyn Texts,
     excerpt_bytes: usize,
@@ -360,7 +360,7 @@ struct SectionReader<'a> {
 
 impl<'a> SectionReader<'a> {
     fn new(
-        answer: &'a Answer<'a>,
+        answer: &'a PartResult<'a>,
         file: &'a dyn Storage,
         texts: &'a dyn Texts,
         question: &Question<'_>,
@@ -378,7 +378,7 @@ impl<'a> SectionReader<'a> {
 
     /// Reads a page that was found, with its best section.
     fn hit(&self, candidate: &Candidate) -> Result<Hit, SearchError> {
-        let Answer { part, blocks, .. } = self.answer;
+        let PartResult { part, blocks, .. } = self.answer;
         let page = part.page(self.file, blocks, candidate.page)?;
         let mut hit = Hit {
             path: page.path,
@@ -410,7 +410,7 @@ impl<'a> SectionReader<'a> {
     /// Reads a section, unless another with the same anchor is shown. Returns how near its words
     /// are to each other.
     fn section(&self, number: u32, hit: &mut Hit) -> Result<f32, SearchError> {
-        let Answer { part, blocks, .. } = self.answer;
+        let PartResult { part, blocks, .. } = self.answer;
         let section = part.section(self.file, blocks, number)?;
         let mut shown = hit.sections.iter();
         if shown.any(|shown| shown.anchor == section.anchor) {

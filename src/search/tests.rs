@@ -109,7 +109,7 @@ impl Site {
         }
     }
 
-    fn ask(&self, question: &Question<'_>) -> Found {
+    fn ask(&self, question: &Question<'_>) -> SearchResult {
         let index = Index::open(&self.file).unwrap();
         index.search(&self.file, &self.texts(), question).unwrap()
     }
@@ -167,7 +167,7 @@ fn one_letter_is_forgiven_in_long_words_and_nothing_else_is_found() {
     site.finds_first("documentaton", "about");
     for nothing in ["kubernetes helm", "zzzz", "kye", "?!", ""] {
         let found = site.ask(&Question::new(nothing));
-        assert_eq!(found, Found::default(), "{nothing}");
+        assert_eq!(found, SearchResult::default(), "{nothing}");
     }
 }
 

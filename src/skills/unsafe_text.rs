@@ -6,8 +6,8 @@
 //! * characters that are invisible or change the direction of text;
 //! * comments, and definitions of links that nothing uses;
 //! * a download that is given to a shell, unless the documentation has this line;
-//! * instructions to ignore other instructions, to give away data that the documentation does not own, or
-//!   to keep something from the user.
+//! * instructions to ignore other instructions, to give away data that the documentation does not
+//!   own, or to keep something from the user.
 //!
 //! The last kind is searched for in code too: a hostile page may contain it as code. Such a text
 //! cannot be recognised with certainty, so these expressions are one defence among others: the
@@ -20,9 +20,9 @@ use std::sync::LazyLock;
 use pulldown_cmark::{Event, Options, Parser};
 use regex::Regex;
 
-/// A finding and its line, counted from 1.
+/// A problem and its line, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct UnsafeText {
     pub(super) line: usize,
     pub(super) what: &'static str,
 }
@@ -98,14 +98,14 @@ static PIPED: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Finds the first part of a text that no skill may contain. `is_documented` says whether a page
 /// has a line.
-pub(super) fn find(text: &str, is_documented: impl Fn(&str) -> bool) -> Option<Found> {
+pub(super) fn find(text: &str, is_documented: impl Fn(&str) -> bool) -> Option<UnsafeText> {
     invisible(text)
         .or_else(|| comment(text))
         .or_else(|| piped(text, is_documented))
         .or_else(|| instruction(text))
 }
 
-fn invisible(text: &str) -> Option<Found> {
+fn invisible(text: &str) -> Option<UnsafeText> {
     for (line, number) in text.lines().zip(1..) {
         let characters: Vec<char> = line.chars().collect();
         for (at, c) in characters.iter().enumerate() {
@@ -133,7 +133,7 @@ fn invisible(text: &str) -> Option<Found> {
                 c if c.is_control() || is_ignorable(*c) => "an invisible character",
                 _ => continue,
             };
-            return Some(Found { line: number, what });
+            return Some(UnsafeText { line: number, what });
         }
     }
     None
@@ -168,8 +168,8 @@ fn is_ignorable(c: char) -> bool {
     )
 }
 
-fn comment(text: &str) -> Option<Found> {
-    let found = |offset: usize, what| Found {
+fn comment(text: &str) -> Option<UnsafeText> {
+    let found = |offset: usize, what| UnsafeText {
         line: text[..offset].lines().count().max(1),
         what,
     };
@@ -191,18 +191,18 @@ fn comment(text: &str) -> Option<Found> {
     None
 }
 
-fn piped(text: &str, is_documented: impl Fn(&str) -> bool) -> Option<Found> {
+fn piped(text: &str, is_documented: impl Fn(&str) -> bool) -> Option<UnsafeText> {
     let found = text
         .lines()
         .zip(1..)
         .find(|(line, _)| PIPED.is_match(line) && !is_documented(line.trim()));
-    found.map(|(_, line)| Found {
+    found.map(|(_, line)| UnsafeText {
         line,
         what: "a download that is given to a shell, and that no page has",
     })
 }
 
-fn instruction(text: &str) -> Option<Found> {
+fn instruction(text: &str) -> Option<UnsafeText> {
     // An instruction may be spread over two lines.
     let lines: Vec<String> = text
         .lines()
@@ -219,7 +219,7 @@ fn instruction(text: &str) -> Option<Found> {
                 let before = &before[before.floor_char_boundary(from)..];
                 let is_negated = NEGATIONS.iter().any(|negation| before.contains(negation));
                 if !(is_next || instruction.may_be_negated && is_negated) {
-                    return Some(Found {
+                    return Some(UnsafeText {
                         line: at + 1,
                         what: instruction.what,
                     });
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_names_its_line() {
+    fn a_problem_names_its_line() {
         for (text, line) in [
             ("a\nb\u{200b}", 2),
             ("a <!-- b -->", 1),

@@ -75,7 +75,7 @@ pub use record::{HostClaim, Quarantine, SiteChange, SiteRecord, SitesLock};
 pub use shards::{ChangedShards, SeenShards};
 pub use shared::Shared;
 pub use site_state::{ChangeNumbers, VerificationLead};
-pub use upkeep::{Checked, Damage, Retention, Swept};
+pub use upkeep::{CheckResult, Damage, Retention, Swept};
 
 /// A place where releases are stored.
 #[derive(Debug)]

@@ -45,7 +45,7 @@ pub struct HostClaim {
     pub quarantine: Option<Quarantine>,
 }
 
-/// The time in which a host that an owner had needs a proof that no forgotten record can give.
+/// After an owner has lost a host, the time in which another owner must prove it with a TXT record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quarantine {
@@ -66,7 +66,7 @@ pub struct SiteChange {
     pub claimed: Vec<Host>,
     /// The hosts that it had.
     pub released: Vec<Host>,
-    /// The quarantine of those of the released hosts that have one.
+    /// The released hosts that go into quarantine, and their quarantine.
     pub quarantine: Option<(Vec<Host>, Quarantine)>,
     /// The line of the audit log.
     pub entry: audit::Entry,

@@ -267,8 +267,8 @@ impl Store {
 
     /// Replaces the document of a day. `change` gets the old bytes and returns the new ones; after
     /// `None` the old ones stay. No other process changes the document at the same time. The store
-    /// may call `change` several times, also with the bytes that an earlier call has returned. After
-    /// a power cut, the bytes before may be there again.
+    /// may call `change` several times, also with the bytes that an earlier call has returned.
+    /// After a power cut, the bytes before may be there again.
     ///
     /// # Errors
     ///

@@ -47,8 +47,8 @@ impl Stamp {
     }
 }
 
-/// Returns the second before which a file or a directory must have changed last, so that any later
-/// change has another time.
+/// Returns a time, as a second. If a file's last change is older, any later change gets a different
+/// timestamp.
 pub(super) fn unchanged_before(now: SystemTime) -> i64 {
     let then = now.checked_sub(CLOCK_STEP).unwrap_or(now);
     i64::try_from(unix_seconds(then)).unwrap_or(i64::MAX)

@@ -48,7 +48,7 @@ pub struct TicketKey {
 /// The content of the file.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct KeysDocument {
     version: u64,
     keys: Vec<WrittenKey>,
 }
@@ -204,7 +204,7 @@ impl TicketSource for TicketKeys {
 ///
 /// When a newer program has written it.
 pub(super) fn read(bytes: &[u8]) -> io::Result<Vec<TicketKey>> {
-    let written: Written = serde_json::from_slice(bytes).unwrap_or_default();
+    let written: KeysDocument = serde_json::from_slice(bytes).unwrap_or_default();
     if written.version > VERSION {
         let newer = written.version;
         let why = format!("it has version {newer}; this program reads versions up to {VERSION}");
@@ -242,7 +242,7 @@ pub fn to_text(keys: &[TicketKey]) -> String {
         key: hex::encode(key.key),
         from: key.from,
     });
-    let written = Written {
+    let written = KeysDocument {
         version: VERSION,
         keys: keys.collect(),
     };
@@ -252,11 +252,11 @@ pub fn to_text(keys: &[TicketKey]) -> String {
 /// Reads the keys of a text; `None` if a newer program has written it, or it is something else.
 #[must_use]
 pub fn from_text(text: &str) -> Option<Vec<TicketKey>> {
-    let written: Written = serde_json::from_str(text).ok()?;
+    let written: KeysDocument = serde_json::from_str(text).ok()?;
     (written.version == VERSION).then(|| keys_of(written))
 }
 
-fn keys_of(written: Written) -> Vec<TicketKey> {
+fn keys_of(written: KeysDocument) -> Vec<TicketKey> {
     let keys = written.keys.into_iter().filter_map(|written| {
         let mut key = TicketKey {
             id: [0; ID_BYTES],

@@ -32,7 +32,7 @@ pub struct Swept {
 
 /// The result of a check of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckResult {
     /// How many projects have a pointer.
     pub projects: u64,
     /// How many releases the pointers name.
@@ -108,7 +108,7 @@ impl Store {
     /// # Errors
     ///
     /// [`PromoteError`] when the store cannot be listed or written. The value lists the damage.
-    pub fn check(&self, repair: bool, now: SystemTime) -> Result<Checked, PromoteError> {
+    pub fn check(&self, repair: bool, now: SystemTime) -> Result<CheckResult, PromoteError> {
         match self {
             Self::Local(store) => store.check(repair, now),
             Self::Shared(store) => store.check(repair, now),
@@ -120,10 +120,10 @@ impl Store {
     /// # Errors
     ///
     /// The disk is full or read-only, or cannot be looked at.
-    pub fn look_for_space(&self) -> Result<(), PutError> {
+    pub fn check_space(&self) -> Result<(), PutError> {
         match self {
-            Self::Local(store) => store.look_for_space(0),
-            Self::Shared(store) => store.cache().look_for_space(0),
+            Self::Local(store) => store.check_space(0),
+            Self::Shared(store) => store.cache().check_space(0),
         }
     }
 

@@ -364,7 +364,7 @@ impl Metrics {
     }
 
     /// Returns how many requests were answered, and how many of them with an error of this process:
-    /// a status of 500 or more. Of the answers for sites only 500 counts: the others tell that the
+    /// a status of 500 or more. Of the answers for sites only 500 counts: the others show that the
     /// server of a site does not answer.
     #[must_use]
     pub fn answers(&self) -> (u64, u64) {

@@ -39,14 +39,14 @@ struct Shared<L> {
 
 #[derive(Default)]
 struct Kinds {
-    by_place: HashMap<Place, Kind>,
+    by_place: HashMap<CallSite, Kind>,
     /// Whether the thread that writes summaries runs.
     has_thread: bool,
 }
 
 /// A place in the source that logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct CallSite {
     file: &'static str,
     line: u32,
     level: Level,
@@ -119,7 +119,7 @@ impl<L: Log + 'static> Log for Limited<L> {
         }
         let now = Instant::now();
         let mut kinds = shared.lock();
-        let place = Place::of(record);
+        let place = CallSite::of(record);
         let (decision, summary) = kinds.take(place, shared.limit, now);
         if decision == Decision::LeftOut && !kinds.has_thread {
             kinds.has_thread = true;
@@ -193,7 +193,7 @@ impl<L: Log> Shared<L> {
 
 // === impl Place ===
 
-impl Place {
+impl CallSite {
     fn of(record: &Record<'_>) -> Self {
         Self {
             file: record.file_static().unwrap_or_default(),
@@ -207,7 +207,7 @@ impl Place {
 
 impl Kinds {
     /// Counts a line, and decides whether it is logged. A summary is logged before it.
-    fn take(&mut self, place: Place, limit: Limit, now: Instant) -> (Decision, Option<Summary>) {
+    fn take(&mut self, place: CallSite, limit: Limit, now: Instant) -> (Decision, Option<Summary>) {
         let kind = self.by_place.entry(place).or_insert_with(|| Kind {
             began: now,
             logged: 0,
@@ -361,7 +361,7 @@ mod tests {
         for _ in 0..10 {
             log_at(&log, 1, Level::Error, "no descriptor");
         }
-        let told = |lines: &Vec<String>| {
+        let reported = |lines: &Vec<String>| {
             let number = |line: &String| {
                 let rest = line.strip_prefix("ERROR … ")?;
                 rest.split(' ').next()?.parse::<u32>().ok()
@@ -374,8 +374,8 @@ mod tests {
         let waited = kept
             .0
             .1
-            .wait_timeout_while(lines, Duration::from_secs(20), |lines| told(lines) < 10);
-        assert_eq!(told(&waited.unwrap().0), 10);
+            .wait_timeout_while(lines, Duration::from_secs(20), |lines| reported(lines) < 10);
+        assert_eq!(reported(&waited.unwrap().0), 10);
     }
 
     #[test]

@@ -994,7 +994,7 @@ fn records_that_cannot_be_used_leave_the_certificate_before_in_use() {
     ] {
         edge.wait_for_log(|line| {
             let text = line["message"].as_str().unwrap_or_default();
-            text.contains("cannot be used, so the certificate before stays in use")
+            text.contains("cannot be used, so the previous certificate stays in use")
                 && text.contains(expected)
         });
     }

@@ -295,7 +295,7 @@ fn the_api_reference_of_the_example_matches_the_api() {
 }
 
 #[test]
-fn the_example_has_no_findings() {
+fn the_example_has_no_diagnostics() {
     let docs = example();
     let docs = docs.to_str().unwrap();
     let checked = Command::new(env!("CARGO_BIN_EXE_waypost"))

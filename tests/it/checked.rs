@@ -20,7 +20,7 @@ fn finds(output: &Output, code: i32, all: &[&str]) -> String {
 }
 
 #[test]
-fn a_right_configuration_has_no_findings_and_nothing_is_made() {
+fn a_right_configuration_has_no_diagnostics_and_nothing_is_made() {
     let setup = Setup::new().site("acme", "");
     finds(&setup.run(&["check"]), 0, &[]);
     for made in ["store", "updates.sqlite", "access.log", "builds"] {

@@ -35,7 +35,7 @@ pub struct Setup {
     conf: BTreeMap<String, String>,
     wrapper: Vec<String>,
     /// How long a test waits for a line of its log.
-    patience: Duration,
+    timeout: Duration,
     /// A socket that the gateway gets, as from systemd.
     socket: Option<TcpListener>,
     binary: PathBuf,
@@ -75,7 +75,7 @@ impl Setup {
             directory: directory(),
             conf: BTreeMap::new(),
             wrapper: Vec::new(),
-            patience: TIMEOUT,
+            timeout: TIMEOUT,
             socket: None,
             binary: env!("CARGO_BIN_EXE_waypost").into(),
         };
@@ -137,8 +137,8 @@ impl Setup {
 
     /// Lets a test wait longer for each line of the log, for example while a million sites are
     /// loaded.
-    pub fn patience(mut self, time: Duration) -> Self {
-        self.patience = time;
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.timeout = time;
         self
     }
 
@@ -419,7 +419,7 @@ impl Edge {
         nth: usize,
         matches: impl Fn(&serde_json::Value) -> bool,
     ) -> serde_json::Value {
-        let deadline = Instant::now() + self.setup.patience;
+        let deadline = Instant::now() + self.setup.timeout;
         let mut seen = self.lines.seen.lock().unwrap();
         loop {
             if let Some(line) = seen.0.iter().filter(|line| matches(line)).nth(nth - 1) {

@@ -131,7 +131,7 @@ fn a_full_disk_loses_no_acknowledged_update_and_needs_no_restart() {
     assert_eq!(rejected.status, 503, "{}", rejected.text());
     assert!(rejected.field("retry-after").is_some());
     let served = edge.get("p0.waypost.localhost", "/skill.md");
-    assert_eq!(served.text(), SKILL, "what is served stays");
+    assert_eq!(served.text(), SKILL, "the site is still served");
 
     small.free();
     acknowledged.push(trigger(&edge, &key, "p0"));

@@ -173,8 +173,8 @@ impl Platform {
 
     /// Waits until a domain was checked once more, from now on.
     #[track_caller]
-    fn wait_for_look(&self, owner: &str, host: &str) -> Value {
-        // A look that runs now may have begun before; two times are later than this call.
+    fn wait_for_check(&self, owner: &str, host: &str) -> Value {
+        // A check that runs now may have begun before this call; the second one begins after it.
         let mut shown = self.show(owner, host);
         for _ in 0..2 {
             let before = shown["ownership"]["checked_at"].clone();
@@ -395,7 +395,7 @@ fn nobody_takes_a_domain_of_somebody_else() {
     ] {
         names.alias(host, &alias);
         platform.add("evil", host);
-        platform.wait_for_look("evil", host);
+        platform.wait_for_check("evil", host);
         assert_eq!(
             platform.show("evil", host)["ownership"]["state"],
             "pending",
@@ -418,7 +418,7 @@ fn nobody_takes_a_domain_of_somebody_else() {
     );
     assert!(!platform.is_served(host));
     let claimed = platform.add("evil", host);
-    platform.wait_for_look("evil", host);
+    platform.wait_for_check("evil", host);
     assert_eq!(platform.show("evil", host)["ownership"]["state"], "pending");
     // Within the quarantine a new owner needs the text, which only the owner of the zone can write.
     names.alias(host, &wanted(&claimed, "CNAME"));
@@ -446,7 +446,7 @@ fn a_domain_whose_proof_is_gone_goes_to_the_next_who_proves_it() {
     names.remove(host);
     platform.wait_for_state("acme", host, "dangling");
     let claimed = platform.add("evil", host);
-    platform.wait_for_look("evil", host);
+    platform.wait_for_check("evil", host);
     assert_eq!(platform.show("acme", host)["served"], true);
     names.text(
         "_waypost-challenge.docs.acme.test",
@@ -549,7 +549,7 @@ fn name_servers_that_misbehave_are_named_and_delay_nobody() {
     names.alias("circle.evil.test", "round.evil.test");
     names.alias("round.evil.test", "circle.evil.test");
     platform.add("evil", "circle.evil.test");
-    platform.wait_for_sentence("evil", "circle.evil.test", "lead in a circle");
+    platform.wait_for_sentence("evil", "circle.evil.test", "form a cycle");
     names.alias("long.evil.test", "n0.evil.test");
     for nth in 0..12 {
         names.alias(
@@ -776,7 +776,7 @@ fn the_full_journey_ends_with_https() {
         &[&wanted(&added, "TXT")],
     );
     platform.wait_for_state("acme", host, "verified");
-    platform.wait_for_look("acme", host);
+    platform.wait_for_check("acme", host);
     assert!(!pebble.log().contains(host));
     // It leads here, and the zone lets only another authority issue certificates.
     platform.names.authority("acme.test", "other-ca.test");
@@ -842,7 +842,7 @@ fn a_domain_that_dangles_keeps_its_certificate_until_it_is_quarantined() {
     );
     // Its site serves it for a while, so clients need the certificate: this takes longer than the
     // wait before a certificate is revoked.
-    platform.wait_for_look("acme", host);
+    platform.wait_for_check("acme", host);
     assert!(platform.has_certificate(host, &client));
     // The owner takes a domain out of the site.
     let path = format!("/v1/sites/acme/domains/{removed}");

@@ -10,7 +10,7 @@ pub const SUBDOMAIN: &str = "acme.waypost.localhost";
 
 /// The path of the list of skills.
 pub const MANIFEST: &str = "/.well-known/agent-skills/index.json";
-/// The path of the list of skills in its original format.
+/// The path of the list of skills in the legacy format (0.1).
 pub const LEGACY: &str = "/.well-known/skills/index.json";
 /// The path of the agent card.
 pub const CARD: &str = "/.well-known/agent-card.json";

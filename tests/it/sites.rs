@@ -239,8 +239,8 @@ fn removing_all_records_needs_confirmation() {
     }
     let edge = setup.start();
     edge.publish("site-7", &[("skill.md", SKILL)]);
-    let away = edge.setup.path("sites-away");
-    fs::rename(edge.setup.path("sites"), &away).unwrap();
+    let moved = edge.setup.path("sites-moved");
+    fs::rename(edge.setup.path("sites"), &moved).unwrap();
     fs::create_dir(edge.setup.path("sites")).unwrap();
     let rejected = edge.wait_for_log(is_complaint);
     let message = rejected["message"].as_str().unwrap();
@@ -254,7 +254,7 @@ fn removing_all_records_needs_confirmation() {
     assert_eq!(status(&edge, "site-7.waypost.localhost"), 404);
     edge.change_sites(|| {
         fs::remove_dir(edge.setup.path("sites")).unwrap();
-        fs::rename(&away, edge.setup.path("sites")).unwrap();
+        fs::rename(&moved, edge.setup.path("sites")).unwrap();
     });
     assert_eq!(status(&edge, "site-7.waypost.localhost"), 200);
 }

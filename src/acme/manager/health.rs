@@ -51,13 +51,13 @@ impl Manager {
         metrics
             .expires_at
             .set(if first == u64::MAX { 0.0 } else { first as f64 });
-        if let Some(known) = self.authorities.iter().next() {
-            set(&metrics.budget, known.budget().left(now));
+        if let Some(authority) = self.authorities.iter().next() {
+            set(&metrics.budget, authority.budget().left(now));
         }
         let is_down = self
             .authorities
             .iter()
-            .all(|known| known.budget().failures() > 0);
+            .all(|authority| authority.budget().failures() > 0);
         match &self.state.trouble {
             Some(trouble)
                 if is_down

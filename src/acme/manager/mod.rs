@@ -198,7 +198,7 @@ impl Manager {
             Ok(refreshed) => {
                 for (key, why) in refreshed.failures {
                     self.metrics.unusable.inc();
-                    log::error!(target: "acme", record:% = key; "the record {key} of a certificate cannot be used, so the certificate before stays in use: {why}");
+                    log::error!(target: "acme", record:% = key; "the record {key} of a certificate cannot be used, so the previous certificate stays in use: {why}");
                 }
                 for name in refreshed.names {
                     self.reschedule(&name);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Manager, State};
-use crate::acme::ordered::Held;
+use crate::acme::ordered::HeldCertificate;
 use crate::acme::queue::{Lane, Wait};
 use crate::acme::schedule::{Window, part_of, renewal_at, seed_of};
 use crate::acme::state::{OrderState, Request, Versioned as _};
@@ -95,7 +95,7 @@ impl Manager {
         let all = self.ordered.names();
         let left = self.state.released.compare(all, is_needed, now + wait);
         if let Some(left) = left.filter(|_| !self.state.is_release_held) {
-            log::error!(target: "acme", names = left; "no site has {left} names any more that have a certificate, which is most of them: none is revoked; are all site records there? `waypost cert revoke` revokes one");
+            log::error!(target: "acme", names = left; "{left} names with certificates have no site any more. That is most of them, so none is revoked. Check whether site records are missing. `waypost cert revoke` revokes one certificate");
         }
         self.state.is_release_held = left.is_some();
     }
@@ -174,7 +174,7 @@ impl Manager {
                 }
             }
             if let Err(error) = documents.remove(Kind::Request, &key) {
-                log::warn!(target: "acme", "remove a request: {}", chain(&error));
+                log::warn!(target: "acme", "cannot remove a request: {}", chain(&error));
             }
         }
     }
@@ -184,7 +184,7 @@ impl Manager {
 
 impl Entry {
     /// Returns when its order is due, and how urgent it is.
-    fn wait(&self, held: Option<&Held>) -> Wait {
+    fn wait(&self, held: Option<&HeldCertificate>) -> Wait {
         let Some(held) = held else {
             return Wait {
                 at: self.since.max(self.retry_at),

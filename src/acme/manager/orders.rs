@@ -27,10 +27,10 @@ impl Manager {
             let mut usable = self
                 .authorities
                 .iter()
-                .filter(|known| known.budget().is_usable(now));
+                .filter(|authority| authority.budget().is_usable(now));
             let Some(first) = usable.next() else { return };
-            let may_begin =
-                first.budget().left(now) > 0 || usable.any(|known| known.budget().left(now) > 0);
+            let may_begin = first.budget().left(now) > 0
+                || usable.any(|authority| authority.budget().left(now) > 0);
             let Some(name) = self.state.queue.take(now, !may_begin) else {
                 return;
             };
@@ -106,11 +106,11 @@ impl Manager {
             .documents
             .remove(Kind::Order, &key_of(name));
         if let Err(error) = removed {
-            log::warn!(target: "acme", "remove the failures of {name}: {}", chain(&error));
+            log::warn!(target: "acme", "cannot remove the failures of {name}: {}", chain(&error));
         }
         // It is served even if it cannot be written now.
         if let Err(error) = self.ordered.serve(&record) {
-            log::error!(target: "acme", "serve the new certificate of {name}: {}", chain(&error));
+            log::error!(target: "acme", "cannot serve the new certificate of {name}: {}", chain(&error));
         }
         if !self.write(&record) {
             self.state.unwritten.push(record);
@@ -147,7 +147,7 @@ impl Manager {
                 .documents
                 .put(Kind::Order, &key_of(name), &state.write());
             if let Err(error) = put {
-                log::warn!(target: "acme", "note the failure of {name}: {}", chain(&error));
+                log::warn!(target: "acme", "cannot record the failure of {name}: {}", chain(&error));
             }
             let again = entry.retry_at - now;
             let failures = entry.failures;
@@ -221,7 +221,7 @@ impl Manager {
         records.sort_unstable_by(|a, b| b.cmp(a));
         for (_, key) in records.into_iter().skip(keep) {
             if let Err(error) = documents.remove(Kind::Certificate, &key) {
-                log::warn!(target: "acme", "remove an old certificate: {}", chain(&error));
+                log::warn!(target: "acme", "cannot remove an old certificate: {}", chain(&error));
             }
         }
     }
@@ -235,41 +235,41 @@ async fn order_anywhere(
 ) -> Result<Record, Failure> {
     caa::permit(&shared.client, &job.name, &shared.config.caa_identities).await?;
     let mut last = None;
-    for known in authorities.iter() {
+    for authority in authorities.iter() {
         let now = shared.clock.unix_seconds();
-        if !known.budget().is_usable(now) {
+        if !authority.budget().is_usable(now) {
             continue;
         }
         let exchange = Arc::new(Exchange::default());
-        let ordering = EXCHANGE.scope(exchange, Box::pin(shared.order(known, job)));
+        let ordering = EXCHANGE.scope(exchange, Box::pin(shared.order(authority, job)));
         let failure = match ordering.await {
             Ok(record) => {
-                known.budget().works();
+                authority.budget().works();
                 return Ok(record);
             }
             Err(failure) => failure,
         };
-        let text = format!("{}: {failure}", known.config.directory);
+        let text = format!("{}: {failure}", authority.config.directory);
         let failure = Failure { text, ..failure };
         let now = shared.clock.unix_seconds();
         match failure.cause {
             Cause::Name | Cause::Replaced => {
-                known.budget().works();
+                authority.budget().works();
                 return Err(failure);
             }
             Cause::Ourselves => return Err(failure),
             Cause::Budget => {}
             Cause::Limit => {
                 log::warn!(target: "acme", name:% = &*job.name; "an authority refuses an order because of a limit: {failure}");
-                known.budget().limits(now, failure.wait);
+                authority.budget().limits(now, failure.wait);
             }
             Cause::Authority | Cause::Account => {
-                known.forget(failure.cause == Cause::Account).await;
-                let failures = known.budget().failures() + 1;
+                authority.forget(failure.cause == Cause::Account).await;
+                let failures = authority.budget().failures() + 1;
                 let wait = wait_after(failures, &shared.config.retries);
                 // It is not asked for a while, so this is logged once for many names.
                 log::warn!(target: "acme", "an authority does not work, the next one is used if there is one: {failure}");
-                known.budget().fails(now, wait, failure.wait);
+                authority.budget().fails(now, wait, failure.wait);
             }
         }
         last = Some(failure);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use instant_acme::CertificateIdentifier;
 
 use super::{Done, Manager};
-use crate::acme::authority::Known;
+use crate::acme::authority::Authority;
 use crate::acme::failure::{Cause, Failure};
 use crate::acme::schedule::Window;
 use crate::acme::transport::{EXCHANGE, Exchange};
@@ -36,23 +36,23 @@ impl Manager {
             };
             entry.ask_at = None;
             let Some(held) = held else { continue };
-            let known = self.authorities.at(&held.authority).cloned();
+            let authority = self.authorities.at(&held.authority).cloned();
             let id = held.leaf().and_then(|leaf| leaf.renewal_id);
-            let (Some(known), Some(id)) = (known, id) else {
+            let (Some(authority), Some(id)) = (authority, id) else {
                 // No authority can be asked.
                 continue;
             };
-            if !known.budget().is_usable(now) {
+            if !authority.budget().is_usable(now) {
                 self.ask_again(
                     &name,
-                    now + known.budget().paused_until().saturating_sub(now).max(1),
+                    now + authority.budget().paused_until().saturating_sub(now).max(1),
                 );
                 continue;
             }
             self.questions += 1;
             self.running.spawn(async move {
                 let exchange = Arc::new(Exchange::default());
-                let asking = EXCHANGE.scope(Arc::clone(&exchange), ask(&known, id, &exchange));
+                let asking = EXCHANGE.scope(Arc::clone(&exchange), ask(&authority, id, &exchange));
                 let outcome = panics::caught(asking)
                     .await
                     .unwrap_or_else(|_panic| Err(Failure::new(Cause::Authority, "a panic")));
@@ -107,11 +107,11 @@ impl Manager {
 
 /// Asks an authority when to renew a certificate.
 async fn ask(
-    known: &Known,
+    authority: &Authority,
     (authority_key, serial): (String, String),
     exchange: &Exchange,
 ) -> Result<(Window, Duration), Failure> {
-    let account = known.account().await?;
+    let account = authority.account().await?;
     let id = CertificateIdentifier {
         authority_key_identifier: authority_key.into(),
         serial: serial.into(),

@@ -15,7 +15,7 @@ const RULE: &str = "drawn-image";
 /// The extensions of files that are drawn.
 const EXTENSIONS: [&str; 4] = [".svg", ".png", ".jpg", ".jpeg"];
 
-/// Reads pictures, and collects findings.
+/// Reads pictures, and collects diagnostics.
 struct Reader<'r> {
     tree: &'r Tree,
     docs: &'r Docs,

@@ -49,7 +49,7 @@ use crate::render::layout::{
     unknown_icons,
 };
 use crate::render::link::Map;
-use crate::render::raster::{Drawn, PNG};
+use crate::render::raster::{GeneratedImage, PNG};
 use crate::response::Encoding;
 use crate::response::encoding::Effort;
 use crate::site::EditLink;
@@ -127,7 +127,7 @@ pub(super) enum File {
     /// A smaller form of an image of the repository, by the path of the image.
     Form(Box<str>, Form),
     /// An image that is drawn.
-    Drawn(Arc<Drawn>),
+    GeneratedImage(Arc<GeneratedImage>),
 }
 
 /// Finds what [`Site::found`] finds, without making a site.
@@ -271,8 +271,12 @@ impl<'s> Site<'s> {
         let mut files = self.files();
         // An image takes as long as hundreds of pages, so a thread that began one last would work
         // alone at the end.
-        let is_long =
-            |file: &File| matches!(file, File::Form(..) | File::Drawn(_) | File::SearchIndex);
+        let is_long = |file: &File| {
+            matches!(
+                file,
+                File::Form(..) | File::GeneratedImage(_) | File::SearchIndex
+            )
+        };
         files.sort_by_key(|(_, file)| !is_long(file));
         let sidebars = Sidebars::default();
         let files: Vec<_> = files
@@ -349,7 +353,7 @@ impl<'s> Site<'s> {
     ) -> Vec<(String, ReleaseFile)> {
         // The name of an image has the digest of its inputs, so the previous file of this name is
         // the same.
-        if let (File::Form(..) | File::Drawn(_), Some(previous)) = (file, previous)
+        if let (File::Form(..) | File::GeneratedImage(_), Some(previous)) = (file, previous)
             && let Some(Some(form)) = previous.take(path)
         {
             return vec![(path.to_owned(), form)];
@@ -427,7 +431,12 @@ impl<'s> Site<'s> {
         files.extend(self.plan.assets.files().map(into_file));
         files.extend(self.icon());
         let drawn = self.plan.drawings.images().into_iter();
-        files.extend(drawn.map(|drawn| (format!("static/{}", drawn.path), File::Drawn(drawn))));
+        files.extend(drawn.map(|drawn| {
+            (
+                format!("static/{}", drawn.path),
+                File::GeneratedImage(drawn),
+            )
+        }));
         let icons = self.plan.drawings.icons.iter();
         files.extend(icons.map(|icons| into_file(&icons.manifest)));
         files.push((SEARCH_FILE.to_owned(), File::SearchIndex));
@@ -476,7 +485,7 @@ impl<'s> Site<'s> {
                 let (bytes, media_type) = form.make(&bytes);
                 (bytes.into(), media_type)
             }
-            File::Drawn(drawn) => (drawn.make()?.into(), PNG),
+            File::GeneratedImage(drawn) => (drawn.make()?.into(), PNG),
         })
     }
 
@@ -558,7 +567,7 @@ impl File {
         match self {
             Self::Html(_) | Self::Made(_) => true,
             Self::Form(..)
-            | Self::Drawn(_)
+            | Self::GeneratedImage(_)
             | Self::Markdown(_)
             | Self::NotFound(_)
             | Self::Text(_)

@@ -53,14 +53,14 @@ pub(super) enum Checking {
     /// Text for standard output.
     Report(String),
     /// The last event: the check has ended.
-    Checked {
+    CheckedFiles {
         /// Whether there is a mistake for which the command fails.
         is_failure: bool,
     },
 }
 
 /// The files that were read, and their diagnostics.
-pub(super) struct Checked {
+pub(super) struct CheckedFiles {
     pub(super) tree: Tree,
     docs: Docs,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -74,7 +74,7 @@ pub(super) struct Checked {
 pub fn serve() -> io::Result<()> {
     process::serve(|order: Order, parent: &mut Parent<'_, Event>| {
         let last = match carry_out(&order, parent) {
-            Ok(is_failure) => Event::Own(Checking::Checked { is_failure }),
+            Ok(is_failure) => Event::Own(Checking::CheckedFiles { is_failure }),
             Err(error) => Event::Failed(format!("{error:#}")),
         };
         parent.report(last);
@@ -111,7 +111,7 @@ fn carry_out(order: &Order, parent: &mut Parent<'_, Event>) -> anyhow::Result<bo
 }
 
 /// The result of the check, and the files that `--fix` corrects or does not change.
-type Outcome = (Checked, Vec<Result<Fixed, String>>);
+type Outcome = (CheckedFiles, Vec<Result<Fixed, String>>);
 
 /// Checks documentation, and checks it again with the mistakes corrected.
 pub(super) fn run(
@@ -145,7 +145,7 @@ fn check(
     tree: Tree,
     left_out: &[Diagnostic],
     fetch: &mut dyn FnMut(&[Box<str>]) -> Option<Remote>,
-) -> anyhow::Result<Checked> {
+) -> anyhow::Result<CheckedFiles> {
     let parsed = docs::parse(&tree, &options(args), &Pages::default());
     let needs = match args.config_only {
         true => Needs::default(),
@@ -159,7 +159,7 @@ fn check(
     };
     let tree = fetched.into_tree(tree);
     let (docs, diagnostics) = diagnostics_of(args, &tree, parsed, left_out)?;
-    Ok(Checked {
+    Ok(CheckedFiles {
         tree,
         docs,
         diagnostics,
@@ -215,7 +215,7 @@ fn removed_pages(
 }
 
 /// Writes the report of a check.
-fn report(args: &Args, checked: &mut Checked, colour: Colour) -> String {
+fn report(args: &Args, checked: &mut CheckedFiles, colour: Colour) -> String {
     let diagnostics = &checked.diagnostics;
     match args.format {
         Format::Json => format!("{}\n", json::render(diagnostics)),
@@ -260,7 +260,7 @@ fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
     Some(String::from_utf8_lossy(&bytes).into())
 }
 
-fn summary(checked: &Checked) -> String {
+fn summary(checked: &CheckedFiles) -> String {
     let tally = Tally::of(&checked.diagnostics);
     let pages = &checked.docs.navigation.pages;
     let unlisted = pages.iter().filter(|page| page.place.is_none()).count();

@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
 use super::{Documentation, sandboxed};
-use crate::deploy::run::{Limits, Place, Session};
+use crate::deploy::run::{DocsDirectory, Limits, Session};
 use crate::diagnostic::text::Colour;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::isolation::Mode;
@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Checks the documentation in a sandboxed process, prints the report of that process, and writes
 /// the files that it corrects. Returns whether the check has failed.
-async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<bool> {
+async fn check(args: &Args, place: &DocsDirectory, session: &Session) -> anyhow::Result<bool> {
     let order = Order {
         args: Args {
             documentation: args.documentation.at(place),
@@ -160,7 +160,7 @@ async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<
                     let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
                     ignore_broken_pipe(printed).context("print the diagnostics")?;
                 }
-                Checking::Checked { is_failure } => return Ok(is_failure),
+                Checking::CheckedFiles { is_failure } => return Ok(is_failure),
             },
             None => bail!("check: {}", running.ended().await),
         }

@@ -34,13 +34,13 @@ use crate::syntax::strict::Report;
 const CONNECT_TIME: Duration = Duration::from_secs(3);
 /// How many servers are tried at the same time.
 const CONNECTS_MAX: usize = 64;
-/// How many findings of one kind are listed; the rest is counted.
+/// How many diagnostics of one kind are listed; the rest is counted.
 const LISTED_MAX: usize = 20;
 /// The longest path of a unix socket (`unix(7)`), without its end.
 const SOCKET_PATH_MAX: usize = 107;
 
-/// The findings about a configuration, each at its place in the file.
-struct Findings<'t> {
+/// Checks a configuration. Each diagnostic is at its place in the file.
+struct Checker<'t> {
     report: Report<'t>,
     /// The document; `None` for an empty file.
     document: Option<Value>,
@@ -57,29 +57,29 @@ pub(super) fn check(
     let report = Report::new(RULE, name, text);
     let mut documents = report.documents().unwrap_or_default().into_iter();
     let document = documents.find(|document| !document.is_null());
-    let findings = Findings { report, document };
-    findings.addresses(config);
-    findings.paths(config);
-    findings.queue(config);
+    let checker = Checker { report, document };
+    checker.addresses(config);
+    checker.paths(config);
+    checker.queue(config);
     if !is_offline {
-        findings.database(config);
+        checker.database(config);
     }
-    let certificates = findings.certificates(config);
+    let certificates = checker.certificates(config);
     let mut found = Vec::new();
     if let Some(sites) = sites {
-        findings.hosts_without_certificate(config, sites, certificates.as_ref());
+        checker.hosts_without_certificate(config, sites, certificates.as_ref());
         if !is_offline {
             found = unreachable(config, sites);
         }
     }
-    let mut all = findings.report.into_vec();
+    let mut all = checker.report.into_vec();
     all.append(&mut found);
     all
 }
 
-// === impl Findings ===
+// === impl Checker ===
 
-impl Findings<'_> {
+impl Checker<'_> {
     /// Returns the value at keys, or the last one on the way that the file has.
     fn place(&self, keys: &[&str]) -> Option<&Value> {
         let mut value = self.document.as_ref()?;
@@ -217,7 +217,7 @@ impl Findings<'_> {
         if config.queue.postgres.url.is_some() || !path.exists() {
             return;
         }
-        if let Err(error) = Sqlite::look_at(path) {
+        if let Err(error) = Sqlite::check(path) {
             let why = format!("{}: {}", path.display(), chain(&error));
             self.error(&["queue", "sqlite", "path"], why);
         }
@@ -230,7 +230,7 @@ impl Findings<'_> {
             return;
         }
         let keys = ["queue", "postgres", "url"];
-        match Postgres::look_at(postgres, config.service.domain.as_str()) {
+        match Postgres::check(postgres, config.service.domain.as_str()) {
             Ok(()) => {}
             Err(error @ QueueError::Unavailable(_)) => {
                 self.warning(&keys, format!("no database answers now: {}", chain(&error)));

@@ -31,7 +31,7 @@ use anyhow::{Context as _, bail};
 
 use super::check::colour;
 use super::{Documentation, sandboxed};
-use crate::deploy::run::{Limits, Place, Session};
+use crate::deploy::run::{DocsDirectory, Limits, Session};
 use crate::isolation::Mode;
 use crate::source::remote;
 
@@ -58,7 +58,7 @@ pub struct Args {
 }
 
 /// Why the process of a preview has ended.
-enum Ended {
+enum PreviewEnd {
     /// The directory was replaced, and the sandbox still names the earlier one.
     Replaced,
     /// It was killed or has failed, as this sentence says.
@@ -88,8 +88,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let act = async |session: &Session| loop {
         let place = args.documentation.place()?;
         match show(args, &place, session, &listener).await? {
-            Ended::Replaced => {}
-            Ended::Died(how) => {
+            PreviewEnd::Replaced => {}
+            PreviewEnd::Died(how) => {
                 writeln!(
                     io::stderr(),
                     "waypost: {how}; the preview goes on after the next change"
@@ -108,10 +108,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Shows the documentation in a sandboxed process, until this process ends.
 async fn show(
     args: &Args,
-    place: &Place,
+    place: &DocsDirectory,
     session: &Session,
     listener: &TcpListener,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<PreviewEnd> {
     let order = Order {
         documentation: args.documentation.at(place),
         listen: args.listen,
@@ -132,10 +132,10 @@ async fn show(
                 let _answered = running.answer().await;
             }
             Ok(Some(Event::Own(Showing::Text(text)))) => print(&text)?,
-            Ok(Some(Event::Own(Showing::Replaced))) => return Ok(Ended::Replaced),
+            Ok(Some(Event::Own(Showing::Replaced))) => return Ok(PreviewEnd::Replaced),
             Ok(Some(Event::Failed(why))) => bail!("{why}"),
-            Ok(None) => return Ok(Ended::Died(running.ended().await)),
-            Err(error) => return Ok(Ended::Died(error.to_string())),
+            Ok(None) => return Ok(PreviewEnd::Died(running.ended().await)),
+            Err(error) => return Ok(PreviewEnd::Died(error.to_string())),
         }
     }
 }

@@ -62,7 +62,7 @@ pub(super) async fn serve(listener: TcpListener, shown: Arc<Shown>, listen: IpAd
                 tokio::spawn(async move { handle_connection(stream, shown, listen).await.ok() });
             }
             Err(error) => {
-                log::warn!(target: "preview", "accept: {error}");
+                log::warn!(target: "preview", "cannot accept a connection: {error}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }

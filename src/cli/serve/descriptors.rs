@@ -22,7 +22,7 @@ pub(super) fn raise() -> Option<u64> {
             maximum,
         };
         if let Err(error) = setrlimit(Resource::Nofile, raised) {
-            log::warn!(target: "serve", "raise the limit of open files: {error}");
+            log::warn!(target: "serve", "cannot raise the limit of open files: {error}");
         }
     }
     getrlimit(Resource::Nofile).current

@@ -14,7 +14,7 @@ use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::follow::{
-    self, Answering, ChangeLog, Follower, FollowerParts, Relay, Rings, SecretFollower, Source,
+    self, ChangeLog, Follower, FollowerParts, Relay, Responder, Rings, SecretFollower, Source,
     SourceParts, Status,
 };
 use crate::gateway::followers::{self, Identity};
@@ -119,7 +119,7 @@ impl Edges {
         panics::essential_thread("edge-secrets", move || secrets.run())
             .context("start a thread")?;
         panics::essential_thread("edge-rings", move || fleet.run()).context("start a thread")?;
-        listener.start(Answering::Source(source))
+        listener.start(Responder::Source(source))
     }
 }
 
@@ -139,7 +139,7 @@ impl EdgeListener {
     }
 
     /// Starts to accept connections. The thread is never joined: it can be stopped at any point.
-    pub(super) fn start(self, answering: Answering) -> anyhow::Result<()> {
+    pub(super) fn start(self, answering: Responder) -> anyhow::Result<()> {
         let Self { socket, identity } = self;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -152,7 +152,7 @@ impl EdgeListener {
                 let listener = match socket.listen(1024) {
                     Ok(listener) => listener,
                     Err(error) => {
-                        log::error!(target: "serve", "listen for edges: {error}");
+                        log::error!(target: "serve", "cannot listen for edges: {error}");
                         std::process::exit(2);
                     }
                 };
@@ -176,14 +176,14 @@ pub(super) fn relay(
     store: &Arc<Store>,
     metrics: &Metrics,
     handed_over: CancellationToken,
-) -> anyhow::Result<Option<Answering>> {
+) -> anyhow::Result<Option<Responder>> {
     let config::Store::Follow { follow, .. } = &config.store else {
         return Ok(None);
     };
     let service = config.service.domain.as_str();
     let relay = Relay::new(follow, service, Arc::clone(store), metrics, handed_over);
     let relay = relay.context("serve other edges")?;
-    Ok(Some(Answering::Relay(Arc::new(relay))))
+    Ok(Some(Responder::Relay(Arc::new(relay))))
 }
 
 impl Following {

@@ -139,7 +139,7 @@ pub(super) fn receive(stream: &UnixStream) -> io::Result<Vec<Passed>> {
 /// # Errors
 ///
 /// The error of the system, for example because the other process has ended.
-pub(super) fn tell(mut stream: &UnixStream, message: Message) -> io::Result<()> {
+pub(super) fn notify(mut stream: &UnixStream, message: Message) -> io::Result<()> {
     let mut line = serde_json::to_vec(&message)?;
     line.push(b'\n');
     stream.write_all(&line)
@@ -212,9 +212,9 @@ mod tests {
     #[test]
     fn a_process_that_has_ended_is_noticed() {
         let (old, new) = UnixStream::pair().unwrap();
-        tell(&old, Message::Serving).unwrap();
+        notify(&old, Message::Serving).unwrap();
         assert!(wait_for(&new, Message::Serving).is_ok());
-        tell(&old, Message::WorkerEnded).unwrap();
+        notify(&old, Message::WorkerEnded).unwrap();
         let error = wait_for(&new, Message::Serving).unwrap_err().to_string();
         assert!(error.contains("WorkerEnded instead of Serving"), "{error}");
         drop(old);

@@ -504,7 +504,7 @@ fn serving(upgrades: Upgrades, path: Option<PathBuf>, is_successor: bool, part: 
     }
     // Without systemd this does nothing.
     if let Err(error) = sd_notify::notify(&[NotifyState::Ready]) {
-        log::warn!(target: "serve", "tell systemd that the process serves: {error}");
+        log::warn!(target: "serve", "cannot notify systemd that the process serves: {error}");
     }
 }
 

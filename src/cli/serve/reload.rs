@@ -33,7 +33,7 @@ pub(super) struct Reload {
     accepts_removals: Arc<AtomicBool>,
 }
 
-/// Makes the reloader compare everything with the disk.
+/// Makes the reloader read all sites again and compare them with the disk.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     watch: Arc<Watch>,
@@ -179,7 +179,9 @@ pub(super) fn sweep(store: &Store) {
                 log::info!(target: "store", releases, files, bytes; "swept {releases} releases and {files} files");
             }
             Ok(_) => {}
-            Err(error) => log::warn!(target: "store", "sweep: {:#}", anyhow::Error::from(error)),
+            Err(error) => {
+                log::warn!(target: "store", "cannot remove old releases and files: {:#}", anyhow::Error::from(error))
+            }
         }
         std::thread::sleep(SWEEP_INTERVAL);
     }

@@ -67,7 +67,7 @@ impl BackgroundService for ConnectionService {
                 if let Some(predecessor) = &begin.predecessor
                     && let Err(error) = predecessor.replace()
                 {
-                    log::error!(target: "upgrade", "tell the earlier process: {error}");
+                    log::error!(target: "upgrade", "cannot notify the earlier process: {error}");
                     std::process::exit(2);
                 }
                 panics::essential("listeners", self.handler.listen(open)).await;
@@ -115,7 +115,7 @@ impl BackgroundService for OperatorService {
         let listener = match socket.listen(128) {
             Ok(listener) => listener,
             Err(error) => {
-                log::error!(target: "serve", "listen for the operator: {error}");
+                log::error!(target: "serve", "cannot listen for the operator: {error}");
                 std::process::exit(2);
             }
         };

@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::error::chain;
 use crate::follow::{
-    self, Certificate, Certificates, EdgeKey, Fleet, FollowedTickets, Kept, Rings,
+    self, Certificate, Certificates, EdgeKey, EdgeKeys, Fleet, FollowedTickets, Rings,
     SecretFollowerParts, SecretKind, SecretLog, Status,
 };
 use crate::gateway::tls;
@@ -290,7 +290,7 @@ impl EdgeSecrets {
         health: &Health,
     ) -> SecretFollowerParts {
         let key = self.key.zip(self.ordered).zip(self.tickets);
-        let kept = key.map(|(((key, seal), ordered), tickets)| Kept {
+        let edge_keys = key.map(|(((key, seal), ordered), tickets)| EdgeKeys {
             key,
             to_record: Box::new(move |certificate| to_record(certificate, &seal)),
             tickets,
@@ -301,7 +301,7 @@ impl EdgeSecrets {
             service: config.service.domain.to_string(),
             documents: self.documents,
             position: self.cache.join(POSITION),
-            kept,
+            edge_keys,
             status,
             part: health.part("edge-secrets"),
         }
@@ -334,7 +334,7 @@ fn refresh(ordered: &Ordered) {
             }
         }
         Err(error) => {
-            log::error!(target: "follow", "read the certificates of the cache: {}", chain(&error));
+            log::error!(target: "follow", "cannot read the certificates of the cache: {}", chain(&error));
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::store::shared::{
 };
 use crate::telemetry::{Health, panics};
 
-/// The interval of the checks whether every edge has a document.
+/// How often it is checked whether every edge has a document.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The documents of the database: certificates and their challenges, keys. They are served from a
@@ -207,7 +207,7 @@ impl Elsewhere for ByGateways {
             match waiting.await {
                 Ok(Ok(behind)) => behind,
                 Ok(Err(error)) => {
-                    log::warn!(target: "acme", "ask the database which gateways have a challenge: {}", chain(&error));
+                    log::warn!(target: "acme", "cannot ask the database which gateways have a challenge: {}", chain(&error));
                     Vec::new()
                 }
                 Err(_panic) => Vec::new(),

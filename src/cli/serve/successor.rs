@@ -44,7 +44,7 @@ impl Predecessor {
     ///
     /// When it has ended, or has stopped waiting.
     pub(super) fn replace(&self) -> io::Result<()> {
-        handover::tell(&self.0, Message::Serving)
+        handover::notify(&self.0, Message::Serving)
     }
 
     /// Waits until its worker has ended, or the whole process.
@@ -53,7 +53,7 @@ impl Predecessor {
             if let Err(error) = handover::wait_for(&self.0, Message::WorkerEnded)
                 && error.kind() != io::ErrorKind::UnexpectedEof
             {
-                log::warn!(target: "upgrade", "wait for the worker of the earlier process: {error}");
+                log::warn!(target: "upgrade", "cannot wait for the worker of the earlier process: {error}");
             }
         };
         // After a panic the earlier worker may still run. Its lease protects its update.

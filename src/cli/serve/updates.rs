@@ -20,7 +20,7 @@ use crate::deploy::keys::{self, KeyCache};
 use crate::deploy::queue::Queue;
 use crate::deploy::run::{Announce, ProjectsOf, SITE_REMOVED};
 use crate::deploy::sites::verification::Changes as DomainChanges;
-use crate::deploy::sites::{Changed, Known, SiteAdmin};
+use crate::deploy::sites::{Changed, ServedSites, SiteAdmin};
 use crate::deploy::worker::{self, Worker};
 use crate::deploy::{FindSite, ReadSite, Timestamp, lower_priority};
 use crate::error::chain;
@@ -88,7 +88,7 @@ impl Updates {
         let queue = deploying::open_queue_or_retry(config, metrics, health)?;
         let key_cache = deploying::load_key_cache(config, store)?;
         let index = Arc::clone(index);
-        let (of_owner, known_sites) = (Arc::clone(&index), Arc::clone(&index));
+        let (of_owner, all_sites) = (Arc::clone(&index), Arc::clone(&index));
         let projects_of: ProjectsOf = Arc::new(move |owner| of_owner.projects_of(owner));
         let find_site: FindSite =
             Arc::new(move |project| Some(Arc::clone(&index.served_by(project)?.site)));
@@ -108,7 +108,7 @@ impl Updates {
         });
         let stages = deploying::stages(config, &queue, store, projects_of, Some(announce))?;
         deploying::report_isolation(&stages, metrics)?;
-        let known: Arc<dyn Known> = Arc::clone(&known_sites) as _;
+        let served_sites: Arc<dyn ServedSites> = Arc::clone(&all_sites) as _;
         let domain_changes = DomainChanges::default();
         let served = ServedLog::new(&queue, &unseen, counting.map(Counting::writer));
         let read_files = {
@@ -132,7 +132,7 @@ impl Updates {
             Arc::clone(store),
             config.service.clone(),
             config.private_hosts.clone(),
-            known,
+            served_sites,
             changed,
             Clock::System,
         )
@@ -259,7 +259,7 @@ impl ServedLog {
                     tokio::select! {
                         () = unseen.changed.notified() => {}
                         _asked = progress.changed() => {}
-                        // An edge that goes away is not waited for, and tells nothing.
+                        // An edge that goes away is not waited for, and reports nothing.
                         () = tokio::time::sleep(UNSEEN_TIME) => {}
                     }
                 });
@@ -296,7 +296,7 @@ impl ServedLog {
         match removed {
             Ok(removed) => self.removed(&removed),
             Err(error) => {
-                log::error!(target: "sites", "read the site records, still serving the earlier ones: {}", chain(&error));
+                log::error!(target: "sites", "cannot read the site records, the earlier ones are still served: {}", chain(&error));
             }
         }
     }
@@ -320,7 +320,7 @@ impl ServedLog {
                 // The queue reports its own outages.
                 Err(error) => {
                     if !error.is_outage() {
-                        log::error!(target: "deploy", "cancel the updates of removed sites: {}", chain(&error));
+                        log::error!(target: "deploy", "cannot cancel the updates of removed sites: {}", chain(&error));
                     }
                     break;
                 }
@@ -352,15 +352,15 @@ impl ServedLog {
             }
             Err(error) if error.is_outage() => {}
             Err(error) => {
-                log::warn!(target: "deploy", "list the updates that are not yet visible: {}", chain(&error));
+                log::warn!(target: "deploy", "cannot list the updates that are not yet visible: {}", chain(&error));
             }
         }
     }
 }
 
 /// Returns a function that also finds a site that this process does not serve yet. Another process
-/// may have written its record, and queued its update, a moment ago. `read_files` makes this process
-/// serve what the files say; `stored` reads the store, and no files.
+/// may have written its record, and queued its update, a moment ago. `read_files` makes this
+/// process serve what the files say; `stored` reads the store, and no files.
 fn also_unserved(
     find_served: FindSite,
     read_files: impl Fn() + Send + Sync + 'static,
@@ -388,7 +388,7 @@ fn record(queue: &Queue, project: &ProjectId, fence: Fence) {
         && !error.is_outage()
     {
         // The next comparison tries again.
-        log::warn!(target: "deploy", project:%; "record the served release of {project}: {}", chain(&error));
+        log::warn!(target: "deploy", project:%; "cannot record the served release of {project}: {}", chain(&error));
     }
 }
 

@@ -145,7 +145,7 @@ impl Upgrades {
             let mut stream = match stream {
                 Ok(stream) => stream,
                 Err(error) => {
-                    log::warn!(target: "upgrade", "accept: {error}");
+                    log::warn!(target: "upgrade", "cannot accept a connection: {error}");
                     std::thread::sleep(ACCEPT_PAUSE);
                     continue;
                 }
@@ -232,13 +232,13 @@ impl Upgrades {
         log::info!(target: "upgrade", process; "process {process} serves from now on");
         // Without systemd this does nothing.
         if let Err(error) = sd_notify::notify(&[NotifyState::MainPid(process)]) {
-            log::warn!(target: "upgrade", "tell systemd the main process: {error}");
+            log::warn!(target: "upgrade", "cannot notify systemd of the main process: {error}");
         }
         self.handed_over.cancel();
         // It never sends: this waits until the sender is dropped.
         let _disconnected = self.worker_ended.recv();
         // This fails if the new process has ended.
-        let _ended = handover::tell(link, Message::WorkerEnded);
+        let _ended = handover::notify(link, Message::WorkerEnded);
     }
 }
 

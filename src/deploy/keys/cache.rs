@@ -237,14 +237,14 @@ impl KeyCache {
         let Some(shared) = &self.shared else {
             for (id, at) in used {
                 if let Err(error) = self.directory.write_use(&id, at) {
-                    log::warn!(target: "deploy", key:% = id; "record the use of key {id}: {error}");
+                    log::warn!(target: "deploy", key:% = id; "cannot record the use of key {id}: {error}");
                 }
             }
             return;
         };
         *shared.written_at() = Instant::now();
         if let Err(error) = shared.write(&used) {
-            log::warn!(target: "deploy", "record the use of keys: {}", chain(&error));
+            log::warn!(target: "deploy", "cannot record the use of keys: {}", chain(&error));
             // They are written the next time; a later use of a key stays.
             let mut kept = lock();
             for (id, at) in used {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::ErrorCode;
 
-use crate::database::{DatabaseError, Failure, Refusal};
+use crate::database::{DatabaseError, Failure, Rejection};
 use crate::deploy::update::InvalidMove;
 
 /// Why a call of the queue failed.
@@ -34,7 +34,7 @@ pub enum QueueError {
     Replaced,
     /// The database must not be used, or does not let this program use it.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Rejected(#[from] Rejection),
     /// The limit of waiting updates is reached.
     #[error("the queue is full: {limit} updates are waiting")]
     Full {
@@ -57,7 +57,7 @@ impl From<DatabaseError> for QueueError {
             DatabaseError::Unavailable(source) => Self::Unavailable(source),
             DatabaseError::Corrupt(what) => Self::Corrupt(what),
             DatabaseError::Newer { found, known, .. } => Self::Newer { found, known },
-            DatabaseError::Refused(refusal) => Self::Refused(refusal),
+            DatabaseError::Rejected(rejection) => Self::Rejected(rejection),
         }
     }
 }
@@ -80,7 +80,7 @@ impl QueueError {
             | Self::Newer { .. }
             | Self::NetworkFileSystem(_)
             | Self::Replaced
-            | Self::Refused(_) => true,
+            | Self::Rejected(_) => true,
             Self::Corrupt(_) | Self::Full { .. } | Self::KeyReused | Self::Move(_) => false,
         }
     }
@@ -112,7 +112,7 @@ impl QueueError {
         let Self::Unavailable(source) = self else {
             return match self {
                 Self::Newer { .. } => "a newer program wrote it",
-                Self::Refused(_) => "its database cannot be used",
+                Self::Rejected(_) => "its database cannot be used",
                 Self::NetworkFileSystem(_) => "its file is on a network file system",
                 Self::Replaced => "its file was deleted or replaced",
                 Self::Full { .. } => "too many updates are waiting",

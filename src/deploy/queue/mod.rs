@@ -74,7 +74,7 @@ use super::record::Record;
 use super::update::{State, Update, WorkerId};
 use super::{StatusId, Timestamp};
 
-pub use crate::database::{Config as PostgresConfig, Refusal};
+pub use crate::database::{Config as PostgresConfig, Rejection};
 pub use error::QueueError;
 pub use policy::Policy;
 use policy::{Served, end_as_dead_letter, finish_attempt, log_line};

@@ -38,12 +38,12 @@ pub(super) struct Writer {
     content: File,
     /// The files that need not be written.
     known: HashSet<Digest>,
-    written: Mutex<Written>,
+    written: Mutex<WrittenFiles>,
 }
 
 /// The files that have been written.
 #[derive(Debug, Default)]
-struct Written {
+struct WrittenFiles {
     /// Where each file starts.
     places: HashMap<Digest, u64>,
     /// Where the next file starts.
@@ -122,7 +122,7 @@ impl Writer {
         open_for_writing(&inventory)?.write_all(release.inventory_bytes())
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
+    fn written(&self) -> MutexGuard<'_, WrittenFiles> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -27,7 +27,7 @@ use crate::store::{PutError, Store};
 
 /// A directory of documentation on this machine. Both paths are absolute and have no links.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct DocsDirectory {
     /// The directory that holds the documentation.
     pub path: PathBuf,
     /// The root of its repository; the same directory if there is none.
@@ -38,7 +38,7 @@ pub struct Place {
 #[derive(Clone, Debug)]
 pub struct Build {
     /// Where the documentation is.
-    pub place: Place,
+    pub place: DocsDirectory,
     /// How it is built.
     pub options: Options,
     /// For a directory without a repository: the directory of a repository that it represents.
@@ -123,7 +123,7 @@ impl Session {
 
     /// Returns the sandbox of a process that only reads documentation.
     #[must_use]
-    pub fn sandbox(&self, place: &Place) -> Sandbox {
+    pub fn sandbox(&self, place: &DocsDirectory) -> Sandbox {
         let mut read: Vec<_> = sandbox::of_directory(&place.root).collect();
         read.push(self.specifications());
         Sandbox {
@@ -375,7 +375,7 @@ mod tests {
         };
         let launcher = Launcher::new("true".into(), Limits::default(), &isolation, None).unwrap();
         let session = Session::new(launcher, remote::Config::default()).unwrap();
-        let place = Place {
+        let place = DocsDirectory {
             path: path("docs"),
             root: path("docs"),
         };

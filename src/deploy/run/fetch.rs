@@ -82,10 +82,10 @@ fn fetching(job: &FetchJob) -> Fetching<'_> {
 pub(super) fn stopped(error: &FetchError) -> Stopped {
     match error {
         FetchError::Mirror { path, source } => {
-            log::error!(target: "deploy", "use {}: {source}", path.display());
+            log::error!(target: "deploy", "cannot use {}: {source}", path.display());
         }
         FetchError::MissingRepository(said) | FetchError::Credentials(said) => {
-            log::warn!(target: "deploy", "fetch a repository: {}", printable(said));
+            log::warn!(target: "deploy", "cannot fetch a repository: {}", printable(said));
         }
         FetchError::Full => {
             log::error!(

@@ -292,7 +292,7 @@ impl Stopped {
     /// its last cause: authors read records, and must not see paths of the service.
     #[must_use]
     pub fn of_machine(act: &str, error: &(dyn std::error::Error + 'static)) -> Self {
-        log::error!(target: "deploy", "{act}: {}", chain(error));
+        log::error!(target: "deploy", "cannot {act}: {}", chain(error));
         let mut last = error;
         while let Some(source) = last.source() {
             last = source;

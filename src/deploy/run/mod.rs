@@ -73,10 +73,10 @@ use monitor::BuildMonitor;
 use workspace::{NAVIGATION, PREVIOUS, Workspace};
 
 pub use child::{Isolation, LaunchError, Launcher, Limits};
-pub use directory::{Build, BuildError, Built, BuiltRelease, Place, Session};
+pub use directory::{Build, BuildError, Built, BuiltRelease, DocsDirectory, Session};
 pub use generate::{SkillFiles, WaitingSkill};
 pub use job::{Event, Prepared, Step, Stopped};
-pub use quota::{ProjectsOf, Quota, QuotaError, Room};
+pub use quota::{ProjectsOf, Quota, QuotaError, ReservedSpace};
 pub use workspace::{Part, clear_leftovers};
 
 /// The summary of an update whose site was removed before it was built.
@@ -118,7 +118,7 @@ pub type Announce = Arc<dyn Fn(&ProjectId) -> bool + Send + Sync>;
 
 /// How an attempt ended, for the queue and for the metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum AttemptEnd {
     /// The queue has recorded this outcome.
     With(Outcome),
     /// Another worker holds the update.
@@ -213,7 +213,7 @@ impl Stages {
         place: Slot,
         stop: watch::Receiver<bool>,
         work: &mut Work,
-    ) -> Result<Ended, QueueError> {
+    ) -> Result<AttemptEnd, QueueError> {
         let site = match site {
             Ok(Some(site)) => site,
             Ok(None) => {
@@ -224,7 +224,7 @@ impl Stages {
         };
         match self.raise_generation(&mut claim).await {
             Ok(Held::Yes) => {}
-            Ok(Held::Lost) => return Ok(Ended::Lost),
+            Ok(Held::Lost) => return Ok(AttemptEnd::Lost),
             Err(stopped) => return self.stopped(claim, stopped).await,
         }
         let update = match self.prepare(&site, &claim).await {
@@ -409,7 +409,7 @@ impl Stages {
         .await
     }
 
-    async fn stopped(&self, claim: Claim, stopped: Stopped) -> Result<Ended, QueueError> {
+    async fn stopped(&self, claim: Claim, stopped: Stopped) -> Result<AttemptEnd, QueueError> {
         let outcome = if stopped.transient {
             Outcome::Retry
         } else {
@@ -428,13 +428,13 @@ impl Stages {
         claim: Claim,
         outcome: Outcome,
         summary: String,
-    ) -> Result<Ended, QueueError> {
+    ) -> Result<AttemptEnd, QueueError> {
         let (queue, now) = (Arc::clone(&self.queue), self.now());
         let ending = outcome.clone();
         let held = blocking(move || queue.finish(&claim, &ending, &summary, now)).await?;
         Ok(match held {
-            Held::Yes => Ended::With(outcome),
-            Held::Lost => Ended::Lost,
+            Held::Yes => AttemptEnd::With(outcome),
+            Held::Lost => AttemptEnd::Lost,
         })
     }
 }

@@ -14,7 +14,7 @@ use super::content::Writer;
 use super::generate::{Task, WriteError};
 use super::job::{BuildJob, Event, Prepared, Source, Step, Stopped};
 use super::workspace::{
-    CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_REFUSED, SPECIFICATIONS,
+    CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_REJECTED, SPECIFICATIONS,
     WRITER_INPUT, WRITER_OUTPUT,
 };
 use crate::build::{Built, Input, Previous, PreviousRelease, build_into};
@@ -148,7 +148,7 @@ fn rebuild_with_skill(
     parent.ask(Event::Write);
     let written = task.take(&file(WRITER_OUTPUT), &file(SKILL));
     let written = written.map_err(|error: WriteError| {
-        task.refuse(&error, &file(SKILL_REFUSED));
+        task.reject(&error, &file(SKILL_REJECTED));
         error.to_string()
     })?;
     parent.report(Event::Line(format!(

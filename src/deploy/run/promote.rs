@@ -7,9 +7,9 @@ use std::time::Instant;
 use super::fetch::short;
 use super::job::{Order, Prepared, Step, Stopped};
 use super::monitor::{BuildMonitor, BuildResult};
-use super::quota::{QuotaError, Room};
-use super::workspace::{CACHE, Part, SKILL, SKILL_REFUSED};
-use super::{Ended, Prior, Stages, Update, blocking, fence};
+use super::quota::{QuotaError, ReservedSpace};
+use super::workspace::{CACHE, Part, SKILL, SKILL_REJECTED};
+use super::{AttemptEnd, Prior, Stages, Update, blocking, fence};
 use crate::deploy::Timestamp;
 use crate::deploy::queue::{Claim, Held, Outcome, Progress, QueueError};
 use crate::diagnostic::count;
@@ -37,7 +37,7 @@ enum PutFailure {
 /// Moves a file that a process has written to the place where the next update reads it.
 fn keep(update: &Update, name: &str, place: &Path) {
     if let Err(error) = update.workspace.take(name, place) {
-        log::warn!(target: "deploy", "write {}: {error}", place.display());
+        log::warn!(target: "deploy", "cannot write {}: {error}", place.display());
     }
 }
 
@@ -59,9 +59,9 @@ impl Stages {
         site: &Site,
         update: &Update,
         monitor: &mut BuildMonitor<'_>,
-    ) -> Result<Ended, QueueError> {
+    ) -> Result<AttemptEnd, QueueError> {
         if monitor.begin().await? == Held::Lost {
-            return Ok(Ended::Lost);
+            return Ok(AttemptEnd::Lost);
         }
         let (job, sandbox) = self.fetch_job(update);
         let commit = match monitor.run(Order::Fetch(Box::new(job)), sandbox).await? {
@@ -72,8 +72,8 @@ impl Stages {
             Ok(built) => built,
             Err(unfinished) => return self.end_without_release(claim, unfinished).await,
         };
-        let room = match self.put(update, &prepared, &prior, monitor).await? {
-            Ok(room) => room,
+        let space = match self.put(update, &prepared, &prior, monitor).await? {
+            Ok(space) => space,
             Err(unput) => return self.end_without_release(claim, unput).await,
         };
         let (skill_pending, offered) = (prepared.skill_pending, fence(&claim));
@@ -82,17 +82,19 @@ impl Stages {
             // by hand in the meantime is newer than both.
             let raised = self.with_generation(&claim, offered.generation + 1).await?;
             let (Held::Yes, with_generation) = raised else {
-                return Ok(Ended::Lost);
+                return Ok(AttemptEnd::Lost);
             };
             claim = with_generation;
         }
-        let promoted = self.promote(&claim, prepared, offered, room, monitor).await;
+        let promoted = self
+            .promote(&claim, prepared, offered, space, monitor)
+            .await;
         let mut published = match promoted {
             Ok(published) => published,
             Err(stopped) => return self.stopped(claim, stopped).await,
         };
         if self.record_published(&claim, site, &published).await? == Held::Lost {
-            return Ok(Ended::Lost);
+            return Ok(AttemptEnd::Lost);
         }
         if skill_pending {
             // The update is visible; other updates need not wait for the writer.
@@ -106,9 +108,9 @@ impl Stages {
             let replaced = match next {
                 BuildResult::Prepared(written) => {
                     match self.put(update, &written, &prior, monitor).await? {
-                        Ok(room) => {
+                        Ok(space) => {
                             let offered = fence(&claim);
-                            let promoting = self.promote(&claim, written, offered, room, monitor);
+                            let promoting = self.promote(&claim, written, offered, space, monitor);
                             let replaced = promoting.await;
                             replaced.map_err(|stopped| stopped.summary)
                         }
@@ -117,7 +119,7 @@ impl Stages {
                     }
                 }
                 BuildResult::SkillStays(why) => {
-                    keep(update, SKILL_REFUSED, &update.skill_files.refused);
+                    keep(update, SKILL_REJECTED, &update.skill_files.rejected);
                     Err(why)
                 }
                 BuildResult::SkillWaits => {
@@ -144,7 +146,7 @@ impl Stages {
                 Err(why) => format!("generate: the skill.md that is published stays: {why}"),
             };
             if self.record_line(&claim, line).await? == Held::Lost {
-                return Ok(Ended::Lost);
+                return Ok(AttemptEnd::Lost);
             }
         }
         let outcome = Outcome::Success {
@@ -191,11 +193,11 @@ impl Stages {
         &self,
         claim: Claim,
         result: BuildResult,
-    ) -> Result<Ended, QueueError> {
+    ) -> Result<AttemptEnd, QueueError> {
         match result {
             BuildResult::Stopped(stopped) => self.stopped(claim, stopped).await,
             BuildResult::Killed(how) => self.finish(claim, Outcome::RetryOnce, how).await,
-            BuildResult::LeaseLost => Ok(Ended::Lost),
+            BuildResult::LeaseLost => Ok(AttemptEnd::Lost),
             BuildResult::Fetched(_)
             | BuildResult::Done
             | BuildResult::Prepared(_)
@@ -218,7 +220,7 @@ impl Stages {
         prepared: &Prepared,
         prior: &Arc<Prior>,
         monitor: &mut BuildMonitor<'_>,
-    ) -> Result<Result<Room, BuildResult>, QueueError> {
+    ) -> Result<Result<ReservedSpace, BuildResult>, QueueError> {
         let since = Instant::now();
         let (store, workspace) = (Arc::clone(&self.store), Arc::clone(&update.workspace));
         let (prior, release, part) = (Arc::clone(prior), prepared.release, prepared.part);
@@ -227,20 +229,20 @@ impl Stages {
             let first = prior.first.get();
             let known: Vec<_> = prior.inventory.iter().chain(first).collect();
             let inventory = workspace.inventory(part, release)?;
-            let room = quota.make_room(&store, &site.owner, &site.project, &inventory)?;
+            let space = quota.make_room(&store, &site.owner, &site.project, &inventory)?;
             workspace.put(&store, part, &inventory, &known)?;
             if part == Part::First {
                 // The second release is made from the files of the first one.
                 let _first = prior.first.set(inventory);
             }
-            Ok::<_, PutFailure>(room)
+            Ok::<_, PutFailure>(space)
         });
         let put = match monitor.wait(putting).await? {
             Ok(put) => put,
             Err(end) => return Ok(Err(end)),
         };
-        let room = match put {
-            Ok(room) => room,
+        let space = match put {
+            Ok(space) => space,
             Err(PutFailure::Quota(error @ (QuotaError::Lock(_) | QuotaError::Read(_)))) => {
                 let stopped = Stopped::of_machine("look at the quota of the owner", &error);
                 return Ok(Err(BuildResult::Stopped(stopped)));
@@ -268,8 +270,8 @@ impl Stages {
             short(&release.to_string()),
             since.elapsed().as_millis(),
         ));
-        if room.removed > 0 {
-            monitor.line(removed_line(room.removed));
+        if space.removed > 0 {
+            monitor.line(removed_line(space.removed));
         }
         let (name, place) = match part {
             Part::First => (CACHE, &update.cache),
@@ -280,7 +282,7 @@ impl Stages {
         if monitor.record().await? == Held::Lost {
             return Ok(Err(BuildResult::LeaseLost));
         }
-        Ok(Ok(room))
+        Ok(Ok(space))
     }
 
     /// Makes a release the current one. Only this step changes the served site.
@@ -289,7 +291,7 @@ impl Stages {
         claim: &Claim,
         prepared: Prepared,
         offered: Fence,
-        room: Room,
+        space: ReservedSpace,
         monitor: &mut BuildMonitor<'_>,
     ) -> Result<Published, Stopped> {
         let since = Instant::now();
@@ -309,7 +311,7 @@ impl Stages {
             Err(error) => return Err(Stopped::of_machine("promote the release", &error)),
         };
         let visible_at = self.announce(claim.project()).await;
-        self.trim(claim, room, monitor).await;
+        self.trim(claim, space, monitor).await;
         monitor.add_step(Step::Promote, since.elapsed());
         Ok(Published {
             release,
@@ -319,10 +321,10 @@ impl Stages {
     }
 
     /// Removes the release that was served before, if the quota of the owner has no room for it.
-    async fn trim(&self, claim: &Claim, room: Room, monitor: &mut BuildMonitor<'_>) {
+    async fn trim(&self, claim: &Claim, space: ReservedSpace, monitor: &mut BuildMonitor<'_>) {
         let (quota, store) = (Arc::clone(&self.quota), Arc::clone(&self.store));
         let (owner, project) = (claim.update.owner.clone(), claim.project().clone());
-        let removed = blocking(move || quota.trim(&store, &owner, &project, room)).await;
+        let removed = blocking(move || quota.trim(&store, &owner, &project, space)).await;
         if removed > 0 {
             monitor.line(removed_line(removed));
         }

@@ -5,8 +5,8 @@
 //! history are removed first. If the releases that are served need too much, the update fails
 //! before anything is stored.
 //!
-//! From this check to the promotion the owner is locked in the store ([`Room`]), so two processes
-//! cannot use the same room.
+//! From this check to the promotion the owner is locked in the store ([`ReservedSpace`]), so two
+//! processes cannot use the same room.
 //!
 //! **Limits:** a process that is stopped while it has the lock is waited for, but not for ever. If
 //! it goes on later, the quota may be exceeded by one release. The next update of the owner removes
@@ -37,11 +37,11 @@ pub struct Quota {
     sizes: Mutex<HashMap<ReleaseId, u64>>,
 }
 
-/// Room for a new release of an owner. Keep it until the release is promoted: no other process
-/// makes room for this owner as long as it lives.
+/// Space that is reserved for a new release of an owner. Keep it until the release is promoted: no
+/// other process makes room for this owner as long as it lives.
 #[derive(Debug)]
 #[must_use]
-pub struct Room {
+pub struct ReservedSpace {
     /// How many releases were removed from the history.
     pub removed: usize,
     /// Whether history may have to go when the release is promoted.
@@ -115,7 +115,7 @@ impl Quota {
         owner: &str,
         project: &ProjectId,
         new: &Inventory,
-    ) -> Result<Room, QuotaError> {
+    ) -> Result<ReservedSpace, QuotaError> {
         let lock = match self.bytes_max {
             0 => None,
             _ => store
@@ -126,7 +126,7 @@ impl Quota {
             log::warn!(target: "deploy", owner; "another process has stored a release of {owner} for {} s, and is not waited for", LOCK_TIMEOUT.as_secs());
         }
         let fitted = self.fit(store, owner, project, Some(new))?;
-        Ok(Room {
+        Ok(ReservedSpace {
             removed: fitted.unwrap_or(0),
             is_tight: fitted.is_some(),
             _lock: lock,
@@ -134,9 +134,15 @@ impl Quota {
     }
 
     /// Removes the oldest releases of the owner's history until the rest fits into the quota, after
-    /// the release was promoted for which there is `room`. Returns how many releases were removed.
-    pub fn trim(&self, store: &Store, owner: &str, project: &ProjectId, room: Room) -> usize {
-        if !room.is_tight {
+    /// the release was promoted for which there is `space`. Returns how many releases were removed.
+    pub fn trim(
+        &self,
+        store: &Store,
+        owner: &str,
+        project: &ProjectId,
+        space: ReservedSpace,
+    ) -> usize {
+        if !space.is_tight {
             return 0;
         }
         // The served release is kept, even if an operator has made the quota smaller.
@@ -195,7 +201,7 @@ impl Quota {
             match store.remove_from_history(&named.project, release) {
                 Ok(()) => removed += 1,
                 Err(error) => {
-                    log::error!(target: "deploy", project:% = named.project; "remove release {release} from the history: {}", chain(&error));
+                    log::error!(target: "deploy", project:% = named.project; "cannot remove release {release} from the history: {}", chain(&error));
                 }
             }
         }
@@ -346,8 +352,8 @@ mod tests {
         promote(&store, "b", 1, &release(&[("other", 1000)]));
         // A shared file counts once: 3,000 + 3,000 + 2,000 + 1,000.
         let make_room = |new: &Release| {
-            let room = quota.make_room(&store, "acme", &project("b"), new.inventory());
-            room.map(|room| room.removed)
+            let space = quota.make_room(&store, "acme", &project("b"), new.inventory());
+            space.map(|space| space.removed)
         };
         assert_eq!(make_room(&release(&[("small", 500)])).unwrap(), 0);
         assert_eq!(make_room(&release(&[("large", 2500)])).unwrap(), 1);
@@ -360,11 +366,11 @@ mod tests {
         assert_eq!((releases_of(&store, "a"), releases_of(&store, "b")), (1, 1));
         // The release that was served before has no room beside the new one.
         let large = release(&[("large", 4500)]);
-        let room = quota.make_room(&store, "acme", &project("b"), large.inventory());
-        let room = room.unwrap();
-        assert_eq!(room.removed, 0);
+        let space = quota.make_room(&store, "acme", &project("b"), large.inventory());
+        let space = space.unwrap();
+        assert_eq!(space.removed, 0);
         promote(&store, "b", 2, &large);
-        assert_eq!(quota.trim(&store, "acme", &project("b"), room), 1);
+        assert_eq!(quota.trim(&store, "acme", &project("b"), space), 1);
         assert_eq!(releases_of(&store, "b"), 1);
     }
 
@@ -395,8 +401,8 @@ mod tests {
         let open = || Store::Local(Local::open(&config, Clock::System).unwrap());
         let quota = || Quota::new(10_000, Arc::new(|_| vec![project("a"), project("b")]));
         let (store, new) = (open(), release(&[("a", 6000)]));
-        let room = quota().make_room(&store, "acme", &project("a"), new.inventory());
-        let room = room.unwrap();
+        let space = quota().make_room(&store, "acme", &project("a"), new.inventory());
+        let space = space.unwrap();
         std::thread::scope(|scope| {
             let other = scope.spawn(|| {
                 let new = release(&[("b", 6000)]);
@@ -409,7 +415,7 @@ mod tests {
             drop(made.unwrap());
             assert!(!other.is_finished());
             promote(&store, "a", 1, &new);
-            drop(room);
+            drop(space);
             let rejected = other.join().unwrap().unwrap_err();
             assert!(rejected.to_string().contains("12000 bytes"), "{rejected}");
         });

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::generate::{self, SkillFiles};
 use super::job::{BuildJob, FetchJob, Source, SpecificationsJob};
 use super::workspace::{
-    CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_REFUSED, SPECIFICATIONS,
+    CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_REJECTED, SPECIFICATIONS,
     WRITER_INPUT, WRITER_OUTPUT, Workspace,
 };
 use crate::deploy::writer;
@@ -59,7 +59,7 @@ pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Sandbox {
         second.content(),
         CACHE,
         SKILL,
-        SKILL_REFUSED,
+        SKILL_REJECTED,
         WRITER_INPUT,
         SEARCH_INDEX,
     ];

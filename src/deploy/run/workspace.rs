@@ -10,7 +10,7 @@
 //! | `specifications` | specifications | build |
 //! | `inventory`, `content` | build: the release | parent |
 //! | `inventory-2`, `content-2` | build: the release with the skill of a writer | parent |
-//! | `cache`, `skill`, `skill-refused` | build: what the next build may use | parent |
+//! | `cache`, `skill`, `skill-rejected` | build: what the next build may use | parent |
 //! | `writer-input`, `search-index` | build | command, model |
 //! | `writer-output` | command, model | build |
 //! | `home/` | fetch: the keys of ssh; command: anything | the same |
@@ -31,7 +31,7 @@ pub(super) const NAVIGATION: &str = "navigation";
 pub(super) const SPECIFICATIONS: &str = "specifications";
 pub(super) const CACHE: &str = "cache";
 pub(super) const SKILL: &str = "skill";
-pub(super) const SKILL_REFUSED: &str = "skill-refused";
+pub(super) const SKILL_REJECTED: &str = "skill-rejected";
 pub(super) const WRITER_INPUT: &str = "writer-input";
 pub(super) const WRITER_OUTPUT: &str = "writer-output";
 pub(super) const SEARCH_INDEX: &str = "search-index";
@@ -42,7 +42,7 @@ const FILES: [&str; 13] = [
     SPECIFICATIONS,
     CACHE,
     SKILL,
-    SKILL_REFUSED,
+    SKILL_REJECTED,
     WRITER_INPUT,
     WRITER_OUTPUT,
     SEARCH_INDEX,
@@ -252,7 +252,7 @@ impl Drop for Workspace {
         drop(self.lock.take());
         match fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                log::warn!(target: "deploy", "remove {}: {error}", self.path.display());
+                log::warn!(target: "deploy", "cannot remove {}: {error}", self.path.display());
             }
             _ => {}
         }
@@ -265,7 +265,7 @@ pub fn clear_leftovers(above: &Path) {
         // The kernel releases the lock when a process ends, however it ends.
         let is_left = File::open(entry.path()).is_ok_and(|open| open.try_lock().is_ok());
         if is_left && let Err(error) = fs::remove_dir_all(entry.path()) {
-            log::warn!(target: "deploy", "remove {}: {error}", entry.path().display());
+            log::warn!(target: "deploy", "cannot remove {}: {error}", entry.path().display());
         }
     }
 }

@@ -43,7 +43,7 @@ impl SiteAdmin {
                 ));
                 continue;
             }
-            let served = self.known.at(host).filter(|site| site.project != *project);
+            let served = self.served.at(host).filter(|site| site.project != *project);
             let other = match served {
                 Some(site) => Some((site.project.clone(), site.kept_in.to_string())),
                 None => self
@@ -66,7 +66,7 @@ impl SiteAdmin {
     fn check_waiting(&self, caller: &Caller, site: &Site, hosts: &[Host]) -> Result<(), Refused> {
         let mut conflicts = Vec::new();
         for host in hosts {
-            let served = self.known.at(host).map(|site| site.project.clone());
+            let served = self.served.at(host).map(|site| site.project.clone());
             let other = match served {
                 Some(project) => Some(project),
                 None => self.claimed_by(host)?,
@@ -109,7 +109,7 @@ impl SiteAdmin {
                     ownership.insert(host.clone(), known.clone());
                 }
                 (None, Some(rules)) if !had.contains(host) => {
-                    refused.extend(rules.refusal(host, &self.service));
+                    refused.extend(rules.rejection(host, &self.service));
                     ownership.insert(host.clone(), rules.added(&site.owner, host, now));
                 }
                 (None, _) => {}
@@ -142,7 +142,7 @@ impl SiteAdmin {
         let dots = host.as_str().match_indices('.');
         let above = dots.filter_map(|(at, _)| Host::parse(&host.as_str()[at + 1..]).ok());
         let mut above = above.filter_map(|above| {
-            let other = self.known.at(&above)?;
+            let other = self.served.at(&above)?;
             other.domains.contains(&above).then_some(other)
         });
         above.any(|other| other.owner != site.owner)

@@ -19,7 +19,7 @@
 mod caller;
 mod change;
 mod hosts;
-mod known;
+mod served;
 mod names;
 mod numbers;
 mod ownership;
@@ -42,10 +42,10 @@ use crate::store::{ReadError, SiteError, SiteRecord, Store};
 use hosts::owner_of;
 
 pub use caller::{Caller, Condition};
-pub use known::{Known, reading_again};
 pub use numbers::WriteCounts;
 pub use ownership::{Rules, Shown, Wanted};
 pub use representation::Representation;
+pub use served::{ServedSites, reading_again};
 
 /// Called with the project of a change, once it is stored.
 pub type Changed = Arc<dyn Fn(&ProjectId) + Send + Sync>;
@@ -58,7 +58,7 @@ pub struct SiteAdmin {
     store: Arc<Store>,
     service: Service,
     private_hosts: PrivateHosts,
-    known: Arc<dyn Known>,
+    served: Arc<dyn ServedSites>,
     changed: Changed,
     owners_add_domains: bool,
     /// `None`: no proof of ownership is required.
@@ -145,14 +145,14 @@ impl From<ReadError> for Refused {
 // === impl SiteAdmin ===
 
 impl SiteAdmin {
-    /// Makes the administration of the sites of a store. `known` are the sites that are served, and
-    /// `changed` is called after each change.
+    /// Makes the administration of the sites of a store. `served` are the sites that are served,
+    /// and `changed` is called after each change.
     #[must_use]
     pub fn new(
         store: Arc<Store>,
         service: Service,
         private_hosts: PrivateHosts,
-        known: Arc<dyn Known>,
+        served: Arc<dyn ServedSites>,
         changed: Changed,
         clock: Clock,
     ) -> Self {
@@ -160,7 +160,7 @@ impl SiteAdmin {
             store,
             service,
             private_hosts,
-            known,
+            served,
             changed,
             owners_add_domains: false,
             rules: None,
@@ -229,7 +229,7 @@ impl SiteAdmin {
         after: Option<&str>,
         limit: usize,
     ) -> Result<(Vec<Representation>, bool), Refused> {
-        let mut sites = self.known.all();
+        let mut sites = self.served.all();
         sites.retain(|site| {
             caller.check(&site.owner, &site.project).is_ok()
                 && owner.is_none_or(|owner| *site.owner == *owner)
@@ -264,7 +264,7 @@ impl SiteAdmin {
     ///
     /// The error of the store.
     pub fn all_domains(&self, caller: &Caller) -> Result<Vec<(ProjectId, Domain)>, Refused> {
-        let mut sites = self.known.all();
+        let mut sites = self.served.all();
         sites.retain(|site| caller.check(&site.owner, &site.project).is_ok());
         sites.sort_unstable_by(|one, other| one.project.cmp(&other.project));
         let mut all = Vec::new();
@@ -325,7 +325,7 @@ impl SiteAdmin {
 
     /// Returns the site of a project, if its record is in a file.
     fn in_file(&self, project: &ProjectId) -> Option<Arc<Site>> {
-        let site = self.known.site(project)?;
+        let site = self.served.site(project)?;
         matches!(site.kept_in, KeptIn::File(_)).then_some(site)
     }
 
@@ -343,7 +343,7 @@ impl SiteAdmin {
             .map(|(nth, host)| Domain {
                 is_canonical: nth == 0,
                 is_served: self
-                    .known
+                    .served
                     .at(&host)
                     .is_some_and(|site| site.project == *project),
                 ownership: record.and_then(|record| self.shown(record, &host)),

@@ -23,7 +23,7 @@ const CLOSED: [&str; 7] = [
 
 /// Returns why a host cannot be a domain of a customer, whoever asks. In a closed network the
 /// names that only exist in such networks are allowed.
-pub(super) fn refusal(host: &Host, service: &Service, is_closed: bool) -> Option<String> {
+pub(super) fn rejection(host: &Host, service: &Service, is_closed: bool) -> Option<String> {
     let name = host.as_str();
     let below = |top: &str| {
         name.strip_suffix(top)
@@ -98,8 +98,8 @@ mod tests {
             ("co.uk", "public suffix"),
             ("github.io", "public suffix"),
         ] {
-            let refusal = refusal(&host(name), &service, false).unwrap();
-            assert!(refusal.contains(why), "{refusal}");
+            let rejection = rejection(&host(name), &service, false).unwrap();
+            assert!(rejection.contains(why), "{rejection}");
         }
         for name in [
             "acme.com",
@@ -107,10 +107,10 @@ mod tests {
             "acme.github.io",
             "waypost.app",
         ] {
-            assert_eq!(refusal(&host(name), &service, false), None, "{name}");
+            assert_eq!(rejection(&host(name), &service, false), None, "{name}");
         }
-        assert_eq!(refusal(&host("docs.acme.internal"), &service, true), None);
-        assert!(refusal(&host("x.waypost.dev"), &service, true).is_some());
+        assert_eq!(rejection(&host("docs.acme.internal"), &service, true), None);
+        assert!(rejection(&host("x.waypost.dev"), &service, true).is_some());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_lc_rs::hmac;
 use serde_json::{Map, json};
 
-use super::names::{above, is_apex, refusal};
+use super::names::{above, is_apex, rejection};
 use super::verification::Check;
 use super::{Caller, Domain, Refused, SiteAdmin, owner_of};
 use crate::deploy::Timestamp;
@@ -82,7 +82,7 @@ pub(super) struct Claim {
     pub(super) token: Box<str>,
     /// The default host of the site, which an alias may name too.
     pub(super) default: Option<Host>,
-    /// The names above that sites of other owners have.
+    /// The parent domains that belong to sites of other owners.
     pub(super) parents: Vec<Host>,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Claim {
 pub(super) struct Proven {
     /// By its TXT record, and not only by its alias.
     pub(super) by_text: bool,
-    /// The names above whose owners agree.
+    /// The parent domains whose owners agree.
     pub(super) agreed: Vec<Host>,
 }
 
@@ -103,7 +103,7 @@ pub(super) enum Settled {
     /// It had it before.
     Same,
     /// The site does not have the domain any more, or it was added again.
-    Gone,
+    Removed,
     /// It stays as it is, for this reason.
     Held(String),
 }
@@ -143,7 +143,7 @@ impl Rules {
         above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
     }
 
-    /// Returns when the quarantine of a host ends that is lost now.
+    /// Returns the end of the quarantine of a host that was just lost.
     pub(super) fn quarantine_ends(&self, now: u64) -> u64 {
         now.saturating_add(self.quarantine.as_secs())
     }
@@ -162,8 +162,8 @@ impl Rules {
     }
 
     /// Returns why nobody can add a host.
-    pub(super) fn refusal(&self, host: &Host, service: &Service) -> Option<String> {
-        refusal(host, service, self.is_closed)
+    pub(super) fn rejection(&self, host: &Host, service: &Service) -> Option<String> {
+        rejection(host, service, self.is_closed)
     }
 
     /// Returns the records that prove a host and lead it here.
@@ -319,7 +319,7 @@ impl SiteAdmin {
     pub(super) fn parents_of_others(&self, host: &Host, owner: &str) -> Vec<Host> {
         let mut above = above(host);
         above.retain(|above| {
-            let other = self.known.at(above);
+            let other = self.served.at(above);
             other.is_some_and(|other| *other.owner != *owner && other.domains.contains(above))
         });
         above
@@ -334,7 +334,7 @@ impl SiteAdmin {
         proven: Option<&Proven>,
     ) -> Result<Settled, Refused> {
         let Some(rules) = &self.rules else {
-            return Ok(Settled::Gone);
+            return Ok(Settled::Removed);
         };
         if claim.state == Some(state) {
             return Ok(Settled::Same);
@@ -342,7 +342,7 @@ impl SiteAdmin {
         let lock = self.store.lock_sites()?;
         let record = self.store.site_record(&claim.project)?;
         let Some(record) = record.filter(|record| self.is_current(record, claim)) else {
-            return Ok(Settled::Gone);
+            return Ok(Settled::Removed);
         };
         let was_served = claim.state.is_none_or(State::is_served);
         let mut others = Vec::new();
@@ -401,7 +401,7 @@ impl SiteAdmin {
                 return Ok(Err(agreement(&parent, &claim.token)));
             }
         }
-        let in_file = self.known.at(host);
+        let in_file = self.served.at(host);
         if in_file.is_some_and(|site| matches!(site.kept_in, KeptIn::File(_))) {
             return Ok(Err(format!("{host} is a host of another site")));
         }

@@ -164,7 +164,10 @@ impl<'c> Client<'c> {
             let usual = Duration::from_secs(1 << tries.min(5)).min(DELAY_MAX);
             let wait = error.wait().unwrap_or(usual);
             if wait >= ledger.left() {
-                let why = format!("{error}, and wants {} s of patience", wait.as_secs());
+                let why = format!(
+                    "{error}, and it asks to wait {} s, which is longer than the time that is left",
+                    wait.as_secs()
+                );
                 return Err(Failed::now(why));
             }
             tries += 1;

@@ -1,7 +1,7 @@
 //! The loop: a request, the calls of the model, their results, the next request.
 //!
 //! ```text
-//! read … read ─▶ submit_plan ─▶ read … ─▶ submit_draft ─▶ findings ─▶ submit_draft ─▶ passed
+//! read … read ─▶ submit_plan ─▶ read … ─▶ submit_draft ─▶ problems ─▶ submit_draft ─▶ passed
 //! ```
 //!
 //! It ends with a draft that has passed, or with the reason why there is none. Wrong calls are
@@ -21,10 +21,10 @@ use crate::skills::written::{self, Draft};
 const USELESS_MAX: u32 = 4;
 /// The most calls in one answer.
 const CALLS_MAX: usize = 32;
-/// How many findings of a draft the record shows.
-const FINDINGS_SHOWN: usize = 5;
-/// The longest finding in the record, in characters.
-const FINDING_CHARACTERS_MAX: usize = 240;
+/// How many problems of a draft the record shows.
+const PROBLEMS_SHOWN: usize = 5;
+/// The longest problem in the record, in characters.
+const PROBLEM_CHARACTERS_MAX: usize = 240;
 
 /// How a conversation ended, and what it cost.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +47,7 @@ struct Conversation<'a> {
     drafts: u32,
     useless: u32,
     /// The problems of the last draft.
-    findings: Vec<String>,
+    problems: Vec<String>,
 }
 
 /// Runs a conversation in which the model writes a skill.
@@ -70,7 +70,7 @@ pub fn converse(
         file: String::new(),
         drafts: 0,
         useless: 0,
-        findings: Vec::new(),
+        problems: Vec::new(),
     };
     let written = conversation.run(key, &mut ledger, link);
     let uses = conversation.library.uses;
@@ -166,8 +166,8 @@ impl Conversation<'_> {
                 false => Err(format!("more than {CALLS_MAX} calls in one answer")),
             };
             let (text, is_error) = match answer {
-                Ok(Answer::Draft(draft)) => return Ok(Some(*draft)),
-                Ok(Answer::Text(text)) => (text, false),
+                Ok(CallResult::Draft(draft)) => return Ok(Some(*draft)),
+                Ok(CallResult::Text(text)) => (text, false),
                 Err(why) => (why, true),
             };
             is_useful |= !is_error;
@@ -211,7 +211,11 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    fn call(&mut self, call: Call, link: &mut dyn Link) -> Result<Result<Answer, String>, Failed> {
+    fn call(
+        &mut self,
+        call: Call,
+        link: &mut dyn Link,
+    ) -> Result<Result<CallResult, String>, Failed> {
         let input = match call.input {
             Ok(input) => input,
             Err(why) => return Ok(Err(why)),
@@ -224,7 +228,7 @@ impl Conversation<'_> {
                     plan.tasks.len(),
                     plan.pages.len()
                 ));
-                Answer::Text("The plan is noted. Write the draft.".to_owned())
+                CallResult::Text("The plan is noted. Write the draft.".to_owned())
             }),
             SUBMIT_DRAFT if self.tasks.is_empty() => {
                 Err("submit the plan first, with `submit_plan`".to_owned())
@@ -233,7 +237,7 @@ impl Conversation<'_> {
                 Ok(draft) => self.submit(draft, link)?,
                 Err(why) => Err(why),
             },
-            name => self.library.call(name, &input).map(Answer::Text),
+            name => self.library.call(name, &input).map(CallResult::Text),
         })
     }
 
@@ -242,59 +246,59 @@ impl Conversation<'_> {
         &mut self,
         draft: Draft,
         link: &mut dyn Link,
-    ) -> Result<Result<Answer, String>, Failed> {
+    ) -> Result<Result<CallResult, String>, Failed> {
         self.drafts += 1;
-        let findings = match written::check(self.material, &draft) {
+        let problems = match written::check(self.material, &draft) {
             Ok(written) => {
                 self.file = written.skill.text;
-                return Ok(Ok(Answer::Draft(Box::new(draft))));
+                return Ok(Ok(CallResult::Draft(Box::new(draft))));
             }
-            Err(findings) => findings,
+            Err(problems) => problems,
         };
         link.line(format!(
             "generate: draft {} is rejected: {}",
             self.drafts,
-            shown(&findings)
+            shown(&problems)
         ));
         let text = format!(
-            "The draft is rejected. Correct these findings and submit the whole draft again:\n- {}",
-            findings.join("\n- ")
+            "The draft is rejected. Correct these problems and submit the whole draft again:\n- {}",
+            problems.join("\n- ")
         );
-        self.findings = findings;
+        self.problems = problems;
         let allowed = self.config.limits.corrections;
         if self.drafts > allowed {
             let why = format!("no draft passed after {allowed} corrections");
             return Err(self.explain(Failed::last(why)));
         }
         // A rejected draft is an answer, not a wrong call.
-        Ok(Ok(Answer::Text(text)))
+        Ok(Ok(CallResult::Text(text)))
     }
 
-    /// Adds the findings of the last draft to the reason of a failure.
+    /// Adds the problems of the last draft to the reason of a failure.
     fn explain(&self, failed: Failed) -> Failed {
-        if self.findings.is_empty() {
+        if self.problems.is_empty() {
             return failed;
         }
         Failed {
-            why: format!("{}; the last draft: {}", failed.why, shown(&self.findings)),
+            why: format!("{}; the last draft: {}", failed.why, shown(&self.problems)),
             ..failed
         }
     }
 }
 
 /// The result of a call.
-enum Answer {
+enum CallResult {
     Text(String),
     /// The draft has passed.
     Draft(Box<Draft>),
 }
 
-/// Returns findings as one line of the record.
-fn shown(findings: &[String]) -> String {
+/// Returns problems as one line of the record.
+fn shown(problems: &[String]) -> String {
     let short =
-        |finding: &String| -> String { finding.chars().take(FINDING_CHARACTERS_MAX).collect() };
-    let mut shown: Vec<String> = findings.iter().take(FINDINGS_SHOWN).map(short).collect();
-    let more = findings.len().saturating_sub(FINDINGS_SHOWN);
+        |problem: &String| -> String { problem.chars().take(PROBLEM_CHARACTERS_MAX).collect() };
+    let mut shown: Vec<String> = problems.iter().take(PROBLEMS_SHOWN).map(short).collect();
+    let more = problems.len().saturating_sub(PROBLEMS_SHOWN);
     if more > 0 {
         shown.push(format!("{more} more"));
     }

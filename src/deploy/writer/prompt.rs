@@ -14,7 +14,7 @@ How you work:
 1. Read: `list_pages`, `search`, `read_page`, `read_operation`. Start with the pages about a first \
 result, authentication, limits and errors.
 2. Call `submit_plan` once: what an agent wants to do with this product, and the pages you use for it.
-3. Call `submit_draft`. Every part is checked by a program. If it reports findings, correct these \
+3. Call `submit_draft`. Every part is checked by a program. If it reports problems, correct these \
 parts and submit the whole draft again.
 
 Rules of the draft:

@@ -321,11 +321,11 @@ fn failures_that_may_end_are_tried_again_and_others_are_not() {
     assert!(failed(&report).why.contains("answered 503"));
     assert_eq!(got.len(), 3);
 
-    // A server that wants more patience than there is.
-    let patient = error("429 Too Many", "retry-after: 3600\r\n", "rate_limit_error");
-    let (report, _, _) = talk(&config, vec![patient]);
+    // A server that asks to wait longer than the time that is left.
+    let limited = error("429 Too Many", "retry-after: 3600\r\n", "rate_limit_error");
+    let (report, _, _) = talk(&config, vec![limited]);
     assert!(
-        failed(&report).why.contains("wants 3600 s of patience"),
+        failed(&report).why.contains("asks to wait 3600 s"),
         "{report:?}"
     );
     assert!(begun.elapsed() < Duration::from_secs(20));

@@ -128,7 +128,7 @@ pub(super) fn tools() -> Vec<Tool> {
         },
         Tool {
             name: SUBMIT_DRAFT,
-            description: "Submits the whole draft. It is checked; the answer has the findings.",
+            description: "Submits the whole draft. It is checked; the answer has the problems.",
             schema: object(Value::Object(draft), &keys),
         },
     ]
@@ -158,7 +158,9 @@ pub(super) fn draft(input: Value) -> Result<Draft, String> {
 impl<'m> Library<'m> {
     pub(super) fn new(material: &'m Material, file: Bytes, read_bytes: usize) -> Self {
         let index = Index::open(&file)
-            .inspect_err(|error| log::warn!(target: "writer", "open the search index: {error}"))
+            .inspect_err(
+                |error| log::warn!(target: "writer", "cannot open the search index: {error}"),
+            )
             .ok();
         Self {
             material,

@@ -8,7 +8,7 @@ use super::tree::DivisionKind;
 
 /// An element as written, or `navigation` itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Written<'v> {
+pub struct SourceElement<'v> {
     /// Its type; `None` for `navigation`.
     pub element: Option<Element>,
     /// Its object.
@@ -76,7 +76,7 @@ const PRECEDENCE: [(&str, ChildKind); 9] = [
 
 // === impl Written ===
 
-impl<'v> Written<'v> {
+impl<'v> SourceElement<'v> {
     /// Returns the table of its keys.
     #[must_use]
     pub fn object(&self) -> &'static Object {

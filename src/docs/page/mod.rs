@@ -94,8 +94,8 @@ impl Page {
     }
 
     /// Reads a page; problems become diagnostics, and the rest is read.
-    fn read(snippets: &Snippets<'_>, written: &Written<'_>) -> Self {
-        let Written {
+    fn read(snippets: &Snippets<'_>, written: &PageSource<'_>) -> Self {
+        let PageSource {
             path,
             below,
             slug,
@@ -283,7 +283,7 @@ impl Pages {
             let text = text_of(tree, path);
             let filled = text.and_then(|text| filled(path, text, variables, &mut found));
             match filled {
-                Ok(text) => sources.push(Written {
+                Ok(text) => sources.push(PageSource {
                     path,
                     below,
                     slug,
@@ -376,7 +376,7 @@ impl Pages {
     }
 
     /// Returns the existing page if its file, its text and its imports have not changed.
-    fn unchanged(&self, snippets: &Snippets<'_>, written: &Written<'_>) -> Option<&Arc<Page>> {
+    fn unchanged(&self, snippets: &Snippets<'_>, written: &PageSource<'_>) -> Option<&Arc<Page>> {
         let page = &self.pages[*self.by_slug.get(&*written.slug)?];
         let is_same = page.path == *written.path && *page.text == *written.text;
         (is_same && snippets.are(&page.loaded)).then_some(page)
@@ -393,7 +393,7 @@ fn misplaced(page: &Page) -> Option<Diagnostic> {
 }
 
 /// The source of a page that will be read.
-struct Written<'t> {
+struct PageSource<'t> {
     path: &'t TreePath,
     /// Its path from the documentation's root.
     below: &'t str,
@@ -402,7 +402,7 @@ struct Written<'t> {
 }
 
 /// Reads pages on all cores; pages are independent of each other.
-fn read_all(snippets: &Snippets<'_>, sources: &[Written<'_>], before: &Pages) -> Vec<Arc<Page>> {
+fn read_all(snippets: &Snippets<'_>, sources: &[PageSource<'_>], before: &Pages) -> Vec<Arc<Page>> {
     sources
         .par_iter()
         .map(|written| match before.unchanged(snippets, written) {

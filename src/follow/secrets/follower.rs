@@ -22,8 +22,8 @@ use crate::telemetry::Part;
 /// Makes the record of a certificate, which is encrypted with the key of the edge.
 pub type ToRecord = Box<dyn Fn(&Certificate) -> Result<Vec<u8>, String> + Send>;
 
-/// The data that an edge with a key keeps.
-pub struct Kept {
+/// The keys of an edge, and what uses them.
+pub struct EdgeKeys {
     /// The key pair.
     pub key: EdgeKey,
     /// Makes a record of a certificate.
@@ -46,7 +46,7 @@ pub struct SecretFollowerParts {
     /// The file of the position.
     pub position: PathBuf,
     /// `None` if the edge has no key: then it gets only answers to challenges.
-    pub kept: Option<Kept>,
+    pub edge_keys: Option<EdgeKeys>,
     /// Counts failures.
     pub status: Arc<Status>,
     /// Tells why the edge does not have what it needs.
@@ -63,11 +63,11 @@ pub struct SecretFollower {
     unusable: Option<String>,
 }
 
-// === impl Kept ===
+// === impl EdgeKeys ===
 
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for EdgeKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kept")
+        f.debug_struct("EdgeKeys")
             .field("key", &self.key)
             .finish_non_exhaustive()
     }
@@ -133,7 +133,7 @@ impl SecretFollower {
             });
         }
         if head.after != after || (!head.is_complete && head.identity.id != identity) {
-            return Err(FollowError::Answer);
+            return Err(FollowError::OtherRequest);
         }
         if known.is_some_and(|known| {
             head.identity.life < known.identity.life
@@ -150,25 +150,28 @@ impl SecretFollower {
 
     /// Decrypts a content.
     fn open(&mut self, content: &[u8], purpose: &str) -> Result<Vec<u8>, FollowError> {
-        match (content.split_first(), &self.parts.kept) {
-            (Some((&SEALED, sealed)), Some(kept)) => {
+        match (content.split_first(), &self.parts.edge_keys) {
+            (Some((&SEALED, sealed)), Some(edge_keys)) => {
                 self.unusable = None;
-                kept.key.open(purpose, sealed).ok_or(FollowError::Sealed)
+                edge_keys
+                    .key
+                    .open(purpose, sealed)
+                    .ok_or(FollowError::Sealed)
             }
             // The source knows no key of this edge. What it sends is public.
-            (Some((&OPEN, text)), kept) => {
-                self.unusable = kept.as_ref().map(|kept| {
+            (Some((&OPEN, text)), edge_keys) => {
+                self.unusable = edge_keys.as_ref().map(|edge_keys| {
                     format!(
                         "the source knows no key of this edge, so it sends no certificates; run \
                          `waypost edge set NAME --key {}` there",
-                        kept.key.public()
+                        edge_keys.key.public()
                     )
                 });
                 Ok(text.to_vec())
             }
             // It was sealed, and this edge has no key.
             (Some((&SEALED, _)), None) => Err(FollowError::Sealed),
-            _ => Err(FollowError::Answer),
+            _ => Err(FollowError::OtherRequest),
         }
     }
 
@@ -195,8 +198,11 @@ impl SecretFollower {
                     }
                 }
                 (SecretKind::Tickets, Some(content)) => {
-                    if let Some(kept) = &self.parts.kept {
-                        kept.tickets.replace(&content).map_err(FollowError::File)?;
+                    if let Some(edge_keys) = &self.parts.edge_keys {
+                        edge_keys
+                            .tickets
+                            .replace(&content)
+                            .map_err(FollowError::File)?;
                     }
                 }
                 (SecretKind::Tickets, None) => {}
@@ -206,8 +212,8 @@ impl SecretFollower {
         for keys in wanted.chunks(CERTIFICATES_MAX) {
             self.fetch(keys)?;
         }
-        if let Some(kept) = self.parts.kept.as_ref().filter(|_| has_changed) {
-            (kept.changed)();
+        if let Some(edge_keys) = self.parts.edge_keys.as_ref().filter(|_| has_changed) {
+            (edge_keys.changed)();
         }
         Ok(())
     }
@@ -216,7 +222,7 @@ impl SecretFollower {
     fn fetch(&mut self, keys: &[String]) -> Result<(), FollowError> {
         let content = self.client.certificates(keys)?;
         let text = self.open(&content, CERTIFICATES)?;
-        let Some(kept) = &self.parts.kept else {
+        let Some(edge_keys) = &self.parts.edge_keys else {
             return Ok(());
         };
         for line in text
@@ -227,9 +233,9 @@ impl SecretFollower {
                 .map_err(|error| FollowError::Message(error.to_string()))?;
             let key = &certificate.key;
             if !keys.contains(key) {
-                return Err(FollowError::Answer);
+                return Err(FollowError::OtherRequest);
             }
-            match (kept.to_record)(&certificate) {
+            match (edge_keys.to_record)(&certificate) {
                 Ok(record) => self.parts.documents.put(Kind::Certificate, key, &record)?,
                 Err(why) => {
                     log::error!(target: "follow", "the certificate {key} of the source cannot be used: {why}");
@@ -290,6 +296,6 @@ fn read(text: &[u8]) -> Result<(Head, Vec<Item>), FollowError> {
     let items = items.map_err(|error| invalid(&error))?;
     match items.len() as u64 == head.items {
         true => Ok((head, items)),
-        false => Err(FollowError::Answer),
+        false => Err(FollowError::OtherRequest),
     }
 }

@@ -15,12 +15,13 @@ type Key = (SecretKind, Box<str>);
 pub struct SecretLog {
     identity: Identity,
     service: String,
-    items: Mutex<Revisions<Key, Known>>,
+    items: Mutex<Revisions<Key, ItemState>>,
     latest: watch::Sender<u64>,
 }
 
+/// The last state of an item.
 #[derive(Clone, Debug)]
-struct Known {
+struct ItemState {
     is_removed: bool,
     content: Option<Arc<str>>,
 }
@@ -45,11 +46,11 @@ impl SecretLog {
         let is_known = known
             .is_some_and(|(_, known)| !known.is_removed && known.content.as_deref() == content);
         if !is_known {
-            let known = Known {
+            let state = ItemState {
                 is_removed: false,
                 content: content.map(Arc::from),
             };
-            items.set(id, false, known);
+            items.set(id, false, state);
             self.latest.send_replace(items.latest());
         }
     }
@@ -59,7 +60,7 @@ impl SecretLog {
         let mut items = self.items();
         let id = (kind, Box::from(key));
         if items.get(&id).is_some_and(|(_, known)| !known.is_removed) {
-            let removed = Known {
+            let removed = ItemState {
                 is_removed: true,
                 content: None,
             };
@@ -126,7 +127,7 @@ impl SecretLog {
         Some(message)
     }
 
-    fn items(&self) -> MutexGuard<'_, Revisions<Key, Known>> {
+    fn items(&self) -> MutexGuard<'_, Revisions<Key, ItemState>> {
         // A panic cannot leave the value in an inconsistent state.
         self.items.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,7 +11,7 @@
 //!   gets only answers to challenges, without encryption: these are public.
 //! * An item of a certificate has no content. The edge asks for the certificates that it does not
 //!   have.
-//! * The next request of an edge tells that it has applied what it got. So the source knows which
+//! * The next request of an edge reports that it has applied what it got. So the source knows which
 //!   edges answer a challenge.
 
 mod follower;
@@ -20,7 +20,7 @@ mod tickets;
 
 use serde::{Deserialize, Serialize};
 
-pub use follower::{Kept, SecretFollower, SecretFollowerParts, ToRecord};
+pub use follower::{EdgeKeys, SecretFollower, SecretFollowerParts, ToRecord};
 pub use log::SecretLog;
 pub use tickets::FollowedTickets;
 

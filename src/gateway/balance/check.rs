@@ -36,7 +36,7 @@ const USER_AGENT: &str = concat!("waypost-check/", env!("CARGO_PKG_VERSION"));
 /// The checks that run in this process.
 pub(super) struct Checks {
     asking: Arc<Asking>,
-    running: Mutex<HashMap<Key, Weak<Checked>>>,
+    running: Mutex<HashMap<Key, Weak<RunningCheck>>>,
 }
 
 /// A server that is asked, and how.
@@ -61,7 +61,7 @@ struct Asking {
 
 /// The results of the checks of one server. Dropping this value stops the checks.
 #[derive(Debug)]
-pub(super) struct Checked {
+pub(super) struct RunningCheck {
     results: Arc<Results>,
     task: AbortHandle,
 }
@@ -125,7 +125,7 @@ impl Checks {
 
     /// Returns the results for a server of a site whose record asks for checks. They begin, if they
     /// do not run yet.
-    pub(super) fn of(&self, upstream: &Upstream) -> Option<Arc<Checked>> {
+    pub(super) fn of(&self, upstream: &Upstream) -> Option<Arc<RunningCheck>> {
         let key = Key {
             scheme: upstream.scheme,
             host: upstream.host.clone(),
@@ -140,9 +140,9 @@ impl Checks {
         let results = Arc::new(Results::new(Arc::clone(&self.asking.metrics)));
         let first = jitter::part_of(key.check.interval);
         let server = upstream.clone();
-        let (asking, told) = (Arc::clone(&self.asking), Arc::clone(&results));
-        let task = tokio::spawn(asking.repeat(server, key.check.clone(), first, told));
-        let checked = Arc::new(Checked {
+        let (asking, results_of_check) = (Arc::clone(&self.asking), Arc::clone(&results));
+        let task = tokio::spawn(asking.repeat(server, key.check.clone(), first, results_of_check));
+        let checked = Arc::new(RunningCheck {
             results,
             task: task.abort_handle(),
         });
@@ -157,7 +157,7 @@ impl Checks {
     }
 
     /// Every change is one entry more or less, so the table is whole after a panic too.
-    fn running(&self) -> MutexGuard<'_, HashMap<Key, Weak<Checked>>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<Key, Weak<RunningCheck>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -227,7 +227,7 @@ impl Asking {
 
 // === impl Checked ===
 
-impl Checked {
+impl RunningCheck {
     /// Returns whether the server gets no requests, because it fails its checks.
     pub(super) fn is_failing(&self) -> bool {
         self.results.is_failing.load(Ordering::Acquire)
@@ -244,7 +244,7 @@ impl Checked {
     }
 }
 
-impl Drop for Checked {
+impl Drop for RunningCheck {
     fn drop(&mut self) {
         self.task.abort();
     }

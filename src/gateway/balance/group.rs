@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-use super::check::{Checked, Checks};
+use super::check::{Checks, RunningCheck};
 use super::places::Places;
 use super::row::Row;
 use crate::gateway::UpstreamLimits;
@@ -40,10 +40,10 @@ struct Server {
     /// nothing.
     is_clean: AtomicBool,
     /// The results of its checks, if the record asks for them.
-    checked: Option<Arc<Checked>>,
+    checked: Option<Arc<RunningCheck>>,
 }
 
-/// The state of a server, from its answers.
+/// The state of a server, from its responses.
 #[derive(Clone, Debug, Default)]
 struct State {
     /// The current weight in the smooth round robin.
@@ -68,7 +68,7 @@ pub(in crate::gateway) struct Tried(Servers);
 
 /// A place for one request at a server, until it is dropped.
 #[derive(Debug)]
-pub(in crate::gateway) struct Held {
+pub(in crate::gateway) struct HeldPlace {
     group: Arc<Group>,
     server: usize,
     is_trial: bool,
@@ -142,7 +142,7 @@ impl Group {
     }
 
     pub(in crate::gateway) fn touch(&self) {
-        // Without a write, the line stays in the caches of other processors.
+        // Reading first avoids invalidating the cache line of other cores.
         if !self.is_touched.load(Ordering::Relaxed) {
             self.is_touched.store(true, Ordering::Relaxed);
         }
@@ -182,11 +182,11 @@ impl Group {
     }
 
     /// Finds a place without waiting, if the site has one server and it has room.
-    pub(in crate::gateway) fn hold_now(self: &Arc<Self>) -> Option<Held> {
+    pub(in crate::gateway) fn hold_now(self: &Arc<Self>) -> Option<HeldPlace> {
         let [server] = &*self.servers else {
             return None;
         };
-        server.places.take().then(|| Held {
+        server.places.take().then(|| HeldPlace {
             group: Arc::clone(self),
             server: 0,
             is_trial: false,
@@ -204,13 +204,13 @@ impl Group {
         self: &Arc<Self>,
         tried: Tried,
         is_idempotent: bool,
-    ) -> Result<Held, Refused> {
+    ) -> Result<HeldPlace, Refused> {
         let (server, is_trial) = match self.servers.len() {
             1 => (0, false),
             _ => self.choose(tried, is_idempotent).ok_or(Refused::Tried)?,
         };
         // Dropped also if the caller stops waiting.
-        let mut held = Held {
+        let mut held = HeldPlace {
             group: Arc::clone(self),
             server,
             is_trial,
@@ -487,7 +487,7 @@ impl Servers {
 impl Tried {
     /// Counts the failure of a server. Returns whether the request is sent again, if that is
     /// allowed otherwise: to another server, or to another address of the only one.
-    pub(in crate::gateway) fn leave(&mut self, mut held: Held, is_allowed: bool) -> bool {
+    pub(in crate::gateway) fn leave(&mut self, mut held: HeldPlace, is_allowed: bool) -> bool {
         held.failed();
         self.0 = self.0.and(held.server);
         let group = &held.group;
@@ -501,7 +501,7 @@ impl Tried {
 
 // === impl Held ===
 
-impl Held {
+impl HeldPlace {
     /// Returns the server.
     pub(in crate::gateway) fn upstream(&self) -> &Upstream {
         &self.group.servers[self.server].upstream
@@ -533,7 +533,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldPlace {
     fn drop(&mut self) {
         if self.is_trial && !self.is_reported {
             self.group.untried(self.server);
@@ -572,7 +572,7 @@ mod tests {
         Arc::new(group)
     }
 
-    async fn hold(group: &Arc<Group>, is_idempotent: bool) -> Held {
+    async fn hold(group: &Arc<Group>, is_idempotent: bool) -> HeldPlace {
         group.hold(Tried::default(), is_idempotent).await.unwrap()
     }
 

@@ -1,13 +1,13 @@
 //! Several servers for one site: which of them a request goes to.
 //!
-//! * **Choice.** The servers of a site take turns in proportion to their weights (smooth weighted
+//! * **Choice.** The servers of a site get requests in proportion to their weights (smooth weighted
 //!   round robin, as nginx does it). Backups are used while no other server is available.
 //! * **Ejection.** The responses to readers show the state of a server. After
 //!   [`UpstreamLimits::eject_failures`] failures in a row (no connection, no or half a response,
 //!   or the status 502, 503 or 504) it pauses. After the pause one idempotent request tries it. If
 //!   that fails too, the pause doubles. A server that returns gets few requests first
 //!   ([`UpstreamLimits::slow_start`]). If all servers pause, they are used as if none did, and a
-//!   site with one server never loses it: a late answer is better than none.
+//!   site with one server never loses it: a late response is better than none.
 //! * **Checks.** A site may ask for checks of its servers ([`Check`](crate::site::Check)); without
 //!   that, no check is sent. A server that fails its checks gets no requests, unless all
 //!   servers fail them.
@@ -47,7 +47,7 @@ use crate::origin::Resolver;
 use crate::site::{Site, Upstream};
 use crate::telemetry::Metrics;
 
-pub(super) use group::{Group, Held, Refused, Tried};
+pub(super) use group::{Group, HeldPlace, Refused, Tried};
 
 use check::Checks;
 use row::Row;

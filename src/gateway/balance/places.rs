@@ -49,8 +49,8 @@ impl Places {
 
     /// Returns a place.
     pub(super) fn free(&self) {
-        // In this order, and a waiting request counts itself before it looks for a place: so one
-        // of both sees the other.
+        // The order matters. A waiter increments `queued` before it tries to take a place, so
+        // either it sees the free place or we see the waiter.
         self.used.fetch_sub(1, Ordering::SeqCst);
         if self.queued() > 0 {
             self.freed.notify_one();

@@ -1,6 +1,6 @@
 //! Connecting to a name with several addresses (Happy Eyeballs, RFC 8305).
 //!
-//! The addresses take turns by family, beginning with the chosen address. An attempt that has
+//! The address families alternate, beginning with the chosen address. An attempt that has
 //! not succeeded after [`ATTEMPT_DELAY`] does not end; the next one begins beside it, and at once
 //! when an attempt fails. The first connection wins, and the others are dropped. So an address that
 //! does not respond costs a reader a quarter of a second, and not the whole timeout.
@@ -161,7 +161,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.2:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         // The first has no listener. The second queues one connection and never accepts, so
-        // further connections get no answer at all.
+        // further connections get no response at all.
         let silent = tokio::net::TcpSocket::new_v4().unwrap();
         silent.bind(([127, 0, 0, 3], port).into()).unwrap();
         let _silent = silent.listen(0).unwrap();

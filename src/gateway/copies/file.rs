@@ -260,7 +260,7 @@ pub(super) fn open(path: &Path) -> io::Result<Opened> {
 pub(super) fn remove(path: &Path) {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            log::warn!(target: "copies", "remove {}: {error}", path.display());
+            log::warn!(target: "copies", "cannot remove {}: {error}", path.display());
         }
         _ => {}
     }

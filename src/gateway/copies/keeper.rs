@@ -69,7 +69,7 @@ impl Keeper {
                 Ok((Ok(()), file)) => return Some(file),
                 Ok((Err(TryLockError::WouldBlock), _)) => {}
                 Ok((Err(TryLockError::Error(error)), _)) | Err(error) => {
-                    log::warn!(target: "copies", "lock {}: {error}", path.display());
+                    log::warn!(target: "copies", "cannot lock {}: {error}", path.display());
                 }
             }
             std::thread::sleep(INTERVAL);
@@ -90,7 +90,7 @@ impl Keeper {
                     if let Err(error) = self.write(*collected) {
                         self.shared.count("failed", 1);
                         let directory = self.shared.directory.display();
-                        log::warn!(target: "copies", "write a copy to {directory}: {error}");
+                        log::warn!(target: "copies", "cannot write a copy to {directory}: {error}");
                         paused_until = Some(Instant::now() + PAUSE);
                     }
                 }
@@ -106,7 +106,7 @@ impl Keeper {
                 expired_at = Instant::now();
                 self.forget_expired();
             }
-            self.remove_doomed();
+            self.remove_files();
         }
     }
 
@@ -135,7 +135,7 @@ impl Keeper {
             return Ok(());
         };
         self.shared.count("evicted", removed);
-        self.remove_doomed();
+        self.remove_files();
         let place = name.path(directory);
         let parent = place.parent().unwrap_or(directory);
         let moved = match fs::rename(&new, &place) {
@@ -187,7 +187,7 @@ impl Keeper {
                 file::remove(&name.path(directory));
             }
         }
-        self.remove_doomed();
+        self.remove_files();
     }
 
     /// Returns the project and the name of a copy, if it belongs to a site as it is now.
@@ -230,12 +230,12 @@ impl Keeper {
         }
     }
 
-    fn remove_doomed(&self) {
-        let (doomed, size) = {
+    fn remove_files(&self) {
+        let (to_remove, size) = {
             let mut table = self.shared.table();
-            (table.take_doomed(), table.size())
+            (table.take_files_to_remove(), table.size())
         };
-        for name in doomed {
+        for name in to_remove {
             file::remove(&name.path(&self.shared.directory));
         }
         self.shared.show_size(size);

@@ -21,7 +21,7 @@
 //! | which copies there are, and the bounds | `table` |
 //! | the thread that writes and removes files | `keeper` |
 //! | the format of a file | `file` |
-//! | the response that a copy gives | `answer` |
+//! | the response that a copy gives | `response` |
 //!
 //! * Only the response to a `GET` without `Cookie`, `Authorization` and unusual fields is kept, and
 //!   only if it has no `Set-Cookie` and depends on no field but `Accept-Encoding`. A reader with
@@ -33,7 +33,7 @@
 //! * A response that says that the page has gone, or is not public any more, removes its copies,
 //!   and so does a successful request with a method that may change it.
 
-mod answer;
+mod response;
 mod collect;
 mod file;
 mod keeper;
@@ -59,13 +59,13 @@ use crate::index::Index;
 use crate::site::{Origin, Site, Visibility};
 use crate::telemetry::{Metrics, panics};
 
-pub(super) use answer::{Found, Reason};
 pub(super) use collect::Collecting;
 use file::Description;
 use keeper::Keeper;
 use policy::Verdict;
 pub(super) use request::Asked;
 use request::Kind;
+pub(super) use response::{FoundCopy, Reason};
 use table::Table;
 
 /// How many responses may wait to be written.
@@ -100,7 +100,7 @@ pub struct Config {
     /// How many bytes all copies may use.
     pub total_bytes_max: u64,
     /// The longest content of a copy.
-    pub answer_bytes_max: usize,
+    pub response_bytes_max: usize,
     /// How long a copy may be used after it is no longer fresh.
     pub stale: Duration,
     /// How much space is left free on the disk.
@@ -135,7 +135,7 @@ impl Default for Config {
             directory: None,
             site_bytes_max: 64 << 20,
             total_bytes_max: 1 << 30,
-            answer_bytes_max: 1 << 20,
+            response_bytes_max: 1 << 20,
             stale: Duration::from_secs(24 * 60 * 60),
             free_bytes_min: 512 << 20,
             request_fields: Vec::new(),
@@ -234,7 +234,7 @@ impl Copies {
             }
             Verdict::Keep(_) | Verdict::Nothing => return None,
         };
-        let content_bytes_max = shared.config.answer_bytes_max;
+        let content_bytes_max = shared.config.response_bytes_max;
         let content = match terms.length {
             None => content_bytes_max,
             Some(length) => usize::try_from(length)
@@ -268,7 +268,7 @@ impl Copies {
     }
 
     /// Finds a copy for a request whose server has failed, and compares it with its digest.
-    pub(super) async fn find(&self, asked: &Asked, site: &Arc<Site>) -> Option<Found> {
+    pub(super) async fn find(&self, asked: &Asked, site: &Arc<Site>) -> Option<FoundCopy> {
         if !asked.may_use() {
             return None;
         }
@@ -284,7 +284,7 @@ impl Copies {
                 // It has been removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
-                    log::warn!(target: "copies", project:% = site.project; "read a copy: {error}");
+                    log::warn!(target: "copies", project:% = site.project; "cannot read a copy: {error}");
                     shared.count("damaged", 1);
                     shared.table().forget_damaged(site, &asked.target, coding);
                     continue;
@@ -298,7 +298,7 @@ impl Copies {
             }
             shared.metrics.copies_served.inc();
             let age = description.age_at(now);
-            return Some(Found { opened, age });
+            return Some(FoundCopy { opened, age });
         }
         None
     }

@@ -51,7 +51,7 @@ struct Directives {
 
 /// The fields of a response that matter here.
 #[derive(Debug, Default)]
-struct Facts {
+struct ResponseFields {
     control: Directives,
     targeted: Directives,
     expires: Option<Option<u64>>,
@@ -79,8 +79,8 @@ pub(super) fn judge<'f>(
         301 | 302 | 303 | 307 | 308 | 401 | 403 | 404 | 410 | 451 => return Verdict::Forget,
         _ => return Verdict::Nothing,
     }
-    let facts = Facts::of(fields);
-    let Some(terms) = facts.terms(now, stale_max) else {
+    let parsed = ResponseFields::of(fields);
+    let Some(terms) = parsed.terms(now, stale_max) else {
         return Verdict::Forget;
     };
     match status {
@@ -90,47 +90,47 @@ pub(super) fn judge<'f>(
     }
 }
 
-// === impl Facts ===
+// === impl ResponseFields ===
 
-impl Facts {
+impl ResponseFields {
     fn of<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Self {
-        let mut facts = Self::default();
+        let mut parsed = Self::default();
         for (name, value) in fields {
             let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
             match name.len() {
-                3 if is("age") => facts.age = facts.age.max(seconds(value).unwrap_or(0)),
-                4 if is("date") => facts.date = read_date(value),
+                3 if is("age") => parsed.age = parsed.age.max(seconds(value).unwrap_or(0)),
+                4 if is("date") => parsed.date = read_date(value),
                 4 if is("vary") => {
                     let mut members = members(value);
-                    facts.varies |=
+                    parsed.varies |=
                         !members.all(|member| member.eq_ignore_ascii_case(b"accept-encoding"));
                 }
                 // A date that cannot be read is in the past (RFC 9111 §5.3).
-                7 if is("expires") => facts.expires = Some(read_date(value)),
-                10 if is("set-cookie") => facts.sets_cookie = true,
+                7 if is("expires") => parsed.expires = Some(read_date(value)),
+                10 if is("set-cookie") => parsed.sets_cookie = true,
                 12 if is("content-type") => {
-                    facts.is_event_stream |=
+                    parsed.is_event_stream |=
                         super::super::http2_stream::is_event_stream_type(value);
                 }
-                13 if is("cache-control") => facts.control.add(value),
+                13 if is("cache-control") => parsed.control.add(value),
                 14 if is("content-length") => {
                     let first = value.split(|&b| b == b',').next();
                     let first = str::from_utf8(first.unwrap_or_default().trim_ascii());
-                    facts.length = first.ok().and_then(|digits| digits.parse().ok());
+                    parsed.length = first.ok().and_then(|digits| digits.parse().ok());
                 }
                 16 if is("content-encoding") => {
-                    if !facts.codings.is_empty() {
-                        facts.codings.push(b',');
+                    if !parsed.codings.is_empty() {
+                        parsed.codings.push(b',');
                     }
-                    facts.codings.extend_from_slice(value);
+                    parsed.codings.extend_from_slice(value);
                 }
                 17 if is("cdn-cache-control") || is("surrogate-control") => {
-                    facts.targeted.add(value);
+                    parsed.targeted.add(value);
                 }
                 _ => {}
             }
         }
-        facts
+        parsed
     }
 
     /// Returns how a copy may be used; `None` if there may be none.

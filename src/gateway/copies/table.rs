@@ -20,7 +20,7 @@ use crate::site::{ProjectId, Site};
 
 /// The unit in which disks give space.
 const BLOCK_BYTES: u64 = 4096;
-/// How long a copy of a page that the same response comes for again stays as it is, in seconds.
+/// A copy is rewritten at most once in this many seconds if the response is the same.
 const REFRESH_SECONDS: u64 = 30;
 /// How many bytes of responses may be collected at once, before they are written.
 const COLLECTED_BYTES_MAX: u64 = 64 << 20;
@@ -30,7 +30,7 @@ const SITE_COLLECTED_BYTES_MAX: u64 = COLLECTED_BYTES_MAX / 4;
 /// All copies.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    shelves: HashMap<ProjectId, Shelf>,
+    by_project: HashMap<ProjectId, SiteCopies>,
     /// The sites by the bytes that they use.
     by_bytes: BTreeSet<(u64, ProjectId)>,
     bytes: u64,
@@ -38,7 +38,7 @@ pub(super) struct Table {
     /// Counts copies, so that they have an order.
     tick: u64,
     /// Files that are to be removed.
-    doomed: Vec<Name>,
+    to_remove: Vec<Name>,
     /// The digests of site records that were computed.
     records: HashMap<ProjectId, (Arc<Site>, Digest)>,
     /// The responses that are being collected.
@@ -48,22 +48,22 @@ pub(super) struct Table {
 
 /// The copies of one site.
 #[derive(Debug)]
-struct Shelf {
+struct SiteCopies {
     record: Digest,
     bytes: u64,
     copies: HashMap<TargetKey, Vec<Copy>>,
     /// The first is removed first.
-    order: BTreeMap<Place, (TargetKey, Encoding)>,
+    order: BTreeMap<EvictionOrder, (TargetKey, Encoding)>,
 }
 
 /// Whether it was requested again, and when it was stored.
-type Place = (bool, u64);
+type EvictionOrder = (bool, u64);
 
 #[derive(Debug)]
 struct Copy {
     coding: Encoding,
     bytes: u64,
-    place: Place,
+    place: EvictionOrder,
     received: u64,
     /// When it may not be used any more, in seconds after the Unix epoch.
     until: u64,
@@ -122,8 +122,8 @@ impl Table {
     ) -> Vec<(Name, Encoding)> {
         let record = self.record(site);
         let Some(copies) = self
-            .shelf(&site.project, record)
-            .and_then(|shelf| shelf.copies.get(target))
+            .site_copies(&site.project, record)
+            .and_then(|site_copies| site_copies.copies.get(target))
         else {
             return Vec::new();
         };
@@ -150,8 +150,8 @@ impl Table {
         now: u64,
     ) -> Option<Digest> {
         let record = self.record(site);
-        if let Some(shelf) = self.shelf(&site.project, record)
-            && let Some(received) = shelf.requested_again(target, terms.coding)
+        if let Some(site_copies) = self.site_copies(&site.project, record)
+            && let Some(received) = site_copies.requested_again(target, terms.coding)
             && now.saturating_sub(received) < REFRESH_SECONDS
         {
             return None;
@@ -220,10 +220,10 @@ impl Table {
         }
         self.tick += 1;
         let place = (was_asked, self.tick);
-        let shelf = self
-            .shelves
+        let site_copies = self
+            .by_project
             .entry(project.clone())
-            .or_insert_with(|| Shelf {
+            .or_insert_with(|| SiteCopies {
                 record,
                 bytes: 0,
                 copies: HashMap::new(),
@@ -240,12 +240,12 @@ impl Table {
                 .saturating_add(description.stale)
                 .saturating_sub(description.age),
         };
-        shelf.order.insert(place, (target, coding));
-        shelf.copies.entry(target).or_default().push(copy);
+        site_copies.order.insert(place, (target, coding));
+        site_copies.copies.entry(target).or_default().push(copy);
         self.grow(project, bytes);
         let name = Name::of(project, &record, &target, coding);
         // The file that has its place now.
-        self.doomed.retain(|doomed| *doomed != name);
+        self.to_remove.retain(|other| *other != name);
         Some((name, removed))
     }
 
@@ -260,7 +260,7 @@ impl Table {
             if self.count < before {
                 removed += 1;
                 let name = Name::of(&site.project, &record, target, coding);
-                self.doomed.push(name);
+                self.to_remove.push(name);
             }
         }
         removed
@@ -276,7 +276,7 @@ impl Table {
         let record = self.record(site);
         self.take(&site.project, record, target, coding);
         let name = Name::of(&site.project, &record, target, coding);
-        self.doomed.push(name);
+        self.to_remove.push(name);
     }
 
     /// Forgets a copy whose file could not be moved to its place.
@@ -284,7 +284,7 @@ impl Table {
         if let Some((target, coding)) = description.key() {
             let record = description.record;
             self.take(project, record, &target, coding);
-            self.doomed
+            self.to_remove
                 .push(Name::of(project, &record, &target, coding));
         }
     }
@@ -296,13 +296,13 @@ impl Table {
         current: impl Fn(&ProjectId) -> Option<Arc<Site>>,
     ) -> u64 {
         self.records.clear();
-        let projects: Vec<_> = self.shelves.keys().cloned().collect();
+        let projects: Vec<_> = self.by_project.keys().cloned().collect();
         let before = self.count;
         for project in projects {
             match current(&project) {
                 Some(site) => {
                     let record = self.record(&site);
-                    self.shelf(&project, record);
+                    self.site_copies(&project, record);
                 }
                 None => self.clear(&project),
             }
@@ -312,11 +312,11 @@ impl Table {
 
     /// Forgets the copies of a site that may not be used any more.
     pub(super) fn forget_expired(&mut self, project: &ProjectId, now: u64) -> u64 {
-        let Some(shelf) = self.shelves.get(project) else {
+        let Some(site_copies) = self.by_project.get(project) else {
             return 0;
         };
-        let record = shelf.record;
-        let all = shelf.copies.iter();
+        let record = site_copies.record;
+        let all = site_copies.copies.iter();
         let expired: Vec<_> = all
             .flat_map(|(target, copies)| copies.iter().map(|copy| (*target, copy)))
             .filter(|(_, copy)| copy.until <= now)
@@ -324,19 +324,19 @@ impl Table {
             .collect();
         for (target, coding) in &expired {
             self.take(project, record, target, *coding);
-            self.doomed
+            self.to_remove
                 .push(Name::of(project, &record, target, *coding));
         }
         expired.len() as u64
     }
 
     pub(super) fn projects(&self) -> Vec<ProjectId> {
-        self.shelves.keys().cloned().collect()
+        self.by_project.keys().cloned().collect()
     }
 
     /// Returns the files that are to be removed, once.
-    pub(super) fn take_doomed(&mut self) -> Vec<Name> {
-        std::mem::take(&mut self.doomed)
+    pub(super) fn take_files_to_remove(&mut self) -> Vec<Name> {
+        std::mem::take(&mut self.to_remove)
     }
 
     /// Returns how many copies there are, and how many bytes they have.
@@ -346,25 +346,25 @@ impl Table {
 
     /// Returns the copies of a site whose record has this digest; those of an earlier record are
     /// forgotten.
-    fn shelf(&mut self, project: &ProjectId, record: Digest) -> Option<&mut Shelf> {
-        if self.shelves.get(project)?.record != record {
+    fn site_copies(&mut self, project: &ProjectId, record: Digest) -> Option<&mut SiteCopies> {
+        if self.by_project.get(project)?.record != record {
             self.clear(project);
         }
-        self.shelves.get_mut(project)
+        self.by_project.get_mut(project)
     }
 
     /// Forgets all copies of a site.
     fn clear(&mut self, project: &ProjectId) {
-        let Some(shelf) = self.shelves.remove(project) else {
+        let Some(site_copies) = self.by_project.remove(project) else {
             return;
         };
-        for (target, coding) in shelf.order.values() {
-            let name = Name::of(project, &shelf.record, target, *coding);
-            self.doomed.push(name);
+        for (target, coding) in site_copies.order.values() {
+            let name = Name::of(project, &site_copies.record, target, *coding);
+            self.to_remove.push(name);
         }
-        self.count -= shelf.order.len() as u64;
-        self.bytes -= shelf.bytes;
-        self.by_bytes.remove(&(shelf.bytes, project.clone()));
+        self.count -= site_copies.order.len() as u64;
+        self.bytes -= site_copies.bytes;
+        self.by_bytes.remove(&(site_copies.bytes, project.clone()));
     }
 
     /// Takes a copy out, without its file. Returns whether it was requested again.
@@ -376,8 +376,8 @@ impl Table {
         coding: Encoding,
     ) -> bool {
         let Some(copy) = self
-            .shelf(project, record)
-            .and_then(|shelf| shelf.take(target, coding))
+            .site_copies(project, record)
+            .and_then(|site_copies| site_copies.take(target, coding))
         else {
             return false;
         };
@@ -387,46 +387,49 @@ impl Table {
 
     /// Removes the copy of a site that is needed least. Returns whether there was one.
     fn evict(&mut self, project: ProjectId) -> bool {
-        let Some(shelf) = self.shelves.get(&project) else {
+        let Some(site_copies) = self.by_project.get(&project) else {
             return false;
         };
-        let Some((target, coding)) = shelf.order.first_key_value().map(|(_, key)| *key) else {
+        let Some((target, coding)) = site_copies.order.first_key_value().map(|(_, key)| *key)
+        else {
             return false;
         };
-        let record = shelf.record;
+        let record = site_copies.record;
         self.take(&project, record, &target, coding);
-        self.doomed
+        self.to_remove
             .push(Name::of(&project, &record, &target, coding));
         true
     }
 
     fn bytes_of(&self, project: &ProjectId) -> u64 {
-        self.shelves.get(project).map_or(0, |shelf| shelf.bytes)
+        self.by_project
+            .get(project)
+            .map_or(0, |site_copies| site_copies.bytes)
     }
 
     fn grow(&mut self, project: &ProjectId, bytes: u64) {
-        let Some(shelf) = self.shelves.get_mut(project) else {
+        let Some(site_copies) = self.by_project.get_mut(project) else {
             return;
         };
-        self.by_bytes.remove(&(shelf.bytes, project.clone()));
-        shelf.bytes += bytes;
-        self.by_bytes.insert((shelf.bytes, project.clone()));
+        self.by_bytes.remove(&(site_copies.bytes, project.clone()));
+        site_copies.bytes += bytes;
+        self.by_bytes.insert((site_copies.bytes, project.clone()));
         self.bytes += bytes;
         self.count += 1;
     }
 
     fn shrink(&mut self, project: &ProjectId, bytes: u64) {
-        let Some(shelf) = self.shelves.get_mut(project) else {
+        let Some(site_copies) = self.by_project.get_mut(project) else {
             return;
         };
-        self.by_bytes.remove(&(shelf.bytes, project.clone()));
-        shelf.bytes -= bytes;
-        match shelf.order.is_empty() {
+        self.by_bytes.remove(&(site_copies.bytes, project.clone()));
+        site_copies.bytes -= bytes;
+        match site_copies.order.is_empty() {
             true => {
-                self.shelves.remove(project);
+                self.by_project.remove(project);
             }
             false => {
-                self.by_bytes.insert((shelf.bytes, project.clone()));
+                self.by_bytes.insert((site_copies.bytes, project.clone()));
             }
         }
         self.bytes -= bytes;
@@ -434,9 +437,9 @@ impl Table {
     }
 }
 
-// === impl Shelf ===
+// === impl SiteCopies ===
 
-impl Shelf {
+impl SiteCopies {
     /// Notes that a copy was requested again. Returns when it was received.
     fn requested_again(&mut self, target: &TargetKey, coding: Encoding) -> Option<u64> {
         let copies = self.copies.get_mut(target)?;
@@ -521,7 +524,7 @@ mod tests {
         assert_eq!(left, [1, 98, 99]);
         assert!(has(&mut table, &other, 0));
         assert_eq!(table.size(), (4, 4 * BLOCK_BYTES));
-        assert_eq!(table.take_doomed().len(), 96);
+        assert_eq!(table.take_files_to_remove().len(), 96);
     }
 
     #[test]
@@ -549,7 +552,10 @@ mod tests {
             ..(*acme).clone()
         });
         assert!(!has(&mut table, &moved, 1));
-        assert_eq!((table.size(), table.take_doomed().len()), ((0, 0), 1));
+        assert_eq!(
+            (table.size(), table.take_files_to_remove().len()),
+            ((0, 0), 1)
+        );
         assert!(put(&mut table, &config, &acme, 1));
         // What other settings say does not matter.
         let lenient = Arc::new(Site {
@@ -600,6 +606,9 @@ mod tests {
         assert_eq!((find(&mut table, 1499), find(&mut table, 1500)), (1, 0));
         assert_eq!(table.forget_expired(&acme.project, 1499), 0);
         assert_eq!(table.forget_expired(&acme.project, 1500), 1);
-        assert_eq!((table.size(), table.take_doomed().len()), ((0, 0), 1));
+        assert_eq!(
+            (table.size(), table.take_files_to_remove().len()),
+            ((0, 0), 1)
+        );
     }
 }

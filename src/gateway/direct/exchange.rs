@@ -21,9 +21,9 @@ use super::pool::Link;
 use super::response::{self, Recipient};
 use super::{Direct, Plan};
 use crate::gateway::access::Outcome;
-use crate::gateway::balance::{Held, Tried};
+use crate::gateway::balance::{HeldPlace, Tried};
 use crate::gateway::body_rate::BodyRate;
-use crate::gateway::copies::{self, Collecting, Found, Reason};
+use crate::gateway::copies::{self, Collecting, FoundCopy, Reason};
 use crate::gateway::ending::{End, Stopwatch, Waits};
 use crate::gateway::file_response::CopyReason;
 use crate::gateway::{Gateway, fast_path, upstream};
@@ -63,23 +63,23 @@ struct Exchange<'c, D> {
     sent: u64,
     stopwatch: &'c mut Stopwatch,
     /// The place at the server that has the request.
-    held: Option<Held>,
+    held: Option<HeldPlace>,
     tried: Tried,
     /// Collects the response for a copy.
     collecting: Option<Collecting>,
-    /// The copy that the client gets after [`Ended::Failed`].
-    found: &'c mut Option<(Found, Reason)>,
+    /// The copy that the client gets after [`ExchangeEnd::Failed`].
+    found: &'c mut Option<(FoundCopy, Reason)>,
 }
 
 /// The end of an exchange.
 pub(in crate::gateway) struct Finished {
-    pub(in crate::gateway) ended: Ended,
+    pub(in crate::gateway) ended: ExchangeEnd,
     stopwatch: Stopwatch,
-    found: Option<(Found, Reason)>,
+    found: Option<(FoundCopy, Reason)>,
 }
 
-/// What the client gets after [`Ended::Failed`].
-pub(in crate::gateway) struct Answer {
+/// What the client gets after [`ExchangeEnd::Failed`].
+pub(in crate::gateway) struct FinalResponse {
     pub(in crate::gateway) response: Response,
     /// Set if the response is a copy of an earlier one.
     pub(in crate::gateway) copy: Option<CopyReason>,
@@ -88,12 +88,13 @@ pub(in crate::gateway) struct Answer {
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gateway) enum Ended {
+pub(in crate::gateway) enum ExchangeEnd {
     /// The client has the whole response.
     Whole,
     /// The response is the last of the client's connection.
     Last,
-    /// Nothing was sent to the client: it gets a copy if one was found, or [`End::answer`].
+    /// Nothing was sent to the client: it gets a copy if one was found, or
+    /// [`End::status_and_detail`].
     Failed(End),
     /// The client has gone, or sees that the response is cut.
     Cut(End),
@@ -108,7 +109,7 @@ enum Unanswered {
         /// Whether the upstream may have a part of the request.
         is_sent: bool,
     },
-    Ended(Ended),
+    Ended(ExchangeEnd),
 }
 
 /// How a wait for the upstream ended.
@@ -141,8 +142,8 @@ impl<D: Downstream> Parts<'_, D> {
         };
         let ended = match panics::caught(exchange.run(since)).await {
             Ok(ended) => ended,
-            Err(_panic) if is_answered => Ended::Cut(End::Failed),
-            Err(_panic) => Ended::Failed(End::Failed),
+            Err(_panic) if is_answered => ExchangeEnd::Cut(End::Failed),
+            Err(_panic) => ExchangeEnd::Failed(End::Failed),
         };
         Finished {
             ended,
@@ -155,15 +156,15 @@ impl<D: Downstream> Parts<'_, D> {
 // === impl Finished ===
 
 impl Finished {
-    /// Returns the response after [`Ended::Failed`]: a copy if one was found, otherwise an error.
-    /// `request` begins with the head of the request.
-    pub(in crate::gateway) fn answer(
+    /// Returns the response after [`ExchangeEnd::Failed`]: a copy if one was found, otherwise an
+    /// error. `request` begins with the head of the request.
+    pub(in crate::gateway) fn into_response(
         self,
         end: End,
         plan: &Plan,
         gateway: &Gateway,
         request: &[u8],
-    ) -> Answer {
+    ) -> FinalResponse {
         let waits = self.stopwatch.stop(Instant::now());
         let (response, copy) = match self.found {
             Some((found, reason)) => {
@@ -174,7 +175,7 @@ impl Finished {
             }
             None => (end.response(), None),
         };
-        Answer {
+        FinalResponse {
             response,
             copy,
             waits,
@@ -185,26 +186,26 @@ impl Finished {
 // === impl Exchange ===
 
 impl<D: Downstream> Exchange<'_, D> {
-    async fn run(mut self, since: Instant) -> Ended {
+    async fn run(mut self, since: Instant) -> ExchangeEnd {
         let ended = self.exchange().await;
-        if let Ended::Failed(end) = ended
+        if let ExchangeEnd::Failed(end) = ended
             && self.found.is_none()
         {
             self.find(end, None).await;
         }
         let end = match ended {
-            Ended::Whole | Ended::Last => Some(End::Complete),
-            Ended::Cut(end) | Ended::Failed(end) => Some(end),
-            Ended::Proxy => None,
+            ExchangeEnd::Whole | ExchangeEnd::Last => Some(End::Complete),
+            ExchangeEnd::Cut(end) | ExchangeEnd::Failed(end) => Some(end),
+            ExchangeEnd::Proxy => None,
         };
         if let (Some(mut held), Some(end)) = (self.held.take(), end) {
             held.report(end, self.status);
         }
         match ended {
-            Ended::Whole | Ended::Last => self.log(End::Complete, since),
-            Ended::Cut(end) => self.log(end, since),
+            ExchangeEnd::Whole | ExchangeEnd::Last => self.log(End::Complete, since),
+            ExchangeEnd::Cut(end) => self.log(end, since),
             // The caller responds, and logs its response.
-            Ended::Failed(_) | Ended::Proxy => {}
+            ExchangeEnd::Failed(_) | ExchangeEnd::Proxy => {}
         }
         ended
     }
@@ -228,7 +229,7 @@ impl<D: Downstream> Exchange<'_, D> {
             .log(self.gateway, self.downstream.request(), outcome);
     }
 
-    async fn exchange(&mut self) -> Ended {
+    async fn exchange(&mut self) -> ExchangeEnd {
         if !self.plan.content.is_empty() {
             if let Err(ended) = self.receive().await {
                 return ended;
@@ -264,7 +265,7 @@ impl<D: Downstream> Exchange<'_, D> {
         if copies::is_failure(head.status) && self.find(End::UpstreamError, Some(head.status)).await
         {
             self.status = head.status;
-            return Ended::Failed(End::UpstreamError);
+            return ExchangeEnd::Failed(End::UpstreamError);
         }
         if let (Some(copies), Some(asked)) = (&self.gateway.copies, &self.plan.copy) {
             let fields = response::fields(&link.read[..head.length]);
@@ -273,14 +274,14 @@ impl<D: Downstream> Exchange<'_, D> {
             self.collecting = copies.observe(asked, site, head.status, is_delimited, &fields);
         }
         let ended = self.forward(&mut link, &head).await;
-        let is_whole = matches!(ended, Ended::Whole | Ended::Last);
+        let is_whole = matches!(ended, ExchangeEnd::Whole | ExchangeEnd::Last);
         if let Some(collected) = self.collecting.take_if(|_| is_whole)
             && let Some(copies) = &self.gateway.copies
         {
             copies.keep(collected);
         }
         if is_whole && head.is_kept && !head.content.may_end() && link.read.is_empty() {
-            let server = self.held.as_ref().map_or(0, Held::server);
+            let server = self.held.as_ref().map_or(0, HeldPlace::server);
             let site = &self.plan.served.site;
             self.direct.pool.put(site, server, address, link);
         }
@@ -308,7 +309,7 @@ impl<D: Downstream> Exchange<'_, D> {
     }
 
     /// Waits until the content of the request has arrived.
-    async fn receive(&mut self) -> Result<(), Ended> {
+    async fn receive(&mut self) -> Result<(), ExchangeEnd> {
         let Self {
             gateway,
             downstream,
@@ -323,14 +324,14 @@ impl<D: Downstream> Exchange<'_, D> {
             while downstream.request().len() < end {
                 match downstream.poll_content(cx) {
                     Poll::Ready(Ok(0)) => {
-                        return Poll::Ready(Err(Ended::Failed(End::RequestInvalid)));
+                        return Poll::Ready(Err(ExchangeEnd::Failed(End::RequestInvalid)));
                     }
                     Poll::Ready(Ok(read)) => rate.add(read),
                     Poll::Ready(Err(_broken)) => {
-                        return Poll::Ready(Err(Ended::Cut(End::ClientClosed)));
+                        return Poll::Ready(Err(ExchangeEnd::Cut(End::ClientClosed)));
                     }
                     Poll::Pending if rate.poll_too_slow(cx) => {
-                        return Poll::Ready(Err(Ended::Failed(End::BodyTimeout)));
+                        return Poll::Ready(Err(ExchangeEnd::Failed(End::BodyTimeout)));
                     }
                     Poll::Pending => return Poll::Pending,
                 }
@@ -342,7 +343,7 @@ impl<D: Downstream> Exchange<'_, D> {
 
     /// Finds a connection to a server of the site, or makes one. Returns whether it was used
     /// before.
-    async fn connect(&mut self, may_reuse: bool) -> Result<(Link, SocketAddr, bool), Ended> {
+    async fn connect(&mut self, may_reuse: bool) -> Result<(Link, SocketAddr, bool), ExchangeEnd> {
         let Self {
             gateway,
             direct,
@@ -379,7 +380,7 @@ impl<D: Downstream> Exchange<'_, D> {
             let error = match Box::pin(direct.connector.new_stream(&peer)).await {
                 Ok(stream) if stream.selected_alpn_proto() == Some(ALPN::H2) => {
                     direct.chose_http2(upstream);
-                    return Err(Ended::Proxy);
+                    return Err(ExchangeEnd::Proxy);
                 }
                 Ok(stream) => {
                     direct.opened.inc();
@@ -400,7 +401,7 @@ impl<D: Downstream> Exchange<'_, D> {
     }
 
     /// Waits for a place at a server of the site.
-    async fn hold(&mut self) -> Result<Held, Ended> {
+    async fn hold(&mut self) -> Result<HeldPlace, ExchangeEnd> {
         let plan = self.plan;
         // The queue has its own timeout, which is shorter.
         let late = self.gateway.upstream.queue * 2;
@@ -409,14 +410,14 @@ impl<D: Downstream> Exchange<'_, D> {
         let mut holding = std::pin::pin!(holding);
         std::future::poll_fn(|cx| {
             if let Poll::Ready(held) = holding.as_mut().poll(cx) {
-                return Poll::Ready(held.map_err(|why| Ended::Failed(End::of_refused(why))));
+                return Poll::Ready(held.map_err(|why| ExchangeEnd::Failed(End::of_refused(why))));
             }
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + late);
             self.downstream
                 .poll_interrupted(deadline, cx)
                 .map(|interrupted| match interrupted {
-                    Interrupted::Gone => Err(Ended::Cut(End::ClientClosed)),
-                    Interrupted::Late => Err(Ended::Failed(End::QueueTimeout)),
+                    Interrupted::Gone => Err(ExchangeEnd::Cut(End::ClientClosed)),
+                    Interrupted::Late => Err(ExchangeEnd::Failed(End::QueueTimeout)),
                 })
         })
         .await
@@ -475,7 +476,7 @@ impl<D: Downstream> Exchange<'_, D> {
                     return Err(Unanswered::Ended(late));
                 }
                 Waited::Interrupted(Interrupted::Gone) => {
-                    return Err(Unanswered::Ended(Ended::Cut(End::ClientClosed)));
+                    return Err(Unanswered::Ended(ExchangeEnd::Cut(End::ClientClosed)));
                 }
             }
         }
@@ -524,7 +525,7 @@ impl<D: Downstream> Exchange<'_, D> {
                 Err(Unanswered::Ended(self.failed(End::SendTimeout, None)))
             }
             Waited::Interrupted(Interrupted::Gone) => {
-                Err(Unanswered::Ended(Ended::Cut(End::ClientClosed)))
+                Err(Unanswered::Ended(ExchangeEnd::Cut(End::ClientClosed)))
             }
         }
     }
@@ -533,14 +534,14 @@ impl<D: Downstream> Exchange<'_, D> {
     async fn interim(&mut self, link: &mut Link, head: &response::Head) -> Result<(), Unanswered> {
         *self.is_answered = true;
         let written = self.downstream.write_interim(&link.head).await;
-        written.map_err(|gone| Unanswered::Ended(Ended::Cut(End::of_client(&gone))))?;
+        written.map_err(|gone| Unanswered::Ended(ExchangeEnd::Cut(End::of_client(&gone))))?;
         link.head.clear();
         link.read.advance(head.length);
         Ok(())
     }
 
     /// Sends the response to the client.
-    async fn forward(&mut self, link: &mut Link, head: &response::Head) -> Ended {
+    async fn forward(&mut self, link: &mut Link, head: &response::Head) -> ExchangeEnd {
         link.read.advance(head.length);
         let mut content = head.content;
         let limit = match head.is_event_stream {
@@ -560,7 +561,7 @@ impl<D: Downstream> Exchange<'_, D> {
                 .write_piece(link, taken, content.is_chunked(), is_done)
                 .await
             {
-                return Ended::Cut(End::of_client(&gone));
+                return ExchangeEnd::Cut(End::of_client(&gone));
             }
             self.status = head.status;
             self.sent += taken as u64;
@@ -578,12 +579,14 @@ impl<D: Downstream> Exchange<'_, D> {
                 Waited::Upstream(Ok(0) | Err(_)) => return self.cut(End::UpstreamClosed),
                 Waited::Upstream(Ok(_)) => {}
                 Waited::Interrupted(Interrupted::Late) => return self.cut(End::ReadTimeout),
-                Waited::Interrupted(Interrupted::Gone) => return Ended::Cut(End::ClientClosed),
+                Waited::Interrupted(Interrupted::Gone) => {
+                    return ExchangeEnd::Cut(End::ClientClosed);
+                }
             }
         }
         match self.plan.after {
-            Connection::Keep if !content.ends_connection() => Ended::Whole,
-            Connection::Keep | Connection::Close => Ended::Last,
+            Connection::Keep if !content.ends_connection() => ExchangeEnd::Whole,
+            Connection::Keep | Connection::Close => ExchangeEnd::Last,
         }
     }
 
@@ -640,17 +643,17 @@ impl<D: Downstream> Exchange<'_, D> {
     }
 
     /// Counts a failure before the final response.
-    fn failed(&self, end: End, why: Option<&dyn fmt::Display>) -> Ended {
+    fn failed(&self, end: End, why: Option<&dyn fmt::Display>) -> ExchangeEnd {
         upstream::count(&self.gateway.metrics, end);
         if let Some(why) = why {
             log::debug!(target: "origin", "{why}");
         }
-        Ended::Failed(end)
+        ExchangeEnd::Failed(end)
     }
 
     /// Counts a failure within the response.
-    fn cut(&self, end: End) -> Ended {
+    fn cut(&self, end: End) -> ExchangeEnd {
         upstream::count(&self.gateway.metrics, end);
-        Ended::Cut(end)
+        ExchangeEnd::Cut(end)
     }
 }

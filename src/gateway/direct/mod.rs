@@ -1,9 +1,9 @@
 //! The direct path: requests to a site's own HTTP/1.1 server, without pingora's proxy.
 //!
-//! Most requests to an upstream are simple: a head, maybe a short body, and an answer whose end is
+//! Most requests to an upstream are simple: a head, maybe a short body, and a response whose end is
 //! clear. Such a request needs no header map, no task and no channel. Its head is rewritten from
 //! the bytes that the connection has parsed ([`request`]) and sent in one piece. The head of the
-//! answer is read strictly ([`response`]), and its content follows in pieces ([`content`]). The
+//! response is read strictly ([`response`]), and its content follows in pieces ([`content`]). The
 //! next piece is read when the client has taken the one before, so a slow client costs one piece.
 //! [`exchange`] does all this in the task of the client's connection, and allocates nothing once
 //! its buffers have grown. The [`stream`]s of an HTTP/2 connection do so side by side, in its task.
@@ -20,7 +20,7 @@
 //! All other requests stay on the [proxy path](super::proxy), which is the reference: upgrades,
 //! `Expect`, chunked and long bodies, fields with underscores, HTTP/2 to the upstream, HTTP/2
 //! requests with content, HTTP/1.0 clients. If the fast path is switched off, so is this one.
-//! `tests/it/direct/mod.rs` compares both, with generated requests and answers.
+//! `tests/it/direct/mod.rs` compares both, with generated requests and responses.
 //!
 //! An exchange is tried again in two cases only: the connection could not be made; or it ended
 //! before anything was received, it came from the pool or the site has another server, and the
@@ -58,7 +58,7 @@ use crate::response::{Connection, Content, RequestHeaders};
 use crate::site::{HostHeader, Hsts, Scheme, Site, Upstream, UpstreamHttp};
 
 pub(super) use downstream::Http1Downstream;
-pub(super) use exchange::{Answer, Ended, Parts};
+pub(super) use exchange::{ExchangeEnd, FinalResponse, Parts};
 use pool::Pool;
 pub(super) use stream::PlannedStream;
 
@@ -332,7 +332,7 @@ impl Plan {
     }
 
     /// Returns what the client gets of a response of ours.
-    pub(super) fn answers(&self) -> Content {
+    pub(super) fn own_content(&self) -> Content {
         match self.is_head {
             true => Content::HeadOnly,
             false => Content::Whole,

@@ -6,7 +6,8 @@
 //!
 //! The connection that was returned last is used first. When there is no room, the one that has
 //! been idle longest is closed. An upstream may close an idle connection at any moment:
-//! [`Pool::take`] returns no connection that is known to be closed, and [`Pool::sweep`] frees those.
+//! [`Pool::take`] returns no connection that is known to be closed, and [`Pool::sweep`] frees
+//! those.
 
 use std::hash::BuildHasher as _;
 use std::net::SocketAddr;

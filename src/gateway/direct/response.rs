@@ -55,7 +55,7 @@ pub(super) struct Malformed;
 
 /// The fields that decide where a response ends and which fields the client gets.
 #[derive(Debug, Default)]
-struct Facts {
+struct ResponseFields {
     lengths: Lengths,
     has_coding: bool,
     /// Whether the last transfer coding is `chunked`.
@@ -118,9 +118,9 @@ impl Recipient<'_> {
         };
         let status = response.code.filter(|code| *code >= 100).ok_or(Malformed)?;
         let fields = &*response.headers;
-        let facts = Facts::of(fields);
+        let parsed = ResponseFields::of(fields);
         let is_http11 = response.version == Some(1);
-        let content = self.content(status, &facts)?;
+        let content = self.content(status, &parsed)?;
         let is_interim = status < 200;
         out.extend_from_slice(b"HTTP/1.1 ");
         write_number(out, status.into());
@@ -129,10 +129,10 @@ impl Recipient<'_> {
         out.extend_from_slice(b"\r\n");
         let has_no_content = is_interim || matches!(status, 204 | 304);
         for field in fields {
-            self.write_field(field, fields, &facts, has_no_content, out);
+            self.write_field(field, fields, &parsed, has_no_content, out);
         }
         if let (false, false, Lengths::One(length)) =
-            (has_no_content, facts.has_coding, facts.lengths)
+            (has_no_content, parsed.has_coding, parsed.lengths)
         {
             out.extend_from_slice(b"Content-Length: ");
             write_number(out, length);
@@ -142,7 +142,7 @@ impl Recipient<'_> {
             out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
         }
         if !is_interim {
-            self.write_own(&facts, content.ends_connection(), out);
+            self.write_own(&parsed, content.ends_connection(), out);
         }
         out.extend_from_slice(b"Via: 1.1 ");
         out.extend_from_slice(self.domain.as_bytes());
@@ -151,23 +151,23 @@ impl Recipient<'_> {
             status,
             length,
             content,
-            is_kept: facts.is_kept(is_http11),
-            is_event_stream: facts.is_event_stream,
+            is_kept: parsed.is_kept(is_http11),
+            is_event_stream: parsed.is_event_stream,
         }))
     }
 
     /// Decides what follows the head (RFC 9112 §6.3).
-    fn content(&self, status: u16, facts: &Facts) -> Result<Content, Malformed> {
-        if facts.lengths == Lengths::Invalid && !facts.has_coding {
+    fn content(&self, status: u16, parsed: &ResponseFields) -> Result<Content, Malformed> {
+        if parsed.lengths == Lengths::Invalid && !parsed.has_coding {
             return Err(Malformed);
         }
-        Ok(match (status, facts.lengths) {
+        Ok(match (status, parsed.lengths) {
             // RFC 9110 §15.2.2: only a request with `Upgrade` is answered with 101.
             (101, _) => return Err(Malformed),
             (100..=199 | 204 | 304, _) => Content::None,
             _ if self.is_head => Content::None,
-            _ if facts.is_chunked => Content::chunked(),
-            _ if facts.has_coding => Content::Raw,
+            _ if parsed.is_chunked => Content::chunked(),
+            _ if parsed.has_coding => Content::Raw,
             (_, Lengths::One(length)) => Content::Length(length),
             _ => Content::Rechunked,
         })
@@ -177,7 +177,7 @@ impl Recipient<'_> {
         &self,
         field: &httparse::Header<'_>,
         fields: &[httparse::Header<'_>],
-        facts: &Facts,
+        parsed: &ResponseFields,
         has_no_content: bool,
         out: &mut Vec<u8>,
     ) {
@@ -195,7 +195,7 @@ impl Recipient<'_> {
             _ => false,
         };
         let is_framing = is("transfer-encoding");
-        if is_dropped || facts.nominates && !is_framing && is_nominated(field.name, fields) {
+        if is_dropped || parsed.nominates && !is_framing && is_nominated(field.name, fields) {
             return;
         }
         out.extend_from_slice(field.name.as_bytes());
@@ -212,14 +212,14 @@ impl Recipient<'_> {
     }
 
     /// Writes the fields of each final response.
-    fn write_own(&self, facts: &Facts, ends_connection: bool, out: &mut Vec<u8>) {
+    fn write_own(&self, parsed: &ResponseFields, ends_connection: bool, out: &mut Vec<u8>) {
         out.extend_from_slice(b"Date: ");
         out.extend_from_slice(&self.date);
         out.extend_from_slice(match self.after {
             Connection::Keep if !ends_connection => b"\r\nConnection: keep-alive\r\n",
             Connection::Keep | Connection::Close => b"\r\nConnection: close\r\n",
         });
-        if let Some(hsts) = self.hsts.filter(|_| !facts.has_hsts) {
+        if let Some(hsts) = self.hsts.filter(|_| !parsed.has_hsts) {
             // Writing into memory cannot fail.
             let _infallible = write!(out, "Strict-Transport-Security: {hsts}\r\n");
         }
@@ -244,30 +244,30 @@ fn write_value(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-// === impl Facts ===
+// === impl ResponseFields ===
 
-impl Facts {
+impl ResponseFields {
     fn of(fields: &[httparse::Header<'_>]) -> Self {
-        let mut facts = Self::default();
+        let mut parsed = Self::default();
         for field in fields {
             let is = |known: &str| field.name.eq_ignore_ascii_case(known);
             match field.name.len() {
-                10 if is("connection") => facts.connection(field.value),
+                10 if is("connection") => parsed.connection(field.value),
                 12 if is("content-type") => {
-                    facts.is_event_stream |= is_event_stream_type(field.value);
+                    parsed.is_event_stream |= is_event_stream_type(field.value);
                 }
-                14 if is("content-length") => facts.lengths = facts.lengths.with(field.value),
+                14 if is("content-length") => parsed.lengths = parsed.lengths.with(field.value),
                 17 if is("transfer-encoding") => {
-                    facts.has_coding = true;
+                    parsed.has_coding = true;
                     let last = field.value.rsplit(|&b| b == b',').next();
                     let last = last.unwrap_or_default().trim_ascii();
-                    facts.is_chunked = last.eq_ignore_ascii_case(b"chunked");
+                    parsed.is_chunked = last.eq_ignore_ascii_case(b"chunked");
                 }
-                25 if is("strict-transport-security") => facts.has_hsts = true,
+                25 if is("strict-transport-security") => parsed.has_hsts = true,
                 _ => {}
             }
         }
-        facts
+        parsed
     }
 
     fn connection(&mut self, value: &[u8]) {

@@ -15,7 +15,7 @@ use pingora::http::RequestHeader;
 use tokio::time::Sleep;
 
 use super::downstream::Http2Downstream;
-use super::exchange::{Answer, Ended, Parts};
+use super::exchange::{ExchangeEnd, FinalResponse, Parts};
 use super::{Arrived, Direct, LastGroup, Plan};
 use crate::gateway::access::{Client, Outcome};
 use crate::gateway::ending::End;
@@ -40,12 +40,12 @@ const MEMORY_BYTES_MAX: usize = 8 << 10;
 #[derive(Debug)]
 pub(in crate::gateway) struct PlannedStream {
     plan: Plan,
-    room: Room,
+    memory: StreamMemory,
 }
 
 /// The memory of a stream. When it is dropped, the next stream on the same thread uses the memory.
 #[derive(Debug)]
-struct Room(Memory);
+struct StreamMemory(Memory);
 
 #[derive(Debug, Default)]
 struct Memory {
@@ -61,15 +61,15 @@ thread_local! {
     static UNUSED: RefCell<Vec<Memory>> = const { RefCell::new(Vec::new()) };
 }
 
-// === impl Room ===
+// === impl StreamMemory ===
 
-impl Room {
+impl StreamMemory {
     fn take() -> Self {
         Self(UNUSED.with_borrow_mut(Vec::pop).unwrap_or_default())
     }
 }
 
-impl Drop for Room {
+impl Drop for StreamMemory {
     fn drop(&mut self) {
         let mut memory = std::mem::take(&mut self.0);
         if memory.head.capacity() + memory.request.capacity() > MEMORY_BYTES_MAX {
@@ -106,10 +106,10 @@ impl PlannedStream {
         if !client.tls && gateway.may_redirect(host, request.uri.path()) {
             return None;
         }
-        let mut room = Room::take();
+        let mut memory = StreamMemory::take();
         let Memory {
             head, request: out, ..
-        } = &mut room.0;
+        } = &mut memory.0;
         write_http1_head(request, head)?;
         let parsed = Head::parse(head, &gateway.limits).ok()?;
         let arrived = Arrived {
@@ -122,7 +122,7 @@ impl PlannedStream {
             after: Connection::Keep,
         };
         let plan = Plan::of((gateway, direct), arrived, group, out)?;
-        Some(Self { plan, room })
+        Some(Self { plan, memory })
     }
 
     /// Passes the request on. Returns whether the proxy path has to do so.
@@ -134,12 +134,12 @@ impl PlannedStream {
         stream: &mut Http2Stream,
         since: Instant,
     ) -> bool {
-        let Self { plan, room } = self;
+        let Self { plan, memory } = self;
         let Memory {
             head,
             request,
             timer,
-        } = &mut room.0;
+        } = &mut memory.0;
         let mut write_rate = WriteRate::of_stream(&gateway.limits, &gateway.metrics);
         let parts = Parts {
             gateway,
@@ -156,36 +156,36 @@ impl PlannedStream {
         };
         let finished = parts.exchange(since).await;
         match finished.ended {
-            Ended::Whole | Ended::Last | Ended::Proxy => {}
+            ExchangeEnd::Whole | ExchangeEnd::Last | ExchangeEnd::Proxy => {}
             // The client sees that the response is cut.
-            Ended::Cut(_) => stream.shutdown_with_reason(Reason::INTERNAL_ERROR),
-            Ended::Failed(end) => {
-                let answer = finished.answer(end, plan, gateway, head);
+            ExchangeEnd::Cut(_) => stream.shutdown_with_reason(Reason::INTERNAL_ERROR),
+            ExchangeEnd::Failed(end) => {
+                let own = finished.into_response(end, plan, gateway, head);
                 let request = (&*plan, &**head);
-                let sending = send(answer, end, request, stream, (gateway, reads), since);
+                let sending = send(own, end, request, stream, (gateway, reads), since);
                 Box::pin(sending).await;
                 return false;
             }
         }
-        finished.ended == Ended::Proxy
+        finished.ended == ExchangeEnd::Proxy
     }
 }
 
 /// Sends the response to a request that failed before the client got anything.
 async fn send(
-    answer: Answer,
+    own: FinalResponse,
     end: End,
     (plan, head): (&Plan, &[u8]),
     stream: &mut Http2Stream,
     (gateway, reads): (&Arc<Gateway>, &Reads),
     since: Instant,
 ) {
-    let Answer {
+    let FinalResponse {
         response,
         copy,
         waits,
-    } = answer;
-    if response.body.memory().is_none() && response.body_bytes(plan.answers()) > 0 {
+    } = own;
+    if response.body.memory().is_none() && response.body_bytes(plan.own_content()) > 0 {
         let file = FileResponse {
             route: Route::Origin,
             response,
@@ -282,20 +282,20 @@ mod tests {
             (MEMORY_BYTES_MAX / 4, true),
             (MEMORY_BYTES_MAX * 3 / 4, false),
         ] {
-            let mut room = Room::take();
+            let mut memory = StreamMemory::take();
             assert_eq!(unused(), 0);
-            for memory in [&mut room.0.head, &mut room.0.request] {
+            for memory in [&mut memory.0.head, &mut memory.0.request] {
                 memory.reserve_exact(bytes);
                 memory.push(b'a');
             }
-            drop(room);
+            drop(memory);
             assert_eq!(unused(), usize::from(is_kept), "{bytes}");
         }
-        let rooms: Vec<Room> = std::iter::repeat_with(Room::take)
+        let memories: Vec<StreamMemory> = std::iter::repeat_with(StreamMemory::take)
             .take(UNUSED_MAX + 1)
             .collect();
-        assert!(rooms.iter().all(|room| room.0.head.is_empty()));
-        drop(rooms);
+        assert!(memories.iter().all(|memory| memory.0.head.is_empty()));
+        drop(memories);
         assert_eq!(unused(), UNUSED_MAX);
     }
 }

@@ -11,7 +11,7 @@ use pingora::{ErrorType, OrErr as _};
 
 use super::{Proxy, RequestCtx, client_of, single_request_of};
 use crate::gateway::Gateway;
-use crate::gateway::balance::{Held, Refused};
+use crate::gateway::balance::{HeldPlace, Refused};
 use crate::gateway::ending::End;
 use crate::gateway::forward::{self, Client};
 use crate::gateway::http2_stream::is_event_stream;
@@ -122,7 +122,7 @@ impl Proxy {
             ctx.trace = outgoing.is_new.then_some(outgoing.context);
             set_trace(request, &outgoing)?;
         }
-        let upstream = ctx.held.as_ref().map(Held::upstream);
+        let upstream = ctx.held.as_ref().map(HeldPlace::upstream);
         let host = match upstream {
             Some(upstream) if upstream.host_header == HostHeader::Upstream => {
                 upstream.authority().to_string()

@@ -11,7 +11,7 @@ use pingora::prelude::Error;
 use pingora::proxy::{FailToProxy, Session};
 use pingora::{ErrorSource, ErrorType};
 
-use super::answer::read_small_body;
+use super::respond::read_small_body;
 use super::{Proxy, RequestCtx, single_request_of};
 use crate::gateway::ending::End;
 use crate::gateway::request::is_http2;
@@ -94,7 +94,7 @@ impl Proxy {
             (None, ..) => End::Failed,
         };
         ctx.end = Some(end);
-        let (mut status, mut detail) = end.answer();
+        let (mut status, mut detail) = end.status_and_detail();
         match (fault, error.etype()) {
             (Some(400..=499), _) => {}
             (None, ErrorType::HTTPStatus(sent)) => {
@@ -129,10 +129,11 @@ impl Proxy {
             if status != 408 {
                 read_small_body(session).await;
             }
-            let response = match status == end.answer().0 && detail == end.answer().1 {
-                true => end.response(),
-                false => Problem::new(known_status(status), detail).response(),
-            };
+            let response =
+                match status == end.status_and_detail().0 && detail == end.status_and_detail().1 {
+                    true => end.response(),
+                    false => Problem::new(known_status(status), detail).response(),
+                };
             let mut sent = self.send(session, response).await;
             if is_http2(session.req_header()) && status != 408 {
                 // Reads the rest of the body: a reset could take the response away.

@@ -12,7 +12,7 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | `answer` | responds where the gateway does so itself |
+//! | `respond` | responds where the gateway does so itself |
 //! | `exchange` | chooses the server, and writes the headers in both directions |
 //! | `copy` | keeps copies of responses, and sends one in the place of a failed response |
 //! | `failure` | tries again, or responds with an error |
@@ -23,7 +23,7 @@
 //! exchange ends and the connection is closed. Only an upstream on the same machine is fast enough
 //! for this (microseconds).
 
-mod answer;
+mod respond;
 mod copy;
 mod exchange;
 mod failure;
@@ -43,8 +43,8 @@ use pingora::proxy::{FailToProxy, ProxyHttp, Session};
 
 use super::Gateway;
 use super::access::{self, Outcome};
-use super::balance::{Held, Tried};
-use super::copies::{Asked, Collecting, Found};
+use super::balance::{HeldPlace, Tried};
+use super::copies::{Asked, Collecting, FoundCopy};
 use super::ending::{self, End, Stopwatch};
 use super::reads::Reads;
 use super::request::logged;
@@ -74,7 +74,7 @@ pub(super) struct RequestCtx {
     served: Option<Arc<Served>>,
     retries: usize,
     /// The place at the server that has the request.
-    held: Option<Held>,
+    held: Option<HeldPlace>,
     tried: Tried,
     /// Whether the response is sent after pingora has finished, and logged then.
     is_handed_over: bool,
@@ -87,7 +87,7 @@ pub(super) struct RequestCtx {
     /// Collects the response for a copy.
     collecting: Option<Collecting>,
     /// The copy that replaces the response of a server that has failed.
-    found: Option<Found>,
+    found: Option<FoundCopy>,
     /// The status of the response that a copy replaces.
     replaced: Option<u16>,
     /// The age of the copy that was sent.

@@ -31,7 +31,7 @@ use crate::response::encoding::Accepted;
 use crate::response::{CachedResponse, Encoding};
 
 use super::Listing;
-use super::large::Checked;
+use super::large::DigestCheck;
 use super::texts::Texts;
 use crate::release::pages::Pages;
 use crate::search::{Decoded, Index};
@@ -89,7 +89,7 @@ pub struct Cache {
     decoded: Bounded<(Digest, u64), Decoded>,
     /// How many numbers have been assigned.
     numbers: AtomicU64,
-    checked: Bounded<Digest, Checked>,
+    checked: Bounded<Digest, DigestCheck>,
     places: Bounded<Digest, Arc<[u64]>>,
     /// Lists of pages, by the digest of their file.
     pages: Bounded<Digest, Arc<PageList>>,
@@ -180,11 +180,11 @@ impl Cache {
         self.decoded.insert((file, place), decoded);
     }
 
-    pub(super) fn checked(&self, file: &Digest) -> Option<Checked> {
+    pub(super) fn checked(&self, file: &Digest) -> Option<DigestCheck> {
         self.checked.get(file)
     }
 
-    pub(super) fn put_checked(&self, file: Digest, checked: Checked) {
+    pub(super) fn put_checked(&self, file: Digest, checked: DigestCheck) {
         self.checked.insert(file, checked);
     }
 
@@ -274,8 +274,8 @@ impl Weighter<Digest, Option<Coded>> for ByBytes {
     }
 }
 
-impl Weighter<Digest, Checked> for ByBytes {
-    fn weight(&self, _file: &Digest, _checked: &Checked) -> u64 {
+impl Weighter<Digest, DigestCheck> for ByBytes {
+    fn weight(&self, _file: &Digest, _checked: &DigestCheck) -> u64 {
         ENTRY_BYTES as u64
     }
 }

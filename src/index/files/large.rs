@@ -6,9 +6,9 @@
 //! **Digests.** The first request for a whole file checks the file: the digest is computed while
 //! the pieces are sent, and the last piece is sent only if the digest is right. If the file is
 //! damaged, this response is incomplete, and later requests are rejected until the file is put
-//! again. This process checks each file only once ([`Checked`]). A range of a file that was never
-//! read whole is sent without a check: only the whole file has a digest, and clients could keep a
-//! disk busy if one requested byte caused a read of the whole file.
+//! again. This process checks each file only once ([`DigestCheck`]). A range of a file that was
+//! never read whole is sent without a check: only the whole file has a digest, and clients could
+//! keep a disk busy if one requested byte caused a read of the whole file.
 //!
 //! **Texts with the placeholder.** A text of this size that contains the placeholder of the base
 //! URL ([`AddressedText`]) is read once to find the positions of the placeholder; the same reading
@@ -35,7 +35,7 @@ const SCAN_BYTES: usize = 64 << 10;
 
 /// The result of checking the digest of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Checked {
+pub(super) enum DigestCheck {
     /// The file has the bytes that were put.
     Whole,
     /// The file of this modification time is damaged. A file that is put again is checked again.
@@ -80,14 +80,14 @@ struct AddressedPieces {
 // === impl LargeFile ===
 
 impl LargeFile {
-    fn open_file(&self) -> io::Result<(ContentFile, Option<Checked>)> {
+    fn open_file(&self) -> io::Result<(ContentFile, Option<DigestCheck>)> {
         let file = self.store.open(&self.item).map_err(io::Error::other)?;
         let checked = self.cache.checked(&self.item.digest);
         match checked {
-            Some(Checked::Damaged(since)) if since == file.modified() => {
+            Some(DigestCheck::Damaged(since)) if since == file.modified() => {
                 Err(io::Error::other(damaged(&file)))
             }
-            Some(Checked::Damaged(_)) => Ok((file, None)),
+            Some(DigestCheck::Damaged(_)) => Ok((file, None)),
             checked => Ok((file, checked)),
         }
     }
@@ -116,7 +116,7 @@ impl LargeFile {
         self.cache
             .put_checked(self.item.digest, checked(hasher, &self.item.digest, &file));
         match self.cache.checked(&self.item.digest) {
-            Some(Checked::Damaged(_)) => Err(damaged(&file)),
+            Some(DigestCheck::Damaged(_)) => Err(damaged(&file)),
             _ => Ok(places.into()),
         }
     }
@@ -157,7 +157,7 @@ impl Pieces for FilePieces {
         {
             let checked = checked(hasher, &self.digest, &self.file);
             self.cache.put_checked(self.digest, checked);
-            if checked != Checked::Whole {
+            if checked != DigestCheck::Whole {
                 let error = damaged(&self.file);
                 log::error!(target: "index", "a response was cut: {error}");
                 return Err(io::Error::other(error));
@@ -279,11 +279,11 @@ fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 
-fn checked(hasher: Hasher, digest: &Digest, file: &ContentFile) -> Checked {
+fn checked(hasher: Hasher, digest: &Digest, file: &ContentFile) -> DigestCheck {
     if hasher.finish() == *digest {
-        Checked::Whole
+        DigestCheck::Whole
     } else {
-        Checked::Damaged(file.modified())
+        DigestCheck::Damaged(file.modified())
     }
 }
 
@@ -436,7 +436,7 @@ mod tests {
         assert_eq!(body.read_all().unwrap(), text.as_bytes());
         assert_eq!(
             one.cache.checked(&one.file().item.digest),
-            Some(Checked::Whole)
+            Some(DigestCheck::Whole)
         );
     }
 }

@@ -593,11 +593,11 @@ impl Stored {
                     digest,
                 });
             }
-            Err(error) => log::warn!(target: "index", "encode a text: {error}"),
+            Err(error) => log::warn!(target: "index", "cannot encode a text: {error}"),
         };
         let thread = std::thread::Builder::new().name("encode-text".to_owned());
         if let Err(error) = thread.spawn(encode) {
-            log::warn!(target: "index", "start a thread that encodes texts: {error}");
+            log::warn!(target: "index", "cannot start a thread that encodes texts: {error}");
         }
     }
 

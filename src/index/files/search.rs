@@ -16,7 +16,7 @@ use crate::digest::Digest;
 use crate::release::Item;
 use crate::release::site::{SEARCH_FILE, page_file};
 use crate::response::Encoding;
-use crate::search::{Decoded, Found, Index, PartInfo, Question, Storage, Texts};
+use crate::search::{Decoded, Index, PartInfo, Question, SearchResult, Storage, Texts};
 use crate::store::ContentFile;
 
 /// The longest page that is read whole for an excerpt, in bytes, so that the cache holds it.
@@ -48,7 +48,7 @@ impl Open<'_> {
     ///
     /// [`ReadFileError`] when the index cannot be read or is damaged; always if reading from the
     /// store is not allowed.
-    pub fn search(&self, question: &Question<'_>) -> Result<Found, ReadFileError> {
+    pub fn search(&self, question: &Question<'_>) -> Result<SearchResult, ReadFileError> {
         self.search_with_parts(question).map(|(found, _)| found)
     }
 
@@ -60,7 +60,7 @@ impl Open<'_> {
     pub fn search_with_parts(
         &self,
         question: &Question<'_>,
-    ) -> Result<(Found, Vec<PartInfo>), ReadFileError> {
+    ) -> Result<(SearchResult, Vec<PartInfo>), ReadFileError> {
         self.with_index(|index, file, texts| {
             let found = index.search(file, texts, question)?;
             Ok((found, index.parts().cloned().collect()))

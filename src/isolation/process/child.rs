@@ -10,7 +10,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use rustix::process::Signal;
 use serde::de::DeserializeOwned;
 
-use super::{Answer, Envelope, Report};
+use super::{Envelope, Report, ResultMessage};
 use crate::telemetry::logging;
 
 /// The byte that goes with a socket.
@@ -26,7 +26,7 @@ pub struct Parent<'p, E> {
 }
 
 /// An answer of the parent, and the socket that came with it.
-type Received = (Answer, Option<OwnedFd>);
+type Received = (ResultMessage, Option<OwnedFd>);
 
 // === impl Parent ===
 
@@ -175,7 +175,7 @@ fn listen(answer: &mpsc::Sender<Received>) {
         }
     }
     if let Err(error) = rustix::process::kill_current_process_group(Signal::KILL) {
-        log::error!(target: "isolation", "end with the parent: {error}");
+        log::error!(target: "isolation", "cannot end with the parent: {error}");
     }
 }
 

@@ -107,7 +107,7 @@ struct Envelope<O> {
 /// The message of the parent to a process that waits: the result that it asked for is ready, or is
 /// refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Answer {
+struct ResultMessage {
     /// Why the parent does not give what the process asked for.
     refused: Option<String>,
 }
@@ -249,7 +249,7 @@ impl<E> Running<E> {
     ///
     /// The process has ended.
     pub async fn answer(&mut self) -> io::Result<()> {
-        self.write(&Answer::default()).await
+        self.write(&ResultMessage::default()).await
     }
 
     /// Gives a connection to a process that waits for one ([`Parent::ask_for_socket`]), or the
@@ -261,16 +261,16 @@ impl<E> Running<E> {
     pub async fn answer_with(&mut self, socket: Result<TcpStream, String>) -> io::Result<()> {
         match socket {
             Ok(socket) => {
-                let mut line = serde_json::to_vec(&Answer::default())?;
+                let mut line = serde_json::to_vec(&ResultMessage::default())?;
                 line.push(b'\n');
                 self.input.writable().await?;
                 give(&self.input, &socket, &line)
             }
-            Err(why) => self.write(&Answer { refused: Some(why) }).await,
+            Err(why) => self.write(&ResultMessage { refused: Some(why) }).await,
         }
     }
 
-    async fn write(&mut self, answer: &Answer) -> io::Result<()> {
+    async fn write(&mut self, answer: &ResultMessage) -> io::Result<()> {
         let mut line = serde_json::to_vec(answer)?;
         line.push(b'\n');
         self.input.write_all(&line).await
@@ -302,7 +302,7 @@ impl<E> Running<E> {
     pub async fn kill(&mut self) {
         self.kill_group();
         if let Err(error) = self.process.wait().await {
-            log::error!(target: "isolation", "wait for a killed process: {error}");
+            log::error!(target: "isolation", "cannot wait for a killed process: {error}");
         }
     }
 

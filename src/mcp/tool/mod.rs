@@ -169,7 +169,7 @@ impl Call<'_> {
             }
         }
         out.push(']');
-        Ok(Outcome::Kept(out))
+        Ok(Outcome::Cacheable(out))
     }
 
     pub(super) fn call_tool(&self) -> Result<Outcome, Rejection> {

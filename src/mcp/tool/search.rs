@@ -14,7 +14,7 @@ use super::arguments::Arguments;
 use super::{Called, Failure, Result, object, tokens_schema};
 use crate::mcp::{Call, ReadError, Server};
 use crate::release::pages::id_of;
-use crate::search::{self, Found, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section};
+use crate::search::{self, LIMIT_MAX, QUESTION_BYTES_MAX, Question, SearchResult, Section};
 use crate::site::percent::encode_component;
 
 /// How many pages an answer has if the client does not say.
@@ -116,7 +116,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
 }
 
 /// Writes the text of an answer, for models and connectors, and its structured form.
-fn answer(found: &Found, skip: usize, brief: &[String], results: &[String]) -> Called {
+fn answer(found: &SearchResult, skip: usize, brief: &[String], results: &[String]) -> Called {
     let end = skip + results.len();
     let next = match !results.is_empty() && end < found.total {
         true => format!(r#","next_cursor":"{end}""#),

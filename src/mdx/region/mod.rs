@@ -14,12 +14,12 @@ use std::sync::Arc;
 use super::evaluation::Piece as Evaluated;
 use super::markdown::{self, Mark};
 use super::module::Binding;
-use super::node::{Element, Node, Written, code_block, code_sample};
+use super::node::{AttributePosition, Element, Node, code_block, code_sample};
 use super::scan::{self, Attribute, AttributeValue};
 use super::scope::Scope;
 use super::span::{Span, Trace};
 use super::value::{Code, NoValue, Value, is_number};
-use super::{DEPTH_MAX, Place, Reader, Rejected};
+use super::{DEPTH_MAX, Reader, Rejected, WarningPosition};
 use crate::jsx::compile::quoted;
 use crate::jsx::{RUNTIME, TEXTS, TITLES};
 use crate::mdx::component;
@@ -325,7 +325,7 @@ impl Reader<'_> {
         let places = [format!("snippets/{file}"), format!("_snippets/{file}")];
         let there = places.iter().find(|path| (self.load)(path).is_some());
         let from = format!("/{}", there.unwrap_or(&places[0]));
-        let at = Place::line(element.line);
+        let at = WarningPosition::line(element.line);
         self.import(&[Binding::new("default", "Snippet")], &from, at, scope);
         let nodes = match self.scopes.component(scope, "Snippet").map(Arc::clone) {
             Some(template) => {
@@ -365,7 +365,7 @@ impl Reader<'_> {
             let value = match value {
                 AttributeValue::True => Some(Value::Boolean(true)),
                 AttributeValue::Text(text) => {
-                    written.push(Written {
+                    written.push(AttributePosition {
                         name: name.into(),
                         span: self.span(region, text.clone()),
                         unevaluated: None,
@@ -379,7 +379,7 @@ impl Reader<'_> {
                     let code = self.code(region, range.clone(), depth);
                     let place = self.span(region, range.clone());
                     let (value, piece) = self.attribute(code, place);
-                    written.push(Written {
+                    written.push(AttributePosition {
                         name: name.into(),
                         span: place,
                         unevaluated: value.is_none().then(|| code.source.into()),

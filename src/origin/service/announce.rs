@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{CATALOG, Found, Request};
+use super::{CATALOG, FoundResponse, Request};
 use crate::digest::Digest;
 use crate::discovery::paths::mcp_address;
 use crate::index::File;
@@ -20,7 +20,7 @@ pub(super) fn is_announcing(name: &str) -> bool {
 
 impl Request<'_> {
     /// Finds a list, and leaves the MCP server out.
-    pub(super) fn silent(&self, path: &str, is_catalog: bool) -> Found {
+    pub(super) fn silent(&self, path: &str, is_catalog: bool) -> FoundResponse {
         let address = &self.files.files.address;
         let file = self
             .files

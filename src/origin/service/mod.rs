@@ -66,7 +66,7 @@ const SEARCH_SHORT: &str = "search";
 #[must_use]
 pub fn response(served: &Served, path: &str, headers: &RequestHeaders<'_>) -> Response {
     find(served, path, headers, Reading::Blocking).unwrap_or_else(|error| {
-        log::error!(target: "origin", project:% = served.site.project; "read a file of the release: {error}");
+        log::error!(target: "origin", project:% = served.site.project; "cannot read a file of the release: {error}");
         Problem::new(503, "this page cannot be read at the moment").response()
     })
 }
@@ -227,7 +227,7 @@ pub fn is_search(served: &Served, path: &str) -> bool {
         .any(|search| below == Some(search))
 }
 
-type Found = Result<Option<Response>, ReadFileError>;
+type FoundResponse = Result<Option<Response>, ReadFileError>;
 
 // === impl Request ===
 
@@ -261,7 +261,7 @@ impl Request<'_> {
     }
 
     /// Finds a text of the site.
-    fn text(&self) -> Found {
+    fn text(&self) -> FoundResponse {
         let name = self.path.strip_prefix(".well-known/").unwrap_or(self.path);
         // `{part}/llms.txt`. If the release has none, `addressed` finds no file.
         let of_language = self.path.strip_suffix("/llms.txt");
@@ -302,7 +302,7 @@ impl Request<'_> {
     }
 
     /// Finds a file that pages load. A name with a digest always means the same bytes.
-    fn static_file(&self) -> Found {
+    fn static_file(&self) -> FoundResponse {
         let Some(name) = self
             .path
             .strip_prefix(STATIC)
@@ -342,7 +342,7 @@ impl Request<'_> {
         }))
     }
 
-    fn page(&self) -> Found {
+    fn page(&self) -> FoundResponse {
         if let Some(page) = self.path.strip_suffix(".md") {
             let page = if page == "index" { "" } else { page };
             return self.markdown(page, None);
@@ -377,7 +377,7 @@ impl Request<'_> {
         )))
     }
 
-    fn markdown(&self, page: &str, vary: Option<&'static str>) -> Found {
+    fn markdown(&self, page: &str, vary: Option<&'static str>) -> FoundResponse {
         let file = page_file(page, "md");
         let response = self.addressed(&file, &self.files.files.address)?;
         Ok(response.map(|response| {
@@ -392,7 +392,7 @@ impl Request<'_> {
     }
 
     /// Finds a file of the repository, or a range of it.
-    fn asset(&self) -> Found {
+    fn asset(&self) -> FoundResponse {
         if is_coding(self.path) {
             return Ok(None);
         }
@@ -436,7 +436,7 @@ impl Request<'_> {
     }
 
     /// Finds a file, and replaces the placeholder of the base URL by the address of the site.
-    fn addressed(&self, path: &str, address: &str) -> Found {
+    fn addressed(&self, path: &str, address: &str) -> FoundResponse {
         let file = self
             .files
             .read_addressed(path, address, self.headers.accepted())?;

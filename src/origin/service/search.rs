@@ -22,7 +22,8 @@ use crate::release::site::{
 use crate::response::encoding::Accepted;
 use crate::response::{Cors, ETag, Encoding, Outcome, Problem, Response, caching};
 use crate::search::{
-    Excerpt, Found, Hit, LIMIT_DEFAULT, LIMIT_MAX, PartInfo, QUESTION_BYTES_MAX, Question, Section,
+    Excerpt, Hit, LIMIT_DEFAULT, LIMIT_MAX, PartInfo, QUESTION_BYTES_MAX, Question, SearchResult,
+    Section,
 };
 use crate::site::percent::{encode, encode_component};
 
@@ -135,7 +136,7 @@ impl Request<'_> {
     }
 
     /// Counts a search for the owner of the site. A `HEAD` is no search.
-    fn count(&self, parameters: &Parameters, question: &Question<'_>, found: &Found) {
+    fn count(&self, parameters: &Parameters, question: &Question<'_>, found: &SearchResult) {
         let is_counted = self.headers.method == "GET" && parameters.is_counted();
         if let Some(numbers) = self.numbers.filter(|_| is_counted) {
             numbers.search(question, found.total);
@@ -153,7 +154,7 @@ impl Request<'_> {
     fn search_json(
         &self,
         question: &Question<'_>,
-        (found, parts): &(Found, Vec<PartInfo>),
+        (found, parts): &(SearchResult, Vec<PartInfo>),
     ) -> Vec<u8> {
         let language = found.hits.first().map(|hit| hit.language.as_str());
         let language = language.or(question.language);
@@ -241,7 +242,13 @@ impl Request<'_> {
     }
 
     /// Writes results as HTML. `messages` are texts of the layout, escaped and divided by a bar.
-    fn results(&self, out: &mut Html, question: &Question<'_>, found: &Found, messages: &str) {
+    fn results(
+        &self,
+        out: &mut Html,
+        question: &Question<'_>,
+        found: &SearchResult,
+        messages: &str,
+    ) {
         let (nothing, more) = messages.split_once('|').unwrap_or((messages, ""));
         if found.hits.is_empty() {
             out.markup("<p>").escaped(nothing).markup("</p>");
@@ -307,7 +314,7 @@ impl Request<'_> {
 }
 
 /// Returns how many pages the reader has seen after this answer; `None` if there are no more.
-fn next(question: &Question<'_>, found: &Found) -> Option<usize> {
+fn next(question: &Question<'_>, found: &SearchResult) -> Option<usize> {
     let seen = question.skip + found.hits.len();
     (seen < found.total && found.hits.len() == question.limit && seen <= SKIP_MAX).then_some(seen)
 }

@@ -91,7 +91,7 @@ pub fn vote(served: &Served, headers: &RequestHeaders<'_>, content: &[u8]) -> Re
     let open = match files.open(Reading::Blocking) {
         Ok(open) => open,
         Err(error) => {
-            log::error!(target: "origin", project:% = served.site.project; "read a file of the release: {error}");
+            log::error!(target: "origin", project:% = served.site.project; "cannot read a file of the release: {error}");
             return wrong(503, "the vote cannot be counted at the moment");
         }
     };

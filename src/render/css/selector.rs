@@ -60,7 +60,7 @@ struct Properties {
 
 /// The place of a component in its selector.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ComponentPosition {
     /// In the last compound, or in a list of alternatives there.
     is_last: bool,
     /// Whether a name here must match; not inside `:not()`.
@@ -74,7 +74,7 @@ pub(super) fn confine<'i>(
     parent: Option<Matches>,
 ) -> Result<Matches, &'static str> {
     let mut properties = Properties::default();
-    let place = Place {
+    let place = ComponentPosition {
         is_last: true,
         is_positive: true,
     };
@@ -95,7 +95,7 @@ pub(super) fn confine<'i>(
     Ok(Matches::Content)
 }
 
-fn rewrite<'i>(selector: &mut Selector<'i>, place: Place, properties: &mut Properties) {
+fn rewrite<'i>(selector: &mut Selector<'i>, place: ComponentPosition, properties: &mut Properties) {
     let mut place = place;
     for component in selector.iter_mut_raw_match_order() {
         if let Some(combinator) = component.as_combinator() {
@@ -109,7 +109,7 @@ fn rewrite<'i>(selector: &mut Selector<'i>, place: Place, properties: &mut Prope
 /// Returns the replacement of a component, if it has one.
 fn replacement<'i>(
     component: &mut Component<'i>,
-    place: Place,
+    place: ComponentPosition,
     properties: &mut Properties,
 ) -> Option<Component<'i>> {
     match component {
@@ -147,7 +147,7 @@ fn replacement<'i>(
             None
         }
         Component::Negation(list) | Component::Has(list) => {
-            let place = Place {
+            let place = ComponentPosition {
                 is_last: false,
                 is_positive: false,
             };
@@ -172,7 +172,7 @@ fn replacement<'i>(
 /// Returns the selector of a part of a page.
 fn hooked<'i>(
     hook: &'static Hook,
-    place: Place,
+    place: ComponentPosition,
     properties: &mut Properties,
 ) -> Option<Component<'i>> {
     properties.has_shell |= hook.is_shell && place.is_positive;

@@ -60,7 +60,7 @@ struct Level {
 }
 
 /// The best match at a position.
-struct Found {
+struct BestMatch {
     rule: &'static Rule,
     region: Region,
     /// Whether the rule is one of `with_prototype`.
@@ -159,7 +159,7 @@ impl State {
         at: usize,
         after_push: bool,
         must_take: bool,
-    ) -> Result<Option<Found>, TooCostly> {
+    ) -> Result<Option<BestMatch>, TooCostly> {
         let top = self.top();
         let floor = self.prototype_floors.last().copied().unwrap_or(0);
         let levels = self.stack[floor..].iter();
@@ -170,7 +170,7 @@ impl State {
         let prototype = top.context.prototype().into_iter();
         let prototype = prototype.map(|context| (false, context, None));
         let own = (false, top.context, top.groups.as_deref());
-        let mut best: Option<(usize, Found)> = None;
+        let mut best: Option<(usize, BestMatch)> = None;
         for (of_prototype, context, groups) in inherited.chain(prototype).chain([own]) {
             for &rule in context.rules() {
                 let is_last = self.stack.len() == 1;
@@ -191,7 +191,7 @@ impl State {
                     return Ok(None);
                 }
                 let undoes_push = after_push && end == at && rule.operation == Operation::Pop;
-                let found = Found {
+                let found = BestMatch {
                     rule,
                     region,
                     of_prototype,
@@ -207,7 +207,7 @@ impl State {
     }
 
     /// Changes the stack as a match says.
-    fn go(&mut self, line: &str, found: &Found) {
+    fn go(&mut self, line: &str, found: &BestMatch) {
         let mut inherited = match found.rule.operation {
             Operation::Stay => return,
             Operation::Push => Vec::new(),
@@ -237,7 +237,7 @@ impl State {
 
 // === impl Found ===
 
-impl Found {
+impl BestMatch {
     fn span(&self) -> (usize, usize) {
         self.region.pos(0).expect("a match has a place")
     }
@@ -313,7 +313,7 @@ impl Line<'_> {
 
 /// Adds the changes that a match makes to the scopes. The scopes of its text and its groups are
 /// inside the scopes of its contexts.
-fn scopes(current: &Context, found: &Found, changes: &mut Vec<(usize, ScopeStackOp)>) {
+fn scopes(current: &Context, found: &BestMatch, changes: &mut Vec<(usize, ScopeStackOp)>) {
     let (start, end) = found.span();
     enter(current, found.rule, start, changes);
     let pattern = found.rule.pattern;

@@ -43,7 +43,7 @@ const IMAGE_SIZES: &str = "(max-width: 47rem) 100vw, 47rem";
 
 /// A page as HTML.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct HtmlPage {
     /// The article.
     pub html: Html,
     /// Its headings in order.
@@ -68,14 +68,14 @@ pub fn write(
     map: &Map,
     messages: &Messages,
     has_title: bool,
-) -> Written {
+) -> HtmlPage {
     let mut writer = Writer {
         has_title,
         ..Writer::new(file, start, map, messages)
     };
     writer.nodes(nodes);
     let (html, files) = writer.with_files();
-    Written {
+    HtmlPage {
         html,
         files,
         headings: writer.headings,

@@ -20,11 +20,11 @@ fn map() -> Map {
     }
 }
 
-fn written(text: &str) -> Written {
+fn written(text: &str) -> HtmlPage {
     written_with(text, &map())
 }
 
-fn written_with(text: &str, map: &Map) -> Written {
+fn written_with(text: &str, map: &Map) -> HtmlPage {
     let read = mdx::read(&mdx::Source::new("guides/a.mdx", text), &|_| None).unwrap();
     write(
         "guides/a.mdx",

@@ -91,7 +91,7 @@ impl PageWriter<'_> {
                 .markup("<nav class=eyebrow")
                 .attribute("aria-label", self.messages.breadcrumb)
                 .markup("><ol>");
-            let targets = self.layout.crumbs(self.beside, labels);
+            let targets = self.layout.breadcrumbs(self.beside, labels);
             for (label, target) in labels.iter().zip(targets) {
                 self.out.markup("<li>");
                 match target.filter(|target| Some(*target) != self.id) {

@@ -204,7 +204,7 @@ impl Brand {
     pub(super) fn colours(self, is_dark: bool) -> Colours {
         let (tint, accent) = self.tint_and_accent(is_dark);
         Colours {
-            ground: self.named("background", is_dark).0,
+            background: self.named("background", is_dark).0,
             strong: self.named("strong", is_dark).to_string(),
             quiet: self.named("quiet", is_dark).to_string(),
             accent: accent.to_string(),

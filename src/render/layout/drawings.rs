@@ -13,7 +13,7 @@ use crate::docs::navigation::tree::{DivisionKind, PageId};
 use crate::render::layout::assets::brand;
 use crate::render::raster::app::Icons;
 use crate::render::raster::preview::{Style, Texts};
-use crate::render::raster::{Arts, Drawn};
+use crate::render::raster::{Arts, GeneratedImage};
 
 /// How many previews a site has. Parts come first; a page beyond it has the preview of its part.
 const PREVIEWS_MAX: usize = 300;
@@ -24,9 +24,9 @@ const SEPARATOR: &str = "  ·  ";
 #[derive(Debug, Default)]
 pub struct Drawings {
     /// The preview of each sidebar.
-    of_sidebar: Vec<Option<Arc<Drawn>>>,
+    of_sidebar: Vec<Option<Arc<GeneratedImage>>>,
     /// The previews of pages that have their own.
-    of_page: HashMap<PageId, Arc<Drawn>>,
+    of_page: HashMap<PageId, Arc<GeneratedImage>>,
     /// The icons of apps.
     pub icons: Option<Icons>,
 }
@@ -36,7 +36,7 @@ pub struct Drawings {
 impl Drawings {
     /// Returns all images, each once.
     #[must_use]
-    pub fn images(&self) -> Vec<Arc<Drawn>> {
+    pub fn images(&self) -> Vec<Arc<GeneratedImage>> {
         let icons = self.icons.iter().flat_map(Icons::images);
         let icons = icons.map(|icon| Arc::new(icon.clone()));
         let previews = self
@@ -95,16 +95,16 @@ impl Layout<'_> {
                 left -= 1;
             }
         }
-        let ground = brand.colours(false).ground;
+        let background = brand.colours(false).background;
         Drawings {
             of_sidebar,
             of_page,
-            icons: icon.and_then(|icon| Icons::new(icon, &config.name, ground)),
+            icons: icon.and_then(|icon| Icons::new(icon, &config.name, background)),
         }
     }
 
     /// Plans the preview of the pages of a sidebar.
-    fn preview_of_part(&self, style: &Style, sidebar: &Sidebar<'_>) -> Option<Drawn> {
+    fn preview_of_part(&self, style: &Style, sidebar: &Sidebar<'_>) -> Option<GeneratedImage> {
         let config = self.config();
         let selected = sidebar.selected.iter();
         let selected: Vec<_> = selected
@@ -134,7 +134,7 @@ impl Layout<'_> {
     }
 
     /// Returns the preview of a page: its own, or that of its part.
-    pub(super) fn preview(&self, id: PageId) -> Option<&Drawn> {
+    pub(super) fn preview(&self, id: PageId) -> Option<&GeneratedImage> {
         let drawings = self.drawn()?;
         let of_part = || {
             drawings

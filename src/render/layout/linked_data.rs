@@ -44,7 +44,7 @@ impl PageWriter<'_> {
             .place
             .as_ref()
             .map_or(&[][..], |place| &place.breadcrumb);
-        let targets = layout.crumbs(Some(id), labels);
+        let targets = layout.breadcrumbs(Some(id), labels);
         // Search engines want an address for all but the last.
         let above = labels.iter().zip(targets).filter_map(|(label, target)| {
             let target = target.filter(|target| *target != id)?;

@@ -55,7 +55,7 @@ pub use linked::linked_files;
 pub use part::Part;
 pub use related::broken_related;
 pub use shared::Layout;
-pub use sidebar_entries::{Sidebars, Written};
+pub use sidebar_entries::{SegmentedPage, Sidebars};
 pub use tags::missing_images;
 
 use sidebar_entries::{CURRENT, Marks};
@@ -147,7 +147,7 @@ impl Layout<'_> {
         article: &Article,
         mode: Mode,
         sidebars: &Sidebars,
-    ) -> Written {
+    ) -> SegmentedPage {
         let writer = PageWriter {
             sidebars: Some(sidebars),
             ..PageWriter::of(self, id)
@@ -161,7 +161,7 @@ impl Layout<'_> {
         id: PageId,
         article: &Article,
         mode: Mode,
-    ) -> Written {
+    ) -> SegmentedPage {
         let page = self.navigation().page(id);
         let description = page.description.as_deref().or(article.summary.as_deref());
         writer.head(&page.title, description, self.docs.is_found(page));

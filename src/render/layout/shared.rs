@@ -234,7 +234,11 @@ impl<'d> Layout<'d> {
 
     /// Returns the pages that the labels of a page's breadcrumb lead to: the first page of
     /// a division, the root or the first page of a group.
-    pub(super) fn crumbs(&self, id: Option<PageId>, labels: &[Box<str>]) -> Vec<Option<PageId>> {
+    pub(super) fn breadcrumbs(
+        &self,
+        id: Option<PageId>,
+        labels: &[Box<str>],
+    ) -> Vec<Option<PageId>> {
         let sidebar = self.sidebar(id);
         let mut targets = Vec::with_capacity(labels.len());
         let mut divisions = sidebar.selected.iter();

@@ -74,7 +74,7 @@ pub(super) struct Marks {
 /// A page, with the segments in which it is compressed; a page with a short sidebar and without
 /// addresses of its own site has none.
 #[derive(Debug)]
-pub struct Written {
+pub struct SegmentedPage {
     /// The HTML.
     pub html: String,
     /// The segments, which are all of the HTML, in order.
@@ -253,7 +253,7 @@ impl PageWriter<'_> {
     }
 
     /// Returns the page. What follows the sidebar is its last segment.
-    pub(super) fn finish(mut self) -> Written {
+    pub(super) fn finish(mut self) -> SegmentedPage {
         let html = self.out.into_string();
         if let Some(last) = self.segments.last() {
             self.segments
@@ -273,7 +273,7 @@ impl PageWriter<'_> {
             ];
             self.segments.splice(..1, parts);
         }
-        Written {
+        SegmentedPage {
             html,
             segments: self.segments,
             is_addressed: self.addressed.is_some(),

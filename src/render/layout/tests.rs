@@ -464,11 +464,11 @@ fn a_copied_sidebar_is_the_one_that_is_written_for_the_page() {
     let pages: Vec<PageId> = docs.navigation.pages().map(|(id, _)| id).collect();
     assert_eq!(pages.len(), 15);
     let (forwards, backwards) = (Sidebars::default(), Sidebars::default());
-    let first: Vec<Written> = pages
+    let first: Vec<SegmentedPage> = pages
         .iter()
         .map(|id| layout.page_with(*id, &article, Mode::Default, &forwards))
         .collect();
-    let encoded = |written: &Written| {
+    let encoded = |written: &SegmentedPage| {
         [Encoding::Brotli, Encoding::Gzip].map(|encoding| {
             let bytes = written.html.as_bytes();
             encoding.encode_segments(bytes, &written.segments).unwrap()

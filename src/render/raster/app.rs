@@ -8,7 +8,7 @@
 
 use serde_json::json;
 
-use super::{Art, Drawn, Fill, Layer, PNG, Placed};
+use super::{Art, Fill, GeneratedImage, Layer, PNG, Placed};
 use crate::render::file::File;
 
 /// The sizes of the icons in the manifest, in pixels.
@@ -23,9 +23,9 @@ const MANIFEST_TYPE: &str = "application/manifest+json";
 #[derive(Clone, Debug)]
 pub struct Icons {
     /// The icon for Apple's systems.
-    pub touch: Drawn,
+    pub touch: GeneratedImage,
     /// The icons in the manifest.
-    pub sizes: Vec<Drawn>,
+    pub sizes: Vec<GeneratedImage>,
     /// The manifest.
     pub manifest: File,
 }
@@ -33,10 +33,10 @@ pub struct Icons {
 // === impl Icons ===
 
 impl Icons {
-    /// Plans the icons of a site from its icon; `None` if the icon has too few pixels. `ground` is
-    /// the colour below the icon for Apple's systems, as three channels.
+    /// Plans the icons of a site from its icon; `None` if the icon has too few pixels. `background`
+    /// is the colour below the icon for Apple's systems, as three channels.
     #[must_use]
-    pub fn new(art: &Art, name: &str, ground: [u8; 3]) -> Option<Self> {
+    pub fn new(art: &Art, name: &str, background: [u8; 3]) -> Option<Self> {
         let is_enough = |size: u32| f64::from(art.pixels()) >= f64::from(size);
         if !is_enough(TOUCH) {
             return None;
@@ -45,31 +45,31 @@ impl Icons {
         let picture = Placed::new(art, (inner, inner), Fill::Centre);
         let at = TOUCH_SPACE.cast_signed();
         let layers = vec![Layer::Picture(picture, at, at)];
-        let touch = Drawn::new("app", (TOUCH, TOUCH), Some(ground), layers);
+        let touch = GeneratedImage::new("app", (TOUCH, TOUCH), Some(background), layers);
         let sizes = SIZES.into_iter().filter(|size| is_enough(*size));
-        let sizes: Vec<Drawn> = sizes
+        let sizes: Vec<GeneratedImage> = sizes
             .map(|size| {
                 let picture = Placed::new(art, (size, size), Fill::Centre);
                 let layers = vec![Layer::Picture(picture, 0, 0)];
-                Drawn::new("app", (size, size), None, layers)
+                GeneratedImage::new("app", (size, size), None, layers)
             })
             .collect();
-        let icon = |icon: &Drawn| {
+        let icon = |icon: &GeneratedImage| {
             // The manifest is in the directory of the icons.
             let name = icon.path.rsplit('/').next().unwrap_or_default();
             let size = format!("{}x{}", icon.width, icon.height);
             json!({ "src": name, "sizes": size, "type": PNG })
         };
-        let [red, green, blue] = ground;
-        let ground = format!("#{red:02x}{green:02x}{blue:02x}");
+        let [red, green, blue] = background;
+        let background = format!("#{red:02x}{green:02x}{blue:02x}");
         let icons: Vec<_> = sizes.iter().map(icon).collect();
         let manifest = json!({
             "name": name,
             // The manifest is one directory below the root of the site.
             "start_url": "../",
             "display": "minimal-ui",
-            "background_color": ground,
-            "theme_color": ground,
+            "background_color": background,
+            "theme_color": background,
             "icons": icons,
         });
         let manifest = manifest.to_string().into();
@@ -81,7 +81,7 @@ impl Icons {
     }
 
     /// Returns the images.
-    pub fn images(&self) -> impl Iterator<Item = &Drawn> {
+    pub fn images(&self) -> impl Iterator<Item = &GeneratedImage> {
         std::iter::once(&self.touch).chain(&self.sizes)
     }
 }

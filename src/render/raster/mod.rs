@@ -40,14 +40,14 @@ const DIGITS: usize = 16;
 
 /// An image that a build draws when it is needed.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub struct GeneratedImage {
     /// Its path in URLs. It contains the digest of its inputs.
     pub path: Box<str>,
     /// Its width in pixels.
     pub width: u32,
     /// Its height in pixels.
     pub height: u32,
-    ground: Option<[u8; 3]>,
+    background: Option<[u8; 3]>,
     layers: Vec<Layer>,
 }
 
@@ -81,16 +81,16 @@ struct Placed {
     drawn: OnceLock<Option<Pixmap>>,
 }
 
-// === impl Drawn ===
+// === impl GeneratedImage ===
 
-impl Drawn {
+impl GeneratedImage {
     fn new(
         name: &str,
         (width, height): (u32, u32),
-        ground: Option<[u8; 3]>,
+        background: Option<[u8; 3]>,
         layers: Vec<Layer>,
     ) -> Self {
-        let mut inputs = format!("{VERSION} {width} {height} {ground:?}");
+        let mut inputs = format!("{VERSION} {width} {height} {background:?}");
         for layer in &layers {
             inputs += &match layer {
                 Layer::Shapes(svg) => format!("\n{svg}"),
@@ -111,7 +111,7 @@ impl Drawn {
             path: format!("{STATIC}/{name}.{}.png", &digest[..DIGITS]).into(),
             width,
             height,
-            ground,
+            background,
             layers,
         }
     }
@@ -120,7 +120,7 @@ impl Drawn {
     #[must_use]
     pub fn make(&self) -> Option<Vec<u8>> {
         let mut pixels = Pixmap::new(self.width, self.height)?;
-        if let Some([red, green, blue]) = self.ground {
+        if let Some([red, green, blue]) = self.background {
             pixels.fill(Color::from_rgba8(red, green, blue, 0xff));
         }
         for layer in &self.layers {
@@ -137,7 +137,7 @@ impl Drawn {
                 }
             }
         }
-        encoded(&pixels, self.ground.is_some())
+        encoded(&pixels, self.background.is_some())
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::text::{self, FAMILY, Setting, Weight};
-use super::{Art, Drawn, Fill, Layer, Placed};
+use super::{Art, Fill, GeneratedImage, Layer, Placed};
 use crate::markup::Html;
 
 /// Width and height in pixels.
@@ -39,7 +39,7 @@ const NAME_SIZE: f32 = 38.0;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Colours {
     /// Below everything, as three channels.
-    pub ground: [u8; 3],
+    pub background: [u8; 3],
     /// The title.
     pub strong: String,
     /// The description.
@@ -100,7 +100,7 @@ impl Style {
     /// Returns the preview with some texts; `None` if it would show nothing: a site without a logo
     /// whose texts the font cannot show.
     #[must_use]
-    pub fn preview(&self, texts: Texts<'_>) -> Option<Drawn> {
+    pub fn preview(&self, texts: Texts<'_>) -> Option<GeneratedImage> {
         let title = text::drawable(texts.title);
         if title.is_none() && self.logo.is_none() && self.name.is_none() {
             return None;
@@ -125,10 +125,10 @@ impl Style {
             }
             (None, None) => {}
         }
-        Some(Drawn::new(
+        Some(GeneratedImage::new(
             "preview",
             SIZE,
-            Some(self.colours.ground),
+            Some(self.colours.background),
             layers,
         ))
     }

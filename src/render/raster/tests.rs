@@ -15,7 +15,7 @@ fn art(svg: &str) -> Result<Art, Unfit> {
 
 fn colours() -> Colours {
     Colours {
-        ground: [0xff; 3],
+        background: [0xff; 3],
         strong: "#0d1411".into(),
         quiet: "#55625c".into(),
         accent: "#0b6e4f".into(),

@@ -8,12 +8,12 @@ use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Element, Node};
 
 use super::about::{is_meta, product};
+use super::interleave::interleave;
 use super::limit::{Scope, is_rule, says_consequence, says_limit, says_rate};
 use super::outline::{Outline, content, link_to, words as outline_words};
 use super::role::{Role, has, is_obsolete, normal};
 use super::sink::Sink;
 use super::text::{fit, sentences, words};
-use super::turns::in_turns;
 
 /// The most lines and characters of each list.
 const PITFALLS_MAX: usize = 12;
@@ -221,7 +221,7 @@ fn pitfalls(
             let of_weight = page.callouts.iter().filter(is_wanted);
             of_weight.take(CALLOUTS_MAX).map(|(_, text)| (*id, text))
         });
-        for (id, text) in in_turns(of_pages) {
+        for (id, text) in interleave(of_pages) {
             if said.insert(text) {
                 sink.add(&[line(text, id)]);
             }

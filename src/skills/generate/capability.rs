@@ -10,11 +10,11 @@ use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Element, Node};
 
 use super::about::{is_generic_part, is_generic_title};
+use super::interleave::interleave;
 use super::outline::{Category, Outline, content, link_to, purpose as about_page};
 use super::role::normal;
 use super::sink::Sink;
 use super::text::{cell, fit, plain, words};
-use super::turns::in_turns;
 
 /// The most rows and characters of the table.
 const ROWS_MAX: usize = 20;
@@ -118,7 +118,7 @@ fn groups(docs: &Docs, outline: &Outline, about: &str) -> Vec<Row> {
     for (_, rows) in &mut parts {
         rows.retain(|row| !is_generic_title(&row.area));
     }
-    in_turns(parts.into_iter().map(|(_, rows)| rows)).collect()
+    interleave(parts.into_iter().map(|(_, rows)| rows)).collect()
 }
 
 /// Writes the row of a part or a group: its first page, else its first pages by name.

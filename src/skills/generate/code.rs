@@ -434,8 +434,8 @@ impl<'d> Block<'d> {
         !self.is_program() || (count('{') == count('}') && count('(') == count(')'))
     }
 
-    /// Returns whether the code begins with a remark that it changes a file, which other code of its
-    /// page makes: `// Replace the function in app.js`.
+    /// Returns whether the code begins with a remark that it changes a file, which other code of
+    /// its page makes: `// Replace the function in app.js`.
     fn is_edit(&self) -> bool {
         const EDITS: [&str; 8] = [
             "replace", "update", "modify", "change", "edit", "insert", "append", "extend",

@@ -1,8 +1,9 @@
 //! The description of a generated skill: agents decide by it whether to use the skill.
 //!
 //! It says what the product is, which packages the code of a task imports, and names tasks and
-//! subjects of its guides by their titles. A title is written as in a sentence. Many authors write titles with capitals (`Connect Your Client`), so
-//! the running text of all pages decides which words are names.
+//! subjects of its guides by their titles. A title is written as in a sentence. Many authors write
+//! titles with capitals (`Connect Your Client`), so the running text of all pages decides which
+//! words are names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,11 +11,11 @@ use crate::docs::Docs;
 use crate::mdx::Node;
 
 use super::about::{is_generic_title, is_meta, product};
+use super::interleave::interleave;
 use super::outline::{Outline, content};
 use super::package::packages;
 use super::role::{Role, has, normal};
 use super::text::{is_silent, sentences};
-use super::turns::in_turns;
 use super::words::{in_sentence, is_task};
 
 /// How many instructions and how many subjects the description names.
@@ -94,7 +95,7 @@ fn phrases<'o>(outline: &'o Outline, about: &str, product: &str) -> (Vec<&'o str
             .iter()
             .any(|word| has(&title, &[word]) && !has(&about, &[word]))
     };
-    for entry in in_turns(outline.early().map(|category| &category.entries)) {
+    for entry in interleave(outline.early().map(|category| &category.entries)) {
         let title = entry.title.trim_end_matches(['.', '!', '…']);
         let phrase = title.strip_suffix(" Overview").unwrap_or(title);
         let words = normal(phrase);

@@ -12,10 +12,10 @@ use super::about::product;
 use super::code::{Block, Kind};
 use super::first::{First, names_of};
 use super::group::groups;
+use super::interleave::interleave;
 use super::outline::{Outline, content, link_to};
 use super::role::{Role, is_about_repair};
 use super::sink::{Share, Sink};
-use super::turns::in_turns;
 
 /// The most lines and characters of the section.
 const LINES_MAX: usize = 90;
@@ -63,7 +63,7 @@ pub(super) fn examples(
     };
     let mut seen = HashSet::new();
     let mut said = HashSet::new();
-    for entry in in_turns(outline.early().map(|category| &category.entries)) {
+    for entry in interleave(outline.early().map(|category| &category.entries)) {
         let page = docs.navigation.page(entry.page);
         let is_guide =
             (Role::Guide..=Role::Concept).contains(&entry.role) && !is_about_repair(page);

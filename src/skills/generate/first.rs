@@ -55,14 +55,14 @@ const MANAGERS: [&str; 16] = [
 ];
 
 /// A group of code, and its page.
-type Found<'d> = (PageId, Group<'d>);
+type FirstExample<'d> = (PageId, Group<'d>);
 
 /// The steps to a first result.
 #[derive(Debug, Default)]
 struct Plan<'d> {
-    install: Option<Found<'d>>,
-    access: Option<Found<'d>>,
-    call: Option<Found<'d>>,
+    install: Option<FirstExample<'d>>,
+    access: Option<FirstExample<'d>>,
+    call: Option<FirstExample<'d>>,
 }
 
 /// The section, and its values that other sections need.
@@ -140,7 +140,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
         let mut names = names.clone();
         names.extend(names_of(part));
         let plan = Plan::of(docs, &candidates, &names);
-        let is_own = |(id, group): &Found<'_>| {
+        let is_own = |(id, group): &FirstExample<'_>| {
             let starts = candidates
                 .iter()
                 .any(|(other, starts)| *starts && other == id);
@@ -165,7 +165,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
             .map(|id| (id, false))
             .collect();
         let plan = Plan::of(docs, &candidates, &names);
-        let is_program = |(_, group): &Found<'_>| group.blocks.iter().any(Block::is_program);
+        let is_program = |(_, group): &FirstExample<'_>| group.blocks.iter().any(Block::is_program);
         if plan
             .call
             .as_ref()
@@ -282,8 +282,9 @@ impl<'d> Plan<'d> {
             }
             let other = Self::of_page(docs, *id, names);
             // The installation of something else would mislead.
-            let is_own =
-                |(_, group): &Found<'d>| group.blocks.iter().any(|block| block.mentions(names));
+            let is_own = |(_, group): &FirstExample<'d>| {
+                group.blocks.iter().any(|block| block.mentions(names))
+            };
             self.install = self.install.take().or(other.install.filter(is_own));
             self.access = self.access.take().or(other.access.filter(is_own));
             self.call = self.call.take().or(other.call);
@@ -292,7 +293,7 @@ impl<'d> Plan<'d> {
 
     /// Returns whether the plan installs something and calls it in a programming language.
     fn is_program(&self) -> bool {
-        let calls = |(_, group): &Found<'d>| group.blocks.iter().any(Block::is_program);
+        let calls = |(_, group): &FirstExample<'d>| group.blocks.iter().any(Block::is_program);
         self.install.is_some() && self.call.as_ref().is_some_and(calls)
     }
 
@@ -328,7 +329,7 @@ impl<'d> Plan<'d> {
         let mut lines = Vec::new();
         let mut shown = Vec::new();
         let mut put =
-            |what: &str, found: &Option<Found<'d>>, max: usize, lines: &mut Vec<String>| {
+            |what: &str, found: &Option<FirstExample<'d>>, max: usize, lines: &mut Vec<String>| {
                 if let Some((id, group)) = found {
                     let from = link_to(docs, *id, base_url);
                     let blocks = &group.blocks[..group.blocks.len().min(max)];

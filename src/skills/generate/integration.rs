@@ -6,12 +6,12 @@ use crate::docs::openapi::{Security, Specification};
 use crate::docs::published::Published;
 use crate::syntax::Value;
 
+use super::interleave::interleave;
 use super::outline::{Outline, endpoint, link_to};
 use super::reference::is_api;
 use super::role::Role;
 use super::sink::{Share, Sink};
 use super::text::{plain, short};
-use super::turns::in_turns;
 
 /// The most lines and characters of the section.
 const LINES_MAX: usize = 30;
@@ -61,7 +61,7 @@ pub(super) fn integration(
         let entries = entries.filter(|entry| entry.role == Role::Integration);
         entries.enumerate()
     });
-    for (nth, entry) in in_turns(of_categories) {
+    for (nth, entry) in interleave(of_categories) {
         // The first page of a group says what the group is about; the others are named.
         let line = match nth {
             0 => entry.line(docs, base_url),

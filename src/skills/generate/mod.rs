@@ -60,7 +60,7 @@ mod section;
 mod sink;
 mod step;
 mod text;
-mod turns;
+mod interleave;
 mod variable;
 mod words;
 mod workflow;
@@ -96,9 +96,10 @@ pub const CHARACTERS_MAX: usize = 20_000;
 const VERSION_DEFAULT: &str = "1.0";
 /// The longest description, in UTF-16 code units; clients accept 1024.
 const DESCRIPTION_UNITS_MAX: usize = 800;
-/// How many characters the list of guides should have at least, and the parts of their longest size
-/// that other sections may have for it, in percent.
+/// How many characters the list of guides should have at least.
 const GUIDES_CHARACTERS_MIN: usize = 2600;
+/// The other sections are tried at these percentages of their limits until the guides have enough
+/// space.
 const SHARES: [Share; 3] = [Share(100), Share(75), Share(50)];
 /// How many characters one category of pages needs besides its lines.
 const CATEGORY_CHARACTERS: usize = 90;

@@ -3,10 +3,10 @@
 use crate::docs::Docs;
 use crate::docs::openapi::Specification;
 
+use super::interleave::interleave;
 use super::outline::{Outline, endpoint, link, required};
 use super::sink::{Share, Sink};
 use super::text::{cell, plain};
-use super::turns::in_turns;
 
 /// The most rows and characters of the table.
 const ROWS_MAX: usize = 26;
@@ -30,7 +30,7 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
     let mut rows: Vec<(usize, usize, String)> = Vec::new();
     let mut left_out = 0;
     let mut seen = std::collections::HashSet::new();
-    for (group, nth, entry) in in_turns(groups) {
+    for (group, nth, entry) in interleave(groups) {
         let page = docs.navigation.page(entry.page);
         let Some((specification, one)) = endpoint(docs, page) else {
             continue;

@@ -14,13 +14,13 @@ use crate::mdx::{Element, Node};
 use super::about::{is_generic_part, is_generic_title};
 use super::code::{Block, Kind};
 use super::group::groups;
+use super::interleave::interleave;
 use super::outline::{Outline, content, link, path_on_site};
 use super::role::{Role, has, is_explanation, normal};
 use super::section::Sections;
 use super::sink::{Share, Sink};
 use super::step::{Step, is_appendix, step};
 use super::text::{plain, words};
-use super::turns::in_turns;
 use super::words::{is_instruction, without_number};
 use super::wrong;
 
@@ -119,7 +119,7 @@ pub(super) fn workflows(
     });
     let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
     let mut misses = 0;
-    for (page, workflow) in in_turns(of_pages) {
+    for (page, workflow) in interleave(of_pages) {
         // Pages about similar things begin with the same steps.
         if !said.insert(workflow.key()) {
             continue;

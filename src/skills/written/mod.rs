@@ -36,14 +36,14 @@ const TEXT_CHARACTERS_MAX: usize = 600;
 const HEADING_CHARACTERS_MAX: usize = 80;
 /// The most parts of a draft.
 const ITEMS_MAX: usize = 300;
-/// How many findings are reported at once.
-const FINDINGS_MAX: usize = 24;
+/// How many problems are reported at once.
+const PROBLEMS_MAX: usize = 24;
 /// How many letters at the beginning of two words make them the same word.
 const STEM_LETTERS: usize = 4;
 
 /// A draft that has passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenSkill {
     /// The skill.
     pub skill: Generated,
     /// The parts that the skill covers.
@@ -61,27 +61,27 @@ pub struct Written {
 /// # Errors
 ///
 /// The problems of a draft, each with its part, for the model to correct.
-pub fn check(material: &Material, draft: &Draft) -> Result<Written, Vec<String>> {
+pub fn check(material: &Material, draft: &Draft) -> Result<WrittenSkill, Vec<String>> {
     let mut checker = Checker {
         sources: Sources::new(material),
-        findings: Vec::new(),
+        problems: Vec::new(),
         statements: 0,
         code_blocks: 0,
     };
     checker.draft(draft);
     let Checker {
-        mut findings,
+        mut problems,
         statements,
         code_blocks,
         ..
     } = checker;
-    if !findings.is_empty() {
-        let more = findings.len().saturating_sub(FINDINGS_MAX);
-        findings.truncate(FINDINGS_MAX);
+    if !problems.is_empty() {
+        let more = problems.len().saturating_sub(PROBLEMS_MAX);
+        problems.truncate(PROBLEMS_MAX);
         if more > 0 {
-            findings.push(format!("and {more} more findings"));
+            problems.push(format!("and {more} more problems"));
         }
-        return Err(findings);
+        return Err(problems);
     }
     let text = draft.write(material);
     let skill = accept(material, text.as_bytes(), Age::Now)
@@ -95,7 +95,7 @@ pub fn check(material: &Material, draft: &Draft) -> Result<Written, Vec<String>>
             missing.join(", ")
         )]);
     }
-    Ok(Written {
+    Ok(WrittenSkill {
         skill,
         covers,
         generated_covers,
@@ -106,7 +106,7 @@ pub fn check(material: &Material, draft: &Draft) -> Result<Written, Vec<String>>
 
 struct Checker<'m> {
     sources: Sources<'m>,
-    findings: Vec<String>,
+    problems: Vec<String>,
     statements: usize,
     code_blocks: usize,
 }
@@ -137,7 +137,7 @@ impl Checker<'_> {
     }
 
     fn find(&mut self, place: &str, what: &str) {
-        self.findings.push(format!("{place}: {what}"));
+        self.problems.push(format!("{place}: {what}"));
     }
 
     fn item(&mut self, place: &str, item: &Item) {

@@ -92,7 +92,7 @@ fn draft() -> Draft {
 }
 
 /// Checks a draft after a change.
-fn changed(change: impl FnOnce(&mut Draft)) -> Result<Written, Vec<String>> {
+fn changed(change: impl FnOnce(&mut Draft)) -> Result<WrittenSkill, Vec<String>> {
     let mut draft = draft();
     change(&mut draft);
     check(&material(), &draft)
@@ -320,7 +320,7 @@ fn a_draft_has_a_limited_number_of_parts() {
 }
 
 #[test]
-fn many_findings_are_shortened_and_counted() {
+fn many_problems_are_shortened_and_counted() {
     let with = |wrong: usize| {
         let found = changed(|draft| {
             let item = item(Kind::Bullet, "", "/", "");
@@ -328,15 +328,15 @@ fn many_findings_are_shortened_and_counted() {
         });
         found.unwrap_err()
     };
-    assert_eq!(with(FINDINGS_MAX).len(), FINDINGS_MAX);
+    assert_eq!(with(PROBLEMS_MAX).len(), PROBLEMS_MAX);
     assert!(
-        with(FINDINGS_MAX)
+        with(PROBLEMS_MAX)
             .iter()
             .all(|found| found.contains("`text` is empty"))
     );
-    let found = with(FINDINGS_MAX + 5);
-    assert_eq!(found.len(), FINDINGS_MAX + 1);
-    assert_eq!(found[FINDINGS_MAX], "and 5 more findings");
+    let found = with(PROBLEMS_MAX + 5);
+    assert_eq!(found.len(), PROBLEMS_MAX + 1);
+    assert_eq!(found[PROBLEMS_MAX], "and 5 more problems");
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Address {
             let shown = branch.chars().take(80).collect();
             return Err(InvalidAddress::Branch(shown));
         }
-        let Place {
+        let UrlParts {
             transport,
             authority,
             host,
@@ -172,14 +172,14 @@ impl Transport {
 }
 
 /// The parts of a URL.
-struct Place<'u> {
+struct UrlParts<'u> {
     transport: Transport,
     authority: &'u str,
     host: Option<&'u str>,
     path: &'u str,
 }
 
-fn read<'u>(url: &'u str, config: &Config) -> Result<Place<'u>, InvalidAddress> {
+fn read<'u>(url: &'u str, config: &Config) -> Result<UrlParts<'u>, InvalidAddress> {
     if let Some((scheme, rest)) = url.split_once("://") {
         let transport = match scheme {
             "https" => Transport::Https,
@@ -208,7 +208,7 @@ fn remote<'u>(
     transport: Transport,
     authority: &'u str,
     path: &'u str,
-) -> Result<Place<'u>, InvalidAddress> {
+) -> Result<UrlParts<'u>, InvalidAddress> {
     // `a/../b` would have the credentials of `a` and be the repository `b`.
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
     if decoded
@@ -217,7 +217,7 @@ fn remote<'u>(
     {
         return Err(InvalidAddress::Url);
     }
-    Ok(Place {
+    Ok(UrlParts {
         transport,
         authority,
         host: Some(host(authority)?),
@@ -251,7 +251,7 @@ fn host(authority: &str) -> Result<&str, InvalidAddress> {
     Ok(name)
 }
 
-fn local<'u>(text: &'u str, config: &Config) -> Result<Place<'u>, InvalidAddress> {
+fn local<'u>(text: &'u str, config: &Config) -> Result<UrlParts<'u>, InvalidAddress> {
     let path = Path::new(text);
     let plain = path.is_absolute()
         && path
@@ -259,7 +259,7 @@ fn local<'u>(text: &'u str, config: &Config) -> Result<Place<'u>, InvalidAddress
             .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     let allowed = config.local.iter().any(|root| path.starts_with(root));
     if plain && allowed {
-        Ok(Place {
+        Ok(UrlParts {
             transport: Transport::File,
             authority: "",
             host: None,

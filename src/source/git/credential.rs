@@ -161,7 +161,7 @@ fn read(file: &Path) -> Result<Vec<u8>, FetchError> {
         fs::read(file)
     };
     read().map_err(|error| {
-        log::error!(target: "source", "read the credentials in {}: {error}", file.display());
+        log::error!(target: "source", "cannot read the credentials in {}: {error}", file.display());
         FetchError::Unconfigured
     })
 }

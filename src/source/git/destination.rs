@@ -49,7 +49,7 @@ impl Destination {
                 Ok(addresses) => addresses.collect(),
                 Err(_unknown) if has_proxy(address) => return Ok(Self::default()),
                 Err(error) => {
-                    log::warn!(target: "source", "resolve {host}: {error}");
+                    log::warn!(target: "source", "cannot resolve {host}: {error}");
                     return Err(FetchError::Network);
                 }
             },

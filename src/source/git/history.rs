@@ -137,10 +137,10 @@ mod tests {
     use std::process::Command;
 
     use super::super::local;
-    use super::super::tests::{Place, path};
+    use super::super::tests::{TestRepository, path};
     use super::*;
 
-    fn fetch(place: &Place) {
+    fn fetch(place: &TestRepository) {
         // A mirror has its newest commit before its history.
         place.head();
         let fetched = place.fetch_with(&place.url(), "main", |address, fetching| {
@@ -149,7 +149,7 @@ mod tests {
         fetched.unwrap();
     }
 
-    fn of_mirror(place: &Place, below: &TreePath, files: &[TreePath]) -> History {
+    fn of_mirror(place: &TestRepository, below: &TreePath, files: &[TreePath]) -> History {
         let head = place.head();
         history(&place.config, &place.mirror(), &head.commit, below, files).unwrap()
     }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_file_has_the_day_in_utc_on_which_the_branch_got_it_in_a_work_tree_and_in_a_mirror() {
-        let place = Place::new();
+        let place = TestRepository::new();
         for (file, text) in [
             ("docs/a.mdx", "a"),
             ("docs/b.mdx", "b"),
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_history_in_a_mirror_has_no_contents_of_files_and_follows_the_branch() {
-        let place = Place::new();
+        let place = TestRepository::new();
         place.git(&["config", "uploadpack.allowFilter", "true"]);
         let files = [path("a.mdx"), path("b.mdx")];
         place.write("a.mdx", "a");
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_clone_that_lacks_older_commits_gives_no_wrong_days() {
-        let place = Place::new();
+        let place = TestRepository::new();
         let files = ["a.mdx", "b.mdx", "c.mdx"].map(path);
         for (month, file) in (1..).zip(&files) {
             place.write(file.as_str(), "text");
@@ -266,13 +266,13 @@ mod tests {
         let files = [path("a.mdx")];
         let of = |root: &Path| local::history(root, &TreePath::root(), &files);
         assert!(matches!(of(root.path()).end(), End::Unreadable(_)));
-        let place = Place::new();
+        let place = TestRepository::new();
         assert!(matches!(of(&place.work()).end(), End::Unreadable(_)));
     }
 
     #[test]
     fn the_settings_of_a_work_tree_start_no_program() {
-        let place = Place::new();
+        let place = TestRepository::new();
         place.write("a.mdx", "a");
         place.commit_at("2026-01-01T12:00:00Z", "one");
         let (program, proof) = (

@@ -122,12 +122,12 @@ impl Mirror {
 impl Drop for Mirror {
     fn drop(&mut self) {
         if let Err(error) = self.write_size(size(&self.directory)) {
-            log::warn!(target: "source", "note the size of {}: {error}", self.directory.display());
+            log::warn!(target: "source", "cannot record the size of {}: {error}", self.directory.display());
         }
         // A process that another thread is starting has a copy of the descriptor until its
         // `exec`. Closing ours would leave the mirror locked until then.
         if let Err(error) = self.lock.unlock() {
-            log::warn!(target: "source", "unlock {}: {error}", self.directory.display());
+            log::warn!(target: "source", "cannot unlock {}: {error}", self.directory.display());
         }
     }
 }

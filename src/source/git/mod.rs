@@ -380,7 +380,7 @@ fn clean(git: &Git, directory: &Path) {
         return;
     }
     if let Err(error) = std::fs::write(&note, size().to_string()) {
-        log::warn!(target: "source", "note the size of a mirror: {error}");
+        log::warn!(target: "source", "cannot record the size of a mirror: {error}");
     }
 }
 

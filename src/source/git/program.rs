@@ -237,7 +237,7 @@ impl Git {
         };
         let error = classify(&message).unwrap_or(FetchError::Network);
         if matches!(error, FetchError::Network) {
-            log::warn!(target: "source", "fetch {}: {message}", address.host_and_port());
+            log::warn!(target: "source", "cannot fetch {}: {message}", address.host_and_port());
         }
         Err(error)
     }

@@ -7,12 +7,12 @@ use super::*;
 use crate::source::{EntryKind, LookupError, ReadError, directory};
 
 /// A repository that receives commits, and our mirrors of it.
-pub(super) struct Place {
+pub(super) struct TestRepository {
     pub(super) root: tempfile::TempDir,
     pub(super) config: Config,
 }
 
-impl Place {
+impl TestRepository {
     pub(super) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let mut config = Config::new(&root.path().join("mirrors"));
@@ -127,7 +127,7 @@ pub(super) fn path(text: &str) -> TreePath {
 
 #[test]
 fn a_commit_is_read_without_a_work_tree() {
-    let place = Place::new();
+    let place = TestRepository::new();
     place.write("docs/index.mdx", "# Hello");
     place.write("shared/SKILL.md", "skill");
     std::os::unix::fs::symlink("../shared", place.work().join("docs/skills")).unwrap();
@@ -156,7 +156,7 @@ fn a_commit_is_read_without_a_work_tree() {
 
 #[test]
 fn a_commit_and_its_work_tree_have_the_same_content() {
-    let place = Place::new();
+    let place = TestRepository::new();
     for (name, text) in [
         ("a.mdx", "a"),
         ("b/c.mdx", ""),
@@ -186,7 +186,7 @@ fn a_commit_and_its_work_tree_have_the_same_content() {
 
 #[test]
 fn a_second_fetch_gets_new_commits_and_lists_the_changes() {
-    let place = Place::new();
+    let place = TestRepository::new();
     place.write("kept", "1");
     place.write("gone", "1");
     place.write("edited", "1");
@@ -207,7 +207,7 @@ fn a_second_fetch_gets_new_commits_and_lists_the_changes() {
 
 #[test]
 fn a_rewritten_history_is_followed() {
-    let place = Place::new();
+    let place = TestRepository::new();
     place.write("page", "1");
     place.commit("One");
     place.head();
@@ -220,7 +220,7 @@ fn a_rewritten_history_is_followed() {
 
 #[test]
 fn a_missing_branch_and_a_missing_repository_are_final_and_named() {
-    let place = Place::new();
+    let place = TestRepository::new();
     place.write("page", "1");
     place.commit("One");
     let error = place.fetch("gone").unwrap_err();
@@ -238,7 +238,7 @@ fn a_missing_branch_and_a_missing_repository_are_final_and_named() {
 
 #[test]
 fn an_unreachable_host_is_a_transient_error() {
-    let mut place = Place::new();
+    let mut place = TestRepository::new();
     // A port that was free a moment ago: connections to it are refused.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -252,13 +252,13 @@ fn an_unreachable_host_is_a_transient_error() {
 
 #[test]
 fn an_empty_repository_has_no_branch() {
-    let error = Place::new().fetch("main").unwrap_err();
+    let error = TestRepository::new().fetch("main").unwrap_err();
     assert!(matches!(error, FetchError::MissingBranch(_)), "{error:?}");
 }
 
 #[test]
 fn a_damaged_mirror_is_replaced() {
-    let place = Place::new();
+    let place = TestRepository::new();
     place.write("page", "1");
     place.commit("One");
     place.head();
@@ -273,7 +273,7 @@ fn a_damaged_mirror_is_replaced() {
 
 #[test]
 fn submodules_are_listed_and_not_entered() {
-    let place = Place::new();
+    let place = TestRepository::new();
     place.write("page", "1");
     place.commit("One");
     place.git(&["submodule", "--quiet", "add", &place.url(), "other"]);
@@ -292,7 +292,7 @@ fn submodules_are_listed_and_not_entered() {
 
 #[test]
 fn an_lfs_pointer_is_reported() {
-    let place = Place::new();
+    let place = TestRepository::new();
     let pointer = format!(
         "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12345\n",
         "0".repeat(64)
@@ -311,7 +311,7 @@ fn an_lfs_pointer_is_reported() {
 fn a_name_that_is_not_utf_8_is_left_out_and_reported() {
     use std::os::unix::ffi::OsStrExt as _;
 
-    let place = Place::new();
+    let place = TestRepository::new();
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9.mdx");
     std::fs::write(place.work().join(name), "x").unwrap();
     place.write("page", "1");
@@ -323,7 +323,7 @@ fn a_name_that_is_not_utf_8_is_left_out_and_reported() {
 
 #[test]
 fn a_file_over_the_limit_is_not_read() {
-    let mut place = Place::new();
+    let mut place = TestRepository::new();
     place.write("huge", vec![b'x'; 4097]);
     place.commit("One");
     place.config.file_bytes_max = 4096;
@@ -342,7 +342,7 @@ fn a_file_over_the_limit_is_not_read() {
 
 #[test]
 fn a_repository_over_the_limit_is_rejected() {
-    let mut place = Place::new();
+    let mut place = TestRepository::new();
     for n in 0..4 {
         place.write(&format!("f{n}"), "x");
     }
@@ -354,7 +354,7 @@ fn a_repository_over_the_limit_is_rejected() {
 
 #[test]
 fn trees_that_contain_each_other_are_listed_only_up_to_the_limit() {
-    let mut place = Place::new();
+    let mut place = TestRepository::new();
     place.write("page", "1");
     place.commit("One");
     // Each tree has ten entries, and each entry is the previous tree: 10^12 files in 12 small
@@ -401,7 +401,7 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
 
 #[test]
 fn commits_that_were_replaced_do_not_stay_in_the_mirror() {
-    let place = Place::new();
+    let place = TestRepository::new();
     place.write("page", "1");
     place.commit("One");
     for seed in 1..=5 {
@@ -417,7 +417,7 @@ fn commits_that_were_replaced_do_not_stay_in_the_mirror() {
 
 #[test]
 fn a_mirror_that_is_full_is_made_anew_and_a_repository_over_the_limit_is_rejected() {
-    let mut place = Place::new();
+    let mut place = TestRepository::new();
     place.config.mirror_bytes_max = 5 << 20;
     place.write("large", noise(1, 3 << 20));
     place.commit("One");
@@ -437,7 +437,7 @@ fn a_mirror_that_is_full_is_made_anew_and_a_repository_over_the_limit_is_rejecte
 
 #[test]
 fn a_repository_with_sha_256_names_is_rejected_for_good() {
-    let place = Place::new();
+    let place = TestRepository::new();
     let made = Command::new("git")
         .args([
             "init",
@@ -461,7 +461,7 @@ fn a_repository_with_sha_256_names_is_rejected_for_good() {
 
 #[test]
 fn a_missing_documentation_directory_is_named() {
-    let place = Place::new();
+    let place = TestRepository::new();
     place.write("page", "1");
     place.commit("One");
     let error = place.open(&path("docs")).unwrap_err();
@@ -473,7 +473,7 @@ fn a_missing_documentation_directory_is_named() {
 
 #[test]
 fn a_mirror_has_no_hooks_and_remembers_no_url() {
-    let place = Place::new();
+    let place = TestRepository::new();
     place.write("page", "1");
     place.commit("One");
     place.head();

@@ -410,7 +410,7 @@ impl Resolver for Guard {
 #[must_use]
 pub fn client_settings(target: &str) -> ConfigBuilder<AgentScope> {
     let roots = rustls_native_certs::load_native_certs().unwrap_or_else(|error| {
-        log::warn!(target: target, "read this machine's certificate authorities: {error}");
+        log::warn!(target: target, "cannot read this machine's certificate authorities: {error}");
         Vec::new()
     });
     let roots: Vec<_> = roots

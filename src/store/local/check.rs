@@ -20,14 +20,14 @@ use crate::release::ReleaseId;
 use crate::site::{Host, ProjectId};
 use crate::store::durable::{self, FileError};
 use crate::store::{
-    Checked, Damage, Fence, HostClaim, Pointer, PromoteError, ReadError, SiteError, SiteRecord,
+    CheckResult, Damage, Fence, HostClaim, Pointer, PromoteError, ReadError, SiteError, SiteRecord,
 };
 
 /// The state of a check.
 struct Check<'s> {
     store: &'s Local,
     repair: bool,
-    checked: Checked,
+    checked: CheckResult,
     /// The releases that were read, and whether each is intact.
     releases: HashMap<ReleaseId, bool>,
     /// The content that was read, and whether it is intact.
@@ -39,11 +39,11 @@ impl Local {
         &self,
         repair: bool,
         now: SystemTime,
-    ) -> Result<Checked, PromoteError> {
+    ) -> Result<CheckResult, PromoteError> {
         let mut check = Check {
             store: self,
             repair,
-            checked: Checked::default(),
+            checked: CheckResult::default(),
             releases: HashMap::new(),
             content: HashMap::new(),
         };

@@ -238,7 +238,7 @@ impl Local {
             return Err(PutError::Missing(file.digest()));
         }
         let bytes = release.files().map(|(_, file)| file.bytes.len() as u64);
-        self.look_for_space(bytes.sum())?;
+        self.check_space(bytes.sum())?;
         let writer = self.layout.lock_for_writer()?;
         let files: BTreeMap<Digest, &Bytes> = release
             .files()
@@ -266,7 +266,7 @@ impl Local {
     }
 
     /// Looks whether the disk has space for this many bytes more.
-    pub(super) fn look_for_space(&self, bytes: u64) -> Result<(), PutError> {
+    pub(super) fn check_space(&self, bytes: u64) -> Result<(), PutError> {
         let path = self.layout.root();
         let disk = rustix::fs::statvfs(path)
             .map_err(|error| FileError::on("look at the disk of", path)(error.into()))?;

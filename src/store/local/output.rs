@@ -30,7 +30,7 @@ impl Local {
     ) -> Result<ReleaseId, PutError> {
         // The store has most files of a release already. Only the files themselves show how many
         // bytes must be written, so the free space is checked before each batch.
-        self.look_for_space(0)?;
+        self.check_space(0)?;
         let writer = self.layout.lock_for_writer()?;
         let items: BTreeMap<Digest, &Item> = inventory
             .iter()
@@ -78,7 +78,7 @@ impl Local {
         batch: &mut Vec<(PathBuf, Bytes)>,
     ) -> Result<(), PutError> {
         let bytes = batch.iter().map(|(_, bytes)| bytes.len() as u64);
-        self.look_for_space(bytes.sum())?;
+        self.check_space(bytes.sum())?;
         let mut missing = batch
             .iter()
             .map(|(path, bytes)| Missing {

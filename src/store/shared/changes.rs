@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::sync::PoisonError;
 
 use super::records::{invalid_pointer, parse_record};
-use super::{Life, Shared, away};
+use super::{Life, Shared, store_error};
 use crate::database::{Cells, DatabaseError, Link, READ, Repeat, Value};
 use crate::site::ProjectId;
 use crate::store::{Pointer, Promotion, ReadError, SiteRecord};
@@ -75,7 +75,7 @@ impl Shared {
             let rows: Vec<Row> = rows.into_iter().map(row).collect::<Result<_, _>>()?;
             Ok(Some((latest, rows)))
         });
-        let Some((latest, rows)) = read.map_err(away)? else {
+        let Some((latest, rows)) = read.map_err(store_error)? else {
             return Ok(None);
         };
         let is_all = (rows.len() as u64) < CHANGES_MAX;
@@ -84,7 +84,7 @@ impl Shared {
             _ => latest,
         };
         Ok(Some(Changes {
-            life: self.database.life().map_err(away)?,
+            life: self.database.life().map_err(store_error)?,
             revision,
             latest,
             changes: parsed(rows, false)?,
@@ -104,12 +104,12 @@ impl Shared {
             let rows = link.rows(ALL, &[])?.into_iter().map(row);
             Ok((latest, rows.collect::<Result<Vec<Row>, _>>()?))
         });
-        let (latest, mut rows) = read.map_err(away)?;
+        let (latest, mut rows) = read.map_err(store_error)?;
         for (_, revision, ..) in &mut rows {
             *revision = latest;
         }
         Ok(Changes {
-            life: self.database.life().map_err(away)?,
+            life: self.database.life().map_err(store_error)?,
             revision: latest,
             latest,
             changes: parsed(rows, true)?,
@@ -122,7 +122,7 @@ impl Shared {
     ///
     /// When the database cannot be reached, and never could.
     pub fn life(&self) -> Result<Life, ReadError> {
-        Ok(self.database.life().map_err(away)?)
+        Ok(self.database.life().map_err(store_error)?)
     }
 
     /// Waits until the revision is another one, at most for this time.
@@ -138,7 +138,7 @@ impl Shared {
                 link.one("SELECT n FROM revision", &[])?.number()
             });
             let left = deadline.saturating_duration_since(Instant::now());
-            if latest.map_err(away)? != after || left.is_zero() {
+            if latest.map_err(store_error)? != after || left.is_zero() {
                 return Ok(());
             }
             self.hints.wait(seen, POLL.min(left));
@@ -174,8 +174,8 @@ fn row(mut row: Cells) -> Result<Row, DatabaseError> {
     ))
 }
 
-/// A change that cannot be read is left out, with a line in the log: what was there before stays.
-/// Everything must be readable, because a project that is missing in the answer is removed.
+/// A change that cannot be read is left out, with a line in the log: the previous value stays in
+/// use. Everything must be readable, because a project that is missing in the answer is removed.
 fn parsed(rows: Vec<Row>, is_everything: bool) -> Result<Vec<Change>, ReadError> {
     let mut changes = Vec::with_capacity(rows.len());
     for (name, revision, pointer, record) in rows {

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use super::objects::Upload;
-use super::{Shared, away};
+use super::{Shared, store_error};
 use crate::database::{DatabaseError, READ, Repeat, Value, WRITE};
 use crate::digest::Digest;
 use crate::release::{Item, ReleaseId};
-use crate::store::{Checked, Damage, FileError, PromoteError, ReadError};
+use crate::store::{CheckResult, Damage, FileError, PromoteError, ReadError};
 
 impl Shared {
     pub(in crate::store) fn check(
         &self,
         repair: bool,
         now: SystemTime,
-    ) -> Result<Checked, PromoteError> {
-        let mut checked = Checked::default();
+    ) -> Result<CheckResult, PromoteError> {
+        let mut checked = CheckResult::default();
         let mut releases = BTreeSet::new();
         for project in self.pointers()? {
             checked.projects += 1;
@@ -74,7 +74,7 @@ impl Shared {
         digest: &Digest,
         item: Option<&Item>,
         repair: bool,
-        checked: &mut Checked,
+        checked: &mut CheckResult,
     ) -> Result<(), ReadError> {
         let what = match self.fetch(digest) {
             Ok(Some(bytes)) if item.is_none_or(|item| item.length == bytes.len() as u64) => {
@@ -119,7 +119,7 @@ impl Shared {
                 ];
                 link.execute(ROW, &values)
             });
-            replaced.map_err(away)?;
+            replaced.map_err(store_error)?;
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Shared {
                 .map(|mut row| Ok((super::records::digest(&row.text()?)?, row.number()?)))
                 .collect::<Result<Vec<_>, DatabaseError>>()
         });
-        let all = all.map_err(away)?.into_iter();
+        let all = all.map_err(store_error)?.into_iter();
         let unneeded =
             all.filter(|(digest, _)| !items.contains_key(digest) && !releases.contains(digest));
         Ok(unneeded.fold((0, 0), |(files, bytes), (_, length)| {
@@ -149,6 +149,6 @@ impl Shared {
         let bytes = self.database.transact(READ, Repeat::Always, |link, _now| {
             link.one(BYTES, &[])?.number()
         });
-        Ok(bytes.map_err(away)?)
+        Ok(bytes.map_err(store_error)?)
     }
 }

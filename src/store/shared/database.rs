@@ -31,9 +31,9 @@ pub(super) struct Database {
     connections: Mutex<Connections>,
     given_back: Condvar,
     /// Held while a hint is sent.
-    telling: Mutex<()>,
+    notifying: Mutex<()>,
     /// Whether somebody waits to send the next one.
-    is_told_next: AtomicBool,
+    is_notified_next: AtomicBool,
 }
 
 #[derive(Default)]
@@ -102,8 +102,8 @@ impl Database {
             }),
             connections: Mutex::default(),
             given_back: Condvar::new(),
-            telling: Mutex::default(),
-            is_told_next: AtomicBool::new(false),
+            notifying: Mutex::default(),
+            is_notified_next: AtomicBool::new(false),
         }
     }
 
@@ -166,30 +166,30 @@ impl Database {
         })
     }
 
-    /// Tells the readers that there is a change, after its commit. While one hint is being sent,
+    /// Notifies the readers that there is a change, after its commit. While one hint is being sent,
     /// the next one is sent for all changes until then.
-    pub(super) fn tell(&self) {
+    pub(super) fn notify(&self) {
         // `NOTIFY` holds a lock of all databases of the server until its commit, so nothing else is
         // in its transaction, and its commit waits for no disk.
-        const TELL: &str =
+        const NOTIFY: &str =
             "BEGIN; SET LOCAL synchronous_commit = off; NOTIFY waypost_store; COMMIT";
-        if self.is_told_next.swap(true, Ordering::AcqRel) {
+        if self.is_notified_next.swap(true, Ordering::AcqRel) {
             return;
         }
-        let telling = lock(&self.telling);
-        self.is_told_next.store(false, Ordering::Release);
+        let notifying = lock(&self.notifying);
+        self.is_notified_next.store(false, Ordering::Release);
         blocking(|| {
             let mut session = self.session();
-            session.hint(TELL);
+            session.hint(NOTIFY);
             lock(&self.connections).idle.push(session);
             self.given_back.notify_one();
         });
-        drop(telling);
+        drop(notifying);
     }
 
-    /// Calls `told` for each hint that a process has sent, and when there may have been some. It
-    /// never returns.
-    pub(super) fn listen(&self, told: impl Fn()) -> ! {
+    /// Calls `notified` for each hint that a process has sent, and when there may have been some.
+    /// It never returns.
+    pub(super) fn listen(&self, notified: impl Fn()) -> ! {
         loop {
             let listening = self.server.connect().and_then(|link| {
                 link.batch("LISTEN waypost_store")?;
@@ -198,10 +198,10 @@ impl Database {
             match listening {
                 Ok(link) => {
                     // There may have been changes before.
-                    told();
+                    notified();
                     while !link.is_broken() {
                         match link.wait_for_notify(ALIVE) {
-                            true => told(),
+                            true => notified(),
                             // Finds out whether the connection still works.
                             false => {
                                 let _broken = link.batch("SELECT 1");
@@ -210,7 +210,7 @@ impl Database {
                     }
                 }
                 Err(error) => {
-                    log::debug!(target: "store", "listen to the database: {}", chain(&error));
+                    log::debug!(target: "store", "cannot listen to the database: {}", chain(&error));
                 }
             }
             // Meanwhile readers ask.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::database::Database;
 use super::lease::{Lease, millis};
-use super::{Hints, Shared, away, list};
+use super::{Hints, Shared, list, store_error};
 use crate::database::{Cells, DatabaseError, Link, READ, Repeat, Value, WRITE};
 use crate::store::FileError;
 use crate::store::documents::{Change, Documents, Kind, KnownKeys, Lead};
@@ -29,7 +29,7 @@ const REMOVED_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) const ROWS: u64 = 500;
 /// The first words of the name of a reader that stands for all edges of a gateway.
 const EDGES_OF: &str = "edges of ";
-/// The interval of the checks whether every gateway has a change.
+/// How often it is checked whether every gateway has a change.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a gateway counts as running without saying so again.
 const READER_TIME: Duration = Duration::from_secs(6);
@@ -45,7 +45,7 @@ pub struct SharedDocuments {
 
 /// The leadership of a process, as its owner holds it.
 #[derive(Debug)]
-struct Held(Arc<Lease>);
+struct HeldLease(Arc<Lease>);
 
 /// A document as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl SharedDocuments {
         let read = self
             .database
             .transact(READ, Repeat::Always, |link, _now| get(link, set, key));
-        read.map_err(away)
+        read.map_err(store_error)
     }
 
     /// Returns all documents of a set, by key.
@@ -108,7 +108,7 @@ impl SharedDocuments {
             rows.map(|mut row| Ok((row.text()?, row.bytes()?)))
                 .collect::<Result<_, DatabaseError>>()
         });
-        read.map_err(away)
+        read.map_err(store_error)
     }
 
     /// Changes a document of a set. `change` gets the bytes that are there and returns those that
@@ -135,14 +135,14 @@ impl SharedDocuments {
                 None => Ok(before),
             }
         });
-        self.tell(changed)
+        self.notify(changed)
     }
 
     /// Tells the readers of a change that was made.
-    fn tell<T>(&self, done: Result<T, DatabaseError>) -> Result<T, FileError> {
-        let done = done.map_err(away)?;
-        self.hints.tell();
-        self.database.tell();
+    fn notify<T>(&self, done: Result<T, DatabaseError>) -> Result<T, FileError> {
+        let done = done.map_err(store_error)?;
+        self.hints.notify();
+        self.database.notify();
         Ok(done)
     }
 
@@ -155,7 +155,7 @@ impl SharedDocuments {
         let removed = self.database.transact(WRITE, Repeat::Always, |link, now| {
             remove(link, now, set, key)
         });
-        self.tell(removed)
+        self.notify(removed)
     }
 
     /// Returns the number of the last change.
@@ -167,17 +167,17 @@ impl SharedDocuments {
         let read = self
             .database
             .transact(READ, Repeat::Always, |link, _now| Ok(state(link)?.0));
-        read.map_err(away)
+        read.map_err(store_error)
     }
 
     /// Returns which store this is, and which life of it, as one text.
     pub(super) fn history(&self) -> Result<String, FileError> {
-        let life = self.database.life().map_err(away)?;
+        let life = self.database.life().map_err(store_error)?;
         Ok(format!("{}/{}", life.store, life.server))
     }
 
     /// Returns what has changed after a revision; `None` if removals since then are not kept any
-    /// more, or the revision is of the future.
+    /// more, or the revision is newer than the newest of the database.
     pub(super) fn after(&self, revision: u64) -> Result<Option<Page>, FileError> {
         const ROWS_AFTER: &str = "SELECT kind, key, content IS NULL, content, revision \
              FROM documents WHERE revision > ?1 ORDER BY revision LIMIT ?2";
@@ -193,7 +193,7 @@ impl SharedDocuments {
             let rows = rows.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
             Ok(Some((latest, rows)))
         });
-        let Some((latest, rows)) = read.map_err(away)? else {
+        let Some((latest, rows)) = read.map_err(store_error)? else {
             return Ok(None);
         };
         let is_last = (rows.len() as u64) < ROWS;
@@ -217,7 +217,7 @@ impl SharedDocuments {
             let keys = rows.map(|mut row| Ok((row.text()?, row.text()?)));
             Ok((latest, keys.collect::<Result<_, DatabaseError>>()?))
         });
-        read.map_err(away)
+        read.map_err(store_error)
     }
 
     /// Returns the documents of a set that have one of these keys and still exist.
@@ -230,7 +230,7 @@ impl SharedDocuments {
             let rows = link.rows(SOME, &[Value::Text(set), Value::Text(&keys)])?;
             rows.into_iter().map(row).collect()
         });
-        read.map_err(away)
+        read.map_err(store_error)
     }
 
     /// Says that a gateway has the documents up to a revision, and for some seconds more that it
@@ -244,7 +244,7 @@ impl SharedDocuments {
             let values = [Value::Text(name), revision.into(), ends_at.into()];
             link.execute(READ_UP_TO, &values)
         });
-        said.map(|_one| ()).map_err(away)
+        said.map(|_one| ()).map_err(store_error)
     }
 
     /// Says the same for all edges of a gateway.
@@ -263,7 +263,7 @@ impl SharedDocuments {
             let rows = link.rows(BEHIND, &[revision.into(), now.into()])?;
             rows.into_iter().map(|mut row| row.text()).collect()
         });
-        read.map_err(away)
+        read.map_err(store_error)
     }
 
     /// Records when admin keys were used, in milliseconds since the Unix epoch. A later use stays.
@@ -280,7 +280,7 @@ impl SharedDocuments {
             }
             Ok(())
         });
-        noted.map_err(away)
+        noted.map_err(store_error)
     }
 
     /// Returns when admin keys were last used, in milliseconds since the Unix epoch.
@@ -295,7 +295,7 @@ impl SharedDocuments {
                 .map(|mut row| Ok((row.text()?, row.number()?)))
                 .collect()
         });
-        read.map_err(away)
+        read.map_err(store_error)
     }
 
     /// Waits until every running gateway has all changes up to now, at most for a time. With
@@ -364,7 +364,7 @@ impl SharedDocuments {
             }
             act(link, now).map(|()| true)
         });
-        match self.tell(changed)? {
+        match self.notify(changed)? {
             true => Ok(()),
             false => Err(no_leader()),
         }
@@ -408,7 +408,7 @@ impl Documents for SharedDocuments {
                 let rows: Result<Vec<(Box<str>, bool)>, DatabaseError> = rows.collect();
                 Ok((latest, after.is_some(), rows?))
             });
-            let (latest, is_part, mut rows) = read.map_err(away)?;
+            let (latest, is_part, mut rows) = read.map_err(store_error)?;
             if self.history()? != history {
                 // The new connection is to a database with another history.
                 continue;
@@ -436,15 +436,15 @@ impl Documents for SharedDocuments {
             let rows = link.rows(KEYS, &values)?.into_iter();
             rows.map(|mut row| Ok(row.text()?.into())).collect()
         });
-        read.map_err(away)
+        read.map_err(store_error)
     }
 
     fn lead(&self) -> Result<Option<Box<dyn Lead>>, FileError> {
-        let lease = Lease::wait(&self.database, LEADER, Duration::ZERO).map_err(away)?;
+        let lease = Lease::wait(&self.database, LEADER, Duration::ZERO).map_err(store_error)?;
         let Some(lease) = lease else { return Ok(None) };
         let lease = Arc::new(lease);
         *self.lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(&lease));
-        Ok(Some(Box::new(Held(lease))))
+        Ok(Some(Box::new(HeldLease(lease))))
     }
 
     fn has_space(&self, _bytes: u64) -> Result<bool, FileError> {
@@ -453,7 +453,7 @@ impl Documents for SharedDocuments {
     }
 }
 
-impl Lead for Held {
+impl Lead for HeldLease {
     fn holds(&self) -> bool {
         self.0.holds()
     }

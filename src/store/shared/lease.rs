@@ -1,8 +1,8 @@
 //! Leases: locks between machines, with an end by the clock of the database.
 //!
 //! A thread extends a lease as long as its value lives. A process that was killed, or that cannot
-//! reach the database, loses its lease after [`TIME`]. Each transaction of a holder checks the lease
-//! ([`Lease::check`]), so a holder that has lost it writes nothing.
+//! reach the database, loses its lease after [`TIME`]. Each transaction of a holder checks the
+//! lease ([`Lease::check`]), so a holder that has lost it writes nothing.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,13 +23,13 @@ const TRY_INTERVAL: Duration = Duration::from_millis(50);
 /// A lease that this process holds.
 #[derive(Debug)]
 pub struct Lease {
-    kept: Arc<Kept>,
+    state: Arc<LeaseState>,
     /// Dropping it ends the thread.
     _stop: Sender<()>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct LeaseState {
     database: Arc<Database>,
     name: String,
     holder: String,
@@ -52,7 +52,7 @@ impl Lease {
         let Some(epoch) = take(database, name, &holder, time)? else {
             return Ok(None);
         };
-        let kept = Arc::new(Kept {
+        let state = Arc::new(LeaseState {
             database: Arc::clone(database),
             name: name.to_owned(),
             holder,
@@ -60,7 +60,7 @@ impl Lease {
             until: Mutex::new(began + TIME),
         });
         let (stop, stopped) = channel();
-        let keeper = Arc::clone(&kept);
+        let keeper = Arc::clone(&state);
         let thread = panics::essential_thread("lease", move || {
             while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 keeper.extend();
@@ -68,7 +68,7 @@ impl Lease {
             keeper.end();
         });
         thread.map_err(DatabaseError::unavailable)?;
-        Ok(Some(Self { kept, _stop: stop }))
+        Ok(Some(Self { state, _stop: stop }))
     }
 
     /// Waits for a lease; `None` if another process has it all this time.
@@ -100,7 +100,7 @@ impl Lease {
     pub fn holds(&self) -> bool {
         Instant::now()
             < *self
-                .kept
+                .state
                 .until
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -111,12 +111,12 @@ impl Lease {
     pub(super) fn check(&self, link: &Link, now: u64) -> Result<bool, DatabaseError> {
         const HELD: &str = "SELECT epoch FROM leases WHERE name = ?1 AND holder = ?2 \
              AND epoch = ?3 AND ends_at > ?4 FOR UPDATE";
-        let Kept {
+        let LeaseState {
             name,
             holder,
             epoch,
             ..
-        } = &*self.kept;
+        } = &*self.state;
         let values = [
             Value::Text(name),
             Value::Text(holder),
@@ -150,7 +150,7 @@ fn take(
     })
 }
 
-impl Kept {
+impl LeaseState {
     fn extend(&self) {
         const EXTEND: &str = "UPDATE leases SET ends_at = ?4 \
              WHERE name = ?1 AND holder = ?2 AND epoch = ?3 AND ends_at > ?5";
@@ -173,7 +173,7 @@ impl Kept {
                 log::warn!(target: "store", "the lock {} was lost: another process has it", self.name);
             }
             Err(error) => {
-                log::warn!(target: "store", "keep the lock {}: {}", self.name, chain(&error));
+                log::warn!(target: "store", "cannot extend the lock {}: {}", self.name, chain(&error));
             }
         }
     }

@@ -41,7 +41,7 @@ pub struct Mirror {
     documents: SharedDocuments,
     /// The name of this process. A process that waits for all gateways reads it.
     name: String,
-    places: HashMap<&'static str, Place>,
+    places: HashMap<&'static str, Destination>,
     position_file: PathBuf,
     store: PathBuf,
     state: Mutex<State>,
@@ -58,7 +58,7 @@ pub struct MirroredDocuments {
 }
 
 /// Where the documents of a set are copied to.
-enum Place {
+enum Destination {
     /// Documents of a kind.
     Documents(Arc<LocalDocuments>, Kind),
     /// A file for each, named by its key and an ending.
@@ -137,7 +137,7 @@ impl Mirror {
     ) -> Result<(Self, Arc<LocalDocuments>), FileError> {
         let local = Arc::new(LocalDocuments::open(directory, clock)?);
         for kind in Kind::ALL.into_iter().filter(|kind| is_copied(*kind)) {
-            let place = Place::Documents(Arc::clone(&local), kind);
+            let place = Destination::Documents(Arc::clone(&local), kind);
             self.places.insert(kind.directory(), place);
         }
         Ok((self, local))
@@ -151,7 +151,8 @@ impl Mirror {
         directory: PathBuf,
         ending: &'static str,
     ) -> Self {
-        self.places.insert(set, Place::Files(directory, ending));
+        self.places
+            .insert(set, Destination::Files(directory, ending));
         self
     }
 
@@ -289,8 +290,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Says that this process serves the copy, and copies what has changed until then. Who changes
-    /// a document later finds this process among those to wait for.
+    /// Registers this process as a server of the copy, and copies what has changed until then. From
+    /// now on, commands that change a document wait for this process too.
     ///
     /// # Errors
     ///
@@ -318,7 +319,7 @@ impl Mirror {
 
 // === impl Place ===
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Documents(_, kind) => f.debug_tuple("Documents").field(kind).finish(),
@@ -327,7 +328,7 @@ impl fmt::Debug for Place {
     }
 }
 
-impl Place {
+impl Destination {
     fn is_immutable(&self) -> bool {
         matches!(self, Self::Documents(_, Kind::Certificate))
     }

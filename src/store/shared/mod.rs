@@ -163,13 +163,13 @@ impl Shared {
         Connections::migrate(&config.database, service)
     }
 
-    /// Connects to database and objects, and finds out whether they can be used.
+    /// Connects to database and objects, and checks whether they can be used.
     ///
     /// # Errors
     ///
     /// Why not.
-    pub fn look(&self) -> Result<(), FileError> {
-        self.database.life().map_err(away)?;
+    pub fn check_reachable(&self) -> Result<(), FileError> {
+        self.database.life().map_err(store_error)?;
         self.objects()?;
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Shared {
     /// Returns the objects, after finding out that they are those of the database.
     fn objects(&self) -> Result<&Objects, FileError> {
         if self.is_ours.get().is_none() {
-            let store = self.database.life().map_err(away)?.store;
+            let store = self.database.life().map_err(store_error)?.store;
             match self.objects.marker()? {
                 Some(found) if found == store => {
                     let _set = self.is_ours.set(());
@@ -203,19 +203,19 @@ impl Shared {
     /// Listens to hints of other processes that there is a change, so that readers of this process
     /// need not wait until they ask again. It never returns.
     pub fn listen(&self) -> ! {
-        self.database.listen(|| self.hints.tell())
+        self.database.listen(|| self.hints.notify())
     }
 
     /// Returns how many hints about changes this process has received, its own ones included.
     #[cfg(test)]
-    pub(in crate::store) fn told(&self) -> u64 {
+    pub(in crate::store) fn hint_count(&self) -> u64 {
         self.hints.count()
     }
 
-    /// Tells all followers of a change, and waits a moment until it is served here.
+    /// Notifies all followers of a change, and waits a moment until it is served here.
     fn changed(&self, revision: u64) {
-        self.hints.tell();
-        self.database.tell();
+        self.hints.notify();
+        self.database.notify();
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         if !followed.is_on {
             return;
@@ -235,7 +235,7 @@ impl Shared {
 // === impl Hints ===
 
 impl Hints {
-    fn tell(&self) {
+    fn notify(&self) {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.changed.notify_all();
     }
@@ -272,7 +272,7 @@ fn other_store(objects: &Objects) -> FileError {
 }
 
 /// Returns an error of the database as one of the store.
-fn away(error: DatabaseError) -> FileError {
+fn store_error(error: DatabaseError) -> FileError {
     FileError::on("use", Path::new("the database of the store"))(io::Error::other(error))
 }
 

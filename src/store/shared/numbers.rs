@@ -1,6 +1,6 @@
 //! The numbers of sites: rows of the database, one for each project and day.
 
-use super::{Shared, away};
+use super::{Shared, store_error};
 use crate::clock::Day;
 use crate::database::DatabaseError;
 use crate::database::{Link, READ, Repeat, Value, WRITE};
@@ -23,7 +23,7 @@ impl Shared {
             rows.map(|mut row| Ok((row.text()?, row.bytes()?)))
                 .collect::<Result<Vec<_>, DatabaseError>>()
         });
-        let rows = rows.map_err(away)?.into_iter();
+        let rows = rows.map_err(store_error)?.into_iter();
         let parse = |(day, bytes): (String, _)| Some((Day::parse(&day).ok()?, bytes));
         Ok(rows.filter_map(parse).collect())
     }
@@ -35,7 +35,7 @@ impl Shared {
             rows.map(|mut row| Ok((row.text()?, row.text()?)))
                 .collect::<Result<Vec<_>, DatabaseError>>()
         });
-        let rows = rows.map_err(away)?.into_iter();
+        let rows = rows.map_err(store_error)?.into_iter();
         let parse = |(project, day): (String, String)| {
             Some((ProjectId::parse(&project).ok()?, Day::parse(&day).ok()?))
         };
@@ -63,7 +63,7 @@ impl Shared {
                 None => Ok(0),
             }
         });
-        changed.map(|_one| ()).map_err(away)
+        changed.map(|_one| ()).map_err(store_error)
     }
 
     pub(in crate::store) fn remove_numbers(&self, project: &ProjectId) -> Result<(), FileError> {
@@ -72,7 +72,7 @@ impl Shared {
         let removed = self.database.transact(WRITE, Repeat::Always, |link, _now| {
             link.execute(REMOVE, &[project])
         });
-        removed.map(|_count| ()).map_err(away)
+        removed.map(|_count| ()).map_err(store_error)
     }
 
     pub(in crate::store) fn sweep_numbers(&self, first: Day) -> Result<u64, FileError> {
@@ -81,7 +81,7 @@ impl Shared {
         let removed = self.database.transact(WRITE, Repeat::Always, |link, _now| {
             link.execute(REMOVE, &[Value::Text(&first)])
         });
-        removed.map(|count| count as u64).map_err(away)
+        removed.map(|count| count as u64).map_err(store_error)
     }
 }
 

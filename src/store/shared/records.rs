@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::lease::Lease;
-use super::{Shared, away, list};
+use super::{Shared, list, store_error};
 use crate::database::{DatabaseError, Link, READ, Repeat, Value, WRITE};
 use crate::digest::Digest;
 use crate::release::ReleaseId;
@@ -31,7 +31,7 @@ impl Shared {
         let read = self.database.transact(READ, Repeat::Always, |link, _now| {
             read_pointer(link, project)
         });
-        read.map_err(away)?
+        read.map_err(store_error)?
             .map_err(|why| invalid_pointer(project, why))
     }
 
@@ -46,7 +46,7 @@ impl Shared {
                 .map(|mut row| row.text())
                 .collect::<Result<Vec<_>, _>>()
         });
-        let names = names.map_err(away)?.into_iter();
+        let names = names.map_err(store_error)?.into_iter();
         Ok(names
             .filter_map(|name| ProjectId::parse(&name).ok())
             .collect())
@@ -61,7 +61,7 @@ impl Shared {
             }
             super::changes::next(link, project, now).map(Some)
         });
-        let revision = forgotten.map_err(away)?;
+        let revision = forgotten.map_err(store_error)?;
         if let Some(revision) = revision {
             self.changed(revision);
         }
@@ -84,7 +84,7 @@ impl Shared {
                 Err(why) => Ok(Err(why)),
             }
         });
-        let done = done.map_err(away)?;
+        let done = done.map_err(store_error)?;
         Ok(done.map_err(|why| invalid_pointer(project, why))?)
     }
 
@@ -98,7 +98,7 @@ impl Shared {
             write_pointer(link, project, pointer)?;
             super::changes::next(link, project, now)
         });
-        self.changed(restored.map_err(away)?);
+        self.changed(restored.map_err(store_error)?);
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl Shared {
             rows.map(|mut row| row.text())
                 .collect::<Result<Vec<_>, _>>()
         });
-        let texts = texts.map_err(away)?;
+        let texts = texts.map_err(store_error)?;
         let parse = |text: &String| {
             HostClaim::parse_any(text.as_bytes())
                 .map_err(|why| invalid("the claim of a host in the database".to_owned(), why))
@@ -147,11 +147,11 @@ impl Shared {
             let row = link.rows(sql, &[Value::Text(key)])?.into_iter().next();
             row.map(|mut row| row.text()).transpose()
         });
-        text.map_err(away)
+        text.map_err(store_error)
     }
 
     pub(in crate::store) fn lock_sites(&self) -> Result<SitesLock, SiteError> {
-        let lease = Lease::wait(&self.database, "sites", SITES_WAIT).map_err(away)?;
+        let lease = Lease::wait(&self.database, "sites", SITES_WAIT).map_err(store_error)?;
         match lease {
             Some(lease) => Ok(SitesLock {
                 hold: SitesHold::Lease(lease),
@@ -161,7 +161,7 @@ impl Shared {
     }
 
     fn busy(&self, why: &'static str) -> FileError {
-        away(DatabaseError::unavailable(io::Error::other(why)))
+        store_error(DatabaseError::unavailable(io::Error::other(why)))
     }
 
     pub(in crate::store) fn change_site(
@@ -180,7 +180,7 @@ impl Shared {
                     true => write_change(link, now, change).map(Some),
                     false => Ok(None),
                 });
-        match changed.map_err(away)? {
+        match changed.map_err(store_error)? {
             Some(revision) => {
                 self.changed(revision);
                 Ok(())
@@ -208,7 +208,7 @@ impl Shared {
                 .map(|mut row| row.text())
                 .collect::<Result<Vec<_>, _>>()
         });
-        let entries = entries.map_err(away)?;
+        let entries = entries.map_err(store_error)?;
         let parse = |text: &String| {
             serde_json::from_str(text).map_err(|error| ReadError::Damaged {
                 what: "an entry of the audit log in the database".to_owned(),
@@ -231,7 +231,7 @@ impl Shared {
             let row = link.rows(CHECK, &values)?.into_iter().next();
             row.map(|mut row| row.bytes()).transpose()
         });
-        Ok(content.map_err(away)?)
+        Ok(content.map_err(store_error)?)
     }
 
     pub(in crate::store) fn put_domain_check(
@@ -250,7 +250,7 @@ impl Shared {
                 Some(bytes) => link.execute(PUT, &[project, host, Value::Bytes(bytes)]),
                 None => link.execute(REMOVE, &[project, host]),
             });
-        put.map(|_one| ()).map_err(away)
+        put.map(|_one| ()).map_err(store_error)
     }
 
     pub(in crate::store) fn request_domain_check(
@@ -263,7 +263,7 @@ impl Shared {
         let requested = self.database.transact(WRITE, Repeat::Always, |link, _now| {
             link.execute(REQUEST, &values)
         });
-        requested.map(|_one| ()).map_err(away)
+        requested.map(|_one| ()).map_err(store_error)
     }
 
     pub(in crate::store) fn take_domain_check_requests(
@@ -280,7 +280,7 @@ impl Shared {
                 let rows = link.rows(TAKE, &[])?.into_iter();
                 rows.map(|mut row| Ok((row.text()?, row.text()?))).collect()
             });
-        let taken = taken.map_err(away)?.into_iter();
+        let taken = taken.map_err(store_error)?.into_iter();
         let parse = |(project, host): (String, String)| {
             Some((ProjectId::parse(&project).ok()?, Host::parse(&host).ok()?))
         };
@@ -288,7 +288,7 @@ impl Shared {
     }
 
     pub(in crate::store) fn lead_verification(&self) -> Result<Option<Lease>, FileError> {
-        Lease::wait(&self.database, "verification", Duration::ZERO).map_err(away)
+        Lease::wait(&self.database, "verification", Duration::ZERO).map_err(store_error)
     }
 
     pub(in crate::store) fn lock_owner(
@@ -297,7 +297,7 @@ impl Shared {
         timeout: Duration,
     ) -> Result<Option<Lease>, FileError> {
         let name = format!("owner/{}", Digest::of(owner.as_bytes()));
-        Lease::wait(&self.database, &name, timeout).map_err(away)
+        Lease::wait(&self.database, &name, timeout).map_err(store_error)
     }
 
     pub(in crate::store) fn verification_key(&self) -> Result<Vec<u8>, FileError> {
@@ -308,7 +308,7 @@ impl Shared {
             let row = link.rows(KEY, &[])?.into_iter().next();
             row.map(|mut row| row.bytes()).transpose()
         });
-        if let Some(key) = read.map_err(away)? {
+        if let Some(key) = read.map_err(store_error)? {
             return Ok(key);
         }
         let mut key = [0; KEY_BYTES];
@@ -317,7 +317,7 @@ impl Shared {
             link.execute(MAKE, &[Value::Bytes(&key)])?;
             link.one(KEY, &[])?.bytes()
         });
-        made.map_err(away)
+        made.map_err(store_error)
     }
 
     pub(in crate::store) fn replace_verification_key(&self, key: &[u8]) -> Result<(), FileError> {
@@ -326,7 +326,7 @@ impl Shared {
         let put = self.database.transact(WRITE, Repeat::Always, |link, _now| {
             link.execute(PUT, &[Value::Bytes(key)])
         });
-        put.map(|_one| ()).map_err(away)
+        put.map(|_one| ()).map_err(store_error)
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs::File;
 use bytes::Bytes;
 
 use super::objects::{Upload, Uploaded};
-use super::{Shared, away, list};
+use super::{Shared, list, store_error};
 use crate::database::{DatabaseError, Link, READ, Repeat, Value, WRITE};
 use crate::digest::Digest;
 use crate::release::{Inventory, Item, Release, ReleaseId};
@@ -99,7 +99,7 @@ impl Shared {
             let found = self.database.transact(WRITE, Repeat::Always, |link, now| {
                 refresh(link, &digests, now)
             });
-            known.extend(found.map_err(away)?);
+            known.extend(found.map_err(store_error)?);
         }
         Ok(known)
     }
@@ -128,7 +128,7 @@ impl Shared {
             let kept = link.rows(ROW, &[Value::Text(&rows), now.into()])?;
             kept.into_iter().map(|mut row| row.text()).collect()
         });
-        let kept: HashSet<String> = kept.map_err(away)?;
+        let kept: HashSet<String> = kept.map_err(store_error)?;
         let unused: Vec<String> = written
             .into_iter()
             .filter(|one| !kept.contains(&one.name))
@@ -138,7 +138,7 @@ impl Shared {
             && let Err(error) = self.objects.remove(&unused)
         {
             // They are found as leftovers.
-            log::warn!(target: "store", "remove objects that another process has written too: {}", crate::error::chain(&error));
+            log::warn!(target: "store", "cannot remove objects that another process has written too: {}", crate::error::chain(&error));
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ impl Shared {
             link.execute(ROW, &[Value::Text(&name), now.into()])?;
             Ok(true)
         });
-        match is_whole.map_err(away)? {
+        match is_whole.map_err(store_error)? {
             true => Ok(()),
             // A sweep came between; the put is repeated.
             false => Err(PutError::Missing(*release.digest())),
@@ -180,7 +180,7 @@ impl Shared {
             let tried = self.database.transact(WRITE, Repeat::Always, |link, now| {
                 self.try_promote(link, now, project, release, fence, digests.as_deref())
             });
-            match tried.map_err(away)? {
+            match tried.map_err(store_error)? {
                 Tried::Promoted(pointer, revision) => {
                     if let Some(revision) = revision {
                         self.changed(revision);
@@ -285,7 +285,7 @@ impl Shared {
         let found = self.database.transact(READ, Repeat::Always, |link, _now| {
             Ok(!link.rows(RELEASE, &[Value::Text(&name)])?.is_empty())
         });
-        Ok(found.map_err(away)?)
+        Ok(found.map_err(store_error)?)
     }
 
     pub(in crate::store) fn inventory(&self, release: ReleaseId) -> Result<Inventory, ReadError> {
@@ -363,7 +363,7 @@ impl Shared {
             let row = link.rows(OBJECT, &[Value::Text(&name)])?.into_iter().next();
             row.map(|mut row| row.text()).transpose()
         });
-        let Some(object) = object.map_err(away)? else {
+        let Some(object) = object.map_err(store_error)? else {
             return Ok(None);
         };
         let damaged = |why: &str| ReadError::Damaged {
@@ -381,7 +381,7 @@ impl Shared {
     /// Reports that a file could not be kept in the cache: the next read fetches it again.
     fn kept(&self, kept: Result<(), FileError>) {
         if let Err(error) = kept {
-            log::warn!(target: "store", "keep a file in the cache: {}", crate::error::chain(&error));
+            log::warn!(target: "store", "cannot store a file in the cache: {}", crate::error::chain(&error));
         }
     }
 }

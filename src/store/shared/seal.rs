@@ -101,7 +101,7 @@ impl SharedDocuments {
     /// the next start tries again.
     fn note(&self, change: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>> + Send) -> Option<Vec<u8>> {
         self.change_in(SET, KEY, change).unwrap_or_else(|error| {
-            log::warn!(target: "store", "note the key file in the database: {}", chain(&error));
+            log::warn!(target: "store", "cannot record the key file in the database: {}", chain(&error));
             None
         })
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::lease::{Lease, millis};
 use super::releases::ROWS;
-use super::{Shared, away, list, records};
+use super::{Shared, list, records, store_error};
 use crate::database::{DatabaseError, READ, Repeat, Value, WRITE};
 use crate::digest::Digest;
 use crate::release::ReleaseId;
@@ -29,7 +29,7 @@ impl Shared {
     /// Removes releases, objects and rows that are old enough. Does nothing while another process
     /// sweeps. Only tests pass a `now` that differs from the clock.
     pub(in crate::store) fn sweep(&self, now: SystemTime) -> Result<Swept, ReadError> {
-        let lease = Lease::wait(&self.database, "sweep", SWEEP_WAIT).map_err(away)?;
+        let lease = Lease::wait(&self.database, "sweep", SWEEP_WAIT).map_err(store_error)?;
         let Some(_lease) = lease else {
             return Ok(Swept::default());
         };
@@ -39,7 +39,7 @@ impl Shared {
         let times = self.database.transact(READ, Repeat::Always, |link, now| {
             Ok((now, link.one(OLDEST_TRANSACTION, &[])?.number()?))
         });
-        let (database_now, running_since) = times.map_err(away)?;
+        let (database_now, running_since) = times.map_err(store_error)?;
         let oldest = database_now
             .saturating_add(millis(ahead))
             .saturating_sub(retention)
@@ -53,7 +53,7 @@ impl Shared {
             let unused = digests.iter().filter(|digest| !kept.contains(digest));
             self.remove_objects(unused, oldest, &inventories, &mut swept)?;
         }
-        if Lease::once_in(&self.database, "leftovers", LEFTOVERS).map_err(away)? {
+        if Lease::once_in(&self.database, "leftovers", LEFTOVERS).map_err(store_error)? {
             swept.leftovers = self.remove_leftovers(self.clock.now() - LEFTOVERS)?;
         }
         // What this machine has of removed releases.
@@ -78,7 +78,7 @@ impl Shared {
             }
             Ok(())
         });
-        pruned.map_err(away)
+        pruned.map_err(store_error)
     }
 
     /// Returns the digests of the releases that a pointer names or that are young. If an inventory
@@ -112,7 +112,7 @@ impl Shared {
             rows.map(|mut row| records::digest(&row.text()?))
                 .collect::<Result<Vec<_>, DatabaseError>>()
         });
-        Ok(found.map_err(away)?)
+        Ok(found.map_err(store_error)?)
     }
 
     fn remove_releases(&self, oldest: u64) -> Result<Vec<ReleaseId>, ReadError> {
@@ -125,7 +125,7 @@ impl Shared {
             rows.map(|mut row| Ok(ReleaseId::of(records::digest(&row.text()?)?)))
                 .collect::<Result<Vec<_>, DatabaseError>>()
         });
-        Ok(removed.map_err(away)?)
+        Ok(removed.map_err(store_error)?)
     }
 
     /// Removes the rows of objects that are still old, and then these objects.
@@ -149,7 +149,7 @@ impl Shared {
                 .collect::<Result<Vec<_>, DatabaseError>>()
         });
         let mut names = Vec::new();
-        for (digest, name, length) in removed.map_err(away)? {
+        for (digest, name, length) in removed.map_err(store_error)? {
             if !inventories.contains(&digest) {
                 swept.files += 1;
                 swept.bytes += length;
@@ -171,7 +171,7 @@ impl Shared {
                 rows.map(|mut row| row.text())
                     .collect::<Result<HashSet<_>, _>>()
             });
-            let named = named.map_err(away)?;
+            let named = named.map_err(store_error)?;
             let unnamed = names.iter().filter(|name| !named.contains(*name));
             let unnamed: Vec<String> = unnamed.cloned().collect();
             self.objects.remove(&unnamed)?;

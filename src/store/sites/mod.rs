@@ -54,7 +54,7 @@ use crate::store::{ReadError, SeenShards, SiteRecord, Store};
 use claims::{Claimant, Claims, Conflict, Rejected};
 use plan::Plan;
 use record::{Outcome, RULE};
-use scan::{Place, Read, Text};
+use scan::{Read, RecordPath, Text};
 
 pub use record::Proof;
 pub use scan::ScanError;
@@ -118,12 +118,12 @@ struct File {
     stamp: Option<Stamp>,
     /// Why it could not be read, if that was reported.
     error: Option<String>,
-    written: Vec<Written>,
+    written: Vec<RecordText>,
 }
 
 /// One document of a file.
 #[derive(Clone, Debug)]
-struct Written {
+struct RecordText {
     /// The hash of its text; 0 for a record that is no longer in the text (R2).
     hash: u64,
     /// How many lines of the file are before it.
@@ -286,7 +286,7 @@ impl Sites {
         }
         let known = self.files.keys().filter(|name| !is_stored(name));
         let mut vanished: HashSet<Arc<str>> = known.cloned().collect();
-        let place = match Place::of(&self.path) {
+        let place = match RecordPath::of(&self.path) {
             Err(ScanError::Missing { .. }) if removals == Removals::Accepted => {
                 return Ok((Vec::new(), vanished.into_iter().collect()));
             }

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::claims::{Claimant, Conflict, Holder, Rejected};
 use super::record::{self, Document, Outcome, Places, RULE};
 use super::scan::{self, Read, Text};
-use super::{Content, File, Sites, Written};
+use super::{Content, File, RecordText, Sites};
 use crate::diagnostic::Diagnostic;
 use crate::site::{ProjectId, Site};
 use crate::store::stamp::unchanged_before;
@@ -86,7 +86,7 @@ impl Plan {
 // === impl Planner ===
 
 impl Planner<'_> {
-    /// Reads a changed file. If it cannot be read, its content from before stays.
+    /// Reads a changed file. If it cannot be read, its previous content stays in use.
     fn read(&mut self, read: Read, unchanged_before: i64) -> File {
         let Read {
             name,
@@ -138,10 +138,10 @@ impl Planner<'_> {
     }
 
     /// Parses the documents of a file that it did not have before.
-    fn read_documents(&mut self, name: &str, text: &str) -> Vec<Written> {
+    fn read_documents(&mut self, name: &str, text: &str) -> Vec<RecordText> {
         let sites = self.sites;
         let before = sites.files.get(name).into_iter();
-        let parsed: HashMap<u64, &Written> = before
+        let parsed: HashMap<u64, &RecordText> = before
             .flat_map(|file| &file.written)
             .map(|written| (written.hash, written))
             .collect();
@@ -158,7 +158,7 @@ impl Planner<'_> {
         let pairs = documents.iter().zip(outcomes);
         pairs
             .map(|(document, (hash, outcome))| match outcome {
-                Ok(before) => Written {
+                Ok(before) => RecordText {
                     lines_before: document.lines_before,
                     ..before
                 },
@@ -170,7 +170,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    fn written(&mut self, document: &Document<'_>, hash: u64, outcome: Outcome) -> Written {
+    fn written(&mut self, document: &Document<'_>, hash: u64, outcome: Outcome) -> RecordText {
         let lines_before = document.lines_before;
         let mut line = 1;
         let content = match outcome {
@@ -182,7 +182,7 @@ impl Planner<'_> {
                 Content::Site(record.site)
             }
         };
-        Written {
+        RecordText {
             hash,
             lines_before,
             line,
@@ -212,19 +212,19 @@ impl Planner<'_> {
     /// R2: a document whose project cannot be read keeps the projects that the file no longer
     /// names.
     fn keep_sites_without_name(&self, name: &Arc<str>, file: &mut File) {
-        let has_no_name = |written: &Written| matches!(written.content, Content::Broken(None));
+        let has_no_name = |written: &RecordText| matches!(written.content, Content::Broken(None));
         if !file.written.iter().any(has_no_name) {
             return;
         }
         let now = file.written.iter().filter_map(|w| w.content.project());
         let now: HashSet<&ProjectId> = now.collect();
         let before = self.sites.files.get(name).into_iter();
-        let kept: Vec<Written> = before
+        let kept: Vec<RecordText> = before
             .flat_map(|file| &file.written)
             .filter_map(|written| {
                 let project = written.content.project()?;
                 let (_, holder) = self.sites.claims.get(project)?;
-                (holder.file == *name && !now.contains(project)).then(|| Written {
+                (holder.file == *name && !now.contains(project)).then(|| RecordText {
                     hash: 0,
                     content: Content::Broken(Some(project.clone())),
                     ..*written

@@ -18,7 +18,7 @@ pub(super) const PARALLEL_MIN: usize = 64;
 
 /// A directory of record files, or one such file.
 #[derive(Debug)]
-pub(super) struct Place<'p> {
+pub(super) struct RecordPath<'p> {
     path: &'p Path,
     found: fs::Metadata,
 }
@@ -75,7 +75,7 @@ pub enum ScanError {
 
 // === impl Place ===
 
-impl<'p> Place<'p> {
+impl<'p> RecordPath<'p> {
     /// Reads the metadata of a path.
     pub(super) fn of(path: &'p Path) -> Result<Self, ScanError> {
         let found = fs::metadata(path).map_err(failed(path))?;

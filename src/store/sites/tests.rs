@@ -40,15 +40,15 @@ impl Platform {
         self.sites.scan(Removals::Guarded).unwrap()
     }
 
-    /// Scans and returns the changes (`+acme` new or changed, `-acme` removed) and the findings.
+    /// Scans and returns the changes (`+acme` new or changed, `-acme` removed) and the diagnostics.
     fn changes(&mut self) -> (Vec<String>, Vec<String>) {
         let changes = self.scan();
         let upserted = changes.upserted.iter().map(|s| format!("+{}", s.project));
         let removed = changes.removed.iter().map(|p| format!("-{p}"));
         let mut all: Vec<_> = upserted.chain(removed).collect();
         all.sort();
-        let findings = changes.diagnostics.iter().map(ToString::to_string);
-        (all, findings.collect())
+        let diagnostics = changes.diagnostics.iter().map(ToString::to_string);
+        (all, diagnostics.collect())
     }
 
     fn domains(&self, project: &str) -> Vec<String> {
@@ -169,17 +169,17 @@ fn an_origin_has_a_public_address_or_one_that_the_operator_allows() {
         let record =
             format!("project: p{n}\nsubdomain: p{n}\norigin: {{ url: \"http://{host}\" }}\n");
         platform.write(&format!("{n}.yaml"), &record);
-        let (changes, findings) = platform.changes();
+        let (changes, diagnostics) = platform.changes();
         assert_eq!(
             changes.len(),
             usize::from(is_allowed),
-            "{host}: {findings:?}"
+            "{host}: {diagnostics:?}"
         );
         if !is_allowed {
             assert!(
-                findings[0].starts_with(&format!("{n}.yaml:3:16: error[site]: "))
-                    && findings[0].contains("upstream.private_hosts"),
-                "{findings:?}"
+                diagnostics[0].starts_with(&format!("{n}.yaml:3:16: error[site]: "))
+                    && diagnostics[0].contains("upstream.private_hosts"),
+                "{diagnostics:?}"
             );
         }
     }
@@ -189,11 +189,11 @@ fn an_origin_has_a_public_address_or_one_that_the_operator_allows() {
 fn a_site_that_allows_no_reader_is_served_with_a_warning() {
     let mut platform = Platform::new();
     platform.write("a.yaml", "project: a\nsubdomain: a\nvisibility: private\n");
-    let (changes, findings) = platform.changes();
+    let (changes, diagnostics) = platform.changes();
     assert_eq!(changes, ["+a"]);
     assert!(
-        findings[0].starts_with("a.yaml:1:1: warning[site]: "),
-        "{findings:?}"
+        diagnostics[0].starts_with("a.yaml:1:1: warning[site]: "),
+        "{diagnostics:?}"
     );
 }
 
@@ -228,9 +228,9 @@ fn a_broken_record_changes_no_site() {
     platform.write("all.yaml", &file("project: b\nsubdomain: [\"b\"]\n"));
     assert_eq!(platform.changes().0, none());
     platform.write("all.yaml", &file("project: [b\n"));
-    let (changes, findings) = platform.changes();
+    let (changes, diagnostics) = platform.changes();
     assert_eq!(changes, none());
-    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
     assert_eq!(platform.domains("b"), ["b.com"]);
     // It is corrected.
     platform.write("all.yaml", &file(&record("b", "b.org")));
@@ -248,9 +248,9 @@ fn an_unreadable_file_changes_no_site() {
     platform.write("a.yaml", &record("a", "a.com"));
     platform.scan();
     fs::write(platform.directory.path().join("a.yaml"), b"project: \xff\n").unwrap();
-    let (changes, findings) = platform.changes();
+    let (changes, diagnostics) = platform.changes();
     assert_eq!(changes, none());
-    assert_eq!(findings, ["a.yaml: error[site]: byte 9 is not UTF-8"]);
+    assert_eq!(diagnostics, ["a.yaml: error[site]: byte 9 is not UTF-8"]);
     assert_eq!(platform.changes(), (none(), none()));
     platform.write("a.yaml", &record("a", "a.org"));
     assert_eq!(platform.changes(), (vec!["+a".into()], none()));
@@ -279,9 +279,9 @@ fn a_host_belongs_to_its_first_site() {
 
     // A rejected record gets the host when it becomes free, although its file has not changed.
     platform.remove("b.yaml");
-    let (changes, findings) = platform.changes();
+    let (changes, diagnostics) = platform.changes();
     assert_eq!(changes, ["+a", "+c", "-b"]);
-    assert_eq!(findings, none());
+    assert_eq!(diagnostics, none());
 }
 
 #[test]
@@ -328,9 +328,9 @@ fn a_site_that_falls_back_gets_its_hosts_back() {
     // `a` takes over what `b` gives up, but `b` wants what `z` keeps.
     platform.write("a.yaml", &record("a", "b.com"));
     platform.write("b.yaml", &record("b", "z.com"));
-    let (changes, findings) = platform.changes();
+    let (changes, diagnostics) = platform.changes();
     assert_eq!(changes, none());
-    assert_eq!(findings.len(), 2, "{findings:?}");
+    assert_eq!(diagnostics.len(), 2, "{diagnostics:?}");
     assert_eq!(platform.domains("a"), ["a.com"]);
     assert_eq!(platform.domains("b"), ["b.com"]);
 }
@@ -340,10 +340,10 @@ fn a_project_has_one_record() {
     let mut platform = Platform::new();
     platform.write("a.yaml", &format!("{0}---\n{0}", record("p", "a.com")));
     platform.write("b.yaml", &record("p", "b.com"));
-    let (changes, findings) = platform.changes();
+    let (changes, diagnostics) = platform.changes();
     assert_eq!(changes, ["+p"]);
     assert_eq!(
-        findings,
+        diagnostics,
         [
             "a.yaml:5:10: error[site]: project p is defined in a.yaml:1 already",
             "b.yaml:1:10: error[site]: project p is defined in a.yaml:1 already",
@@ -466,9 +466,9 @@ fn hidden_files_and_other_extensions_are_no_records() {
     for name in [".hidden.yaml", "notes.txt", "c.yaml.new", "yaml"] {
         platform.write(name, "project: [");
     }
-    let (changes, findings) = platform.changes();
+    let (changes, diagnostics) = platform.changes();
     assert_eq!(changes, ["+a", "+b"]);
-    assert_eq!(findings, none());
+    assert_eq!(diagnostics, none());
 }
 
 #[test]
@@ -489,9 +489,9 @@ fn only_the_changed_record_of_a_large_file_is_read_again() {
     assert!(Arc::ptr_eq(&before, platform.sites.get(&project).unwrap()));
     // The line numbers are those of the current file.
     platform.write("b.yaml", &record("p7", ""));
-    let (_, findings) = platform.changes();
+    let (_, diagnostics) = platform.changes();
     assert_eq!(
-        findings,
+        diagnostics,
         ["b.yaml:1:10: error[site]: project p7 is defined in all.yaml:34 already"]
     );
 }
@@ -645,8 +645,11 @@ fn a_record_of_the_store_is_read_again_after_a_change_or_a_failure() {
     put(Some("c.test"));
     let newest = fs::read(&file).unwrap();
     fs::write(&file, &good[1..]).unwrap();
-    let (changed, findings) = platform.changes();
-    assert!(changed.is_empty() && findings.len() == 1, "{findings:?}");
+    let (changed, diagnostics) = platform.changes();
+    assert!(
+        changed.is_empty() && diagnostics.len() == 1,
+        "{diagnostics:?}"
+    );
     fs::write(&file, &newest).unwrap();
     assert_eq!(platform.changes(), (vec!["+acme".to_owned()], none()));
     assert_eq!(platform.domains("acme"), ["c.test"]);

@@ -186,18 +186,18 @@ fn a_machine_that_listens_is_told_of_the_changes_of_others() {
     let listening = Arc::clone(&two);
     // It ends with the process.
     std::thread::spawn(move || of(&listening).listen());
-    let told = || of(&two).told();
-    wait_for(|| (told() > 0).then_some(()));
-    let before = told();
+    let hint_count = || of(&two).hint_count();
+    wait_for(|| (hint_count() > 0).then_some(()));
+    let before = hint_count();
     of(&one)
         .documents()
         .put(Kind::Request, "docs.acme.com", b"1")
         .unwrap();
-    wait_for(|| (told() > before).then_some(()));
+    wait_for(|| (hint_count() > before).then_some(()));
     let id = one.put(&numbered(1)).unwrap();
-    let before = told();
+    let before = hint_count();
     one.promote(&project("acme"), id, fence(1, 0)).unwrap();
-    wait_for(|| (told() > before).then_some(()));
+    wait_for(|| (hint_count() > before).then_some(()));
 }
 
 /// Returns a copy of one set of the documents of a machine.

@@ -398,7 +398,7 @@ fn a_place_or_a_database_that_must_not_be_used_is_refused_with_a_reason() {
         let cache = tempfile::tempdir().unwrap();
         let store = node(config, cache.path(), "cache");
         let error = store.put(&numbered(1)).unwrap_err();
-        assert!(of(&store).look().is_err());
+        assert!(of(&store).check_reachable().is_err());
         chain(&error)
     };
     let at = |name: &str| {

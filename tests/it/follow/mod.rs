@@ -554,7 +554,7 @@ fn a_cache_has_a_bound_and_keeps_what_is_current() {
     // More was fetched than the cache holds, so some was removed.
     let fetched = edge.metric("follow_fetched_bytes_total");
     assert!(fetched > 1_048_576.0, "{fetched}");
-    // A release that does not fit at all is refused, and the one before stays.
+    // A release that does not fit at all is rejected, and the previous release is still served.
     publish(100..140, SKILL);
     wait_until("full", || cause(&edge).contains("the cache is full"));
     assert_eq!(served(&edge, DOMAIN), skill(6));

@@ -1,4 +1,4 @@
-//! Rings, freezing and going back: what one ring cannot bear never reaches the next one.
+//! Rings, freezing and going back: a change that breaks one ring never reaches the next one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -513,7 +513,7 @@ fn a_record_of_a_model_never_has_the_address_that_a_build_invents() {
         }
     });
     let (edge, key) = asking(&model, "openai", "corrections_max: 0", "", "{}");
-    // The second time the reason comes from the refusal that is kept.
+    // The second time the reason comes from the rejection that is kept.
     for _twice in 0..2 {
         let logs = update(&edge, &key);
         assert!(logs.contains("is no page of the documentation"), "{logs}");

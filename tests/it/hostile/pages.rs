@@ -282,7 +282,7 @@ fn a_reader_that_leaves_early_is_no_error_of_check() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The findings have more bytes than a pipe holds, so `check` is still writing.
+    // The diagnostics have more bytes than a pipe holds, so `check` is still writing.
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -81,7 +81,7 @@ fn once(object: Value) -> Outcome {
 }
 
 fn kept(object: Value) -> Outcome {
-    Outcome::Kept(members(&object))
+    Outcome::Cacheable(members(&object))
 }
 
 /// The tools, by name.

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::QueueError;
 use super::{Config, Postgres, SCHEMA, make};
-use crate::database::{DatabaseError, Link, Promises, Refusal, Value, check_schema};
+use crate::database::{DatabaseError, Link, Promises, Rejection, Value, check_schema};
 
 /// The tables, those first that others refer to.
 const TABLES: [&str; 7] = [
@@ -24,12 +24,12 @@ const TABLES: [&str; 7] = [
 const ROWS: usize = 500;
 
 impl Postgres {
-    /// Looks whether the database can be used. Nothing is changed.
+    /// Checks whether the database can be used. Nothing is changed.
     ///
     /// # Errors
     ///
     /// Why it cannot be used; [`QueueError::Unavailable`] when it cannot be reached now.
-    pub fn look_at(config: &Config, service: &str) -> Result<(), QueueError> {
+    pub fn check(config: &Config, service: &str) -> Result<(), QueueError> {
         let link = Link::open(config, &SCHEMA)?;
         Promises::ask(&link, config, &SCHEMA)?;
         Ok(check_schema(&link, &SCHEMA, service)?)
@@ -39,7 +39,7 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// As [`Postgres::look_at`], or the error of `add`.
+    /// As [`Postgres::check`], or the error of `add`.
     pub fn copy<E: From<QueueError>>(
         config: &Config,
         service: &str,
@@ -82,7 +82,7 @@ impl Postgres {
         Promises::ask(&link, config, &SCHEMA)?;
         match check_schema(&link, &SCHEMA, service) {
             Ok(()) => {}
-            Err(DatabaseError::Refused(Refusal::NoSchema { .. })) => return Ok(false),
+            Err(DatabaseError::Rejected(Rejection::NoSchema { .. })) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
         let found = link.rows("SELECT EXISTS (SELECT 1 FROM projects)", &[])?;

@@ -223,7 +223,7 @@ impl Server {
         }
         if let Some(error) = failed {
             self.has_new_life.store(true, Ordering::Relaxed);
-            log::error!(target: "deploy", "look for lost updates: {}", crate::error::chain(&error));
+            log::error!(target: "deploy", "cannot search for lost updates: {}", crate::error::chain(&error));
         }
         if lost > 0 {
             log::error!(target: "deploy", lost; "the database had lost {lost} acknowledged updates; they are queued again");
@@ -289,7 +289,7 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// [`QueueError::Refused`], [`QueueError::Newer`], or an outage.
+    /// [`QueueError::Rejected`], [`QueueError::Newer`], or an outage.
     pub fn init(config: &Config, service: &str, shared: bool) -> Result<bool, QueueError> {
         let link = Link::open(config, &SCHEMA)?;
         Promises::ask(&link, config, &SCHEMA)?;

@@ -49,7 +49,7 @@ struct Call<F, R, T> {
 /// The thread has ended, because the process is ending.
 #[derive(Debug, thiserror::Error)]
 #[error("the connections to the database have ended")]
-struct Ended;
+struct ThreadEnded;
 
 // === impl Threads ===
 
@@ -95,10 +95,10 @@ impl Threads {
             }));
         });
         let sent = self.jobs.send(job);
-        sent.map_err(|_ended| QueueError::unavailable(Ended))?;
+        sent.map_err(|_ended| QueueError::unavailable(ThreadEnded))?;
         reply
             .recv()
-            .unwrap_or_else(|_ended| Err(QueueError::unavailable(Ended)))
+            .unwrap_or_else(|_ended| Err(QueueError::unavailable(ThreadEnded)))
     }
 
     /// Has the writer run an operation, and replies once it is committed.
@@ -115,7 +115,7 @@ impl Threads {
             reply,
         };
         let sent = self.operations.send(Box::new(call));
-        sent.map_err(|_ended| QueueError::unavailable(Ended))
+        sent.map_err(|_ended| QueueError::unavailable(ThreadEnded))
     }
 
     /// Does the same and waits.
@@ -128,7 +128,7 @@ impl Threads {
         self.submit(repeat, act, move |result| drop(caller.send(result)))?;
         reply
             .recv()
-            .unwrap_or_else(|_ended| Err(QueueError::unavailable(Ended)))
+            .unwrap_or_else(|_ended| Err(QueueError::unavailable(ThreadEnded)))
     }
 
     /// Does the same without blocking a thread.
@@ -140,7 +140,7 @@ impl Threads {
         self.submit(Repeat::Always, act, move |result| drop(caller.send(result)))?;
         reply
             .await
-            .unwrap_or_else(|_ended| Err(QueueError::unavailable(Ended)))
+            .unwrap_or_else(|_ended| Err(QueueError::unavailable(ThreadEnded)))
     }
 }
 
@@ -171,7 +171,7 @@ where
         let result = match (self.result, committed) {
             (_, Err(error)) => Err(error),
             (Some(result), Ok(())) => result,
-            (None, Ok(())) => Err(QueueError::unavailable(Ended)),
+            (None, Ok(())) => Err(QueueError::unavailable(ThreadEnded)),
         };
         (self.reply)(result);
     }

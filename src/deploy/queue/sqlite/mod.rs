@@ -85,13 +85,13 @@ impl Sqlite {
         })
     }
 
-    /// Looks whether a file is a queue that this program can use, without changing it.
+    /// Checks whether a file is a queue that this program can use, without changing it.
     ///
     /// # Errors
     ///
     /// [`QueueError::Newer`], or an error of SQLite.
-    pub fn look_at(path: &Path) -> Result<(), QueueError> {
-        open::look_at(path)
+    pub fn check(path: &Path) -> Result<(), QueueError> {
+        open::check(path)
     }
 
     /// Writes a copy of a file of a queue that may be in use, with everything that was committed
@@ -500,13 +500,13 @@ mod tests {
         let id = StatusId::generate(now()).unwrap();
         assert!(restore(&sqlite, &id));
         Sqlite::copy(&path, &copy).unwrap();
-        Sqlite::look_at(&copy).unwrap();
+        Sqlite::check(&copy).unwrap();
         let copied = Sqlite::open(&copy).unwrap();
         assert_eq!(copied.record(&id).unwrap().unwrap().update.id, id);
         // An existing file is never replaced, and a missing one is not created.
         assert!(Sqlite::copy(&path, &copy).is_err());
         let missing = directory.path().join("missing.sqlite");
-        assert!(Sqlite::look_at(&missing).is_err() && !missing.exists());
+        assert!(Sqlite::check(&missing).is_err() && !missing.exists());
     }
 
     #[test]

@@ -113,8 +113,8 @@ fn connect(path: &Path) -> Result<Connection, QueueError> {
     open().map_err(QueueError::unavailable)
 }
 
-/// Looks at the version of a file.
-pub(super) fn look_at(path: &Path) -> Result<(), QueueError> {
+/// Checks the version of a file.
+pub(super) fn check(path: &Path) -> Result<(), QueueError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let version = Connection::open_with_flags(path, flags).and_then(|connection| {
         connection.busy_timeout(BUSY_TIMEOUT)?;

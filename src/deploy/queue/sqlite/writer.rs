@@ -47,7 +47,7 @@ struct Call<F, R, T> {
 /// The writer has ended, because the process is ending.
 #[derive(Debug, thiserror::Error)]
 #[error("the writer has ended")]
-struct Ended;
+struct WriterEnded;
 
 /// SQLite rolled the whole transaction back, as it does when the disk is full.
 #[derive(Debug, thiserror::Error)]
@@ -79,7 +79,7 @@ impl Writer {
         self.submit(act, move |result| drop(caller.send(result)))?;
         reply
             .recv()
-            .unwrap_or_else(|_| Err(QueueError::unavailable(Ended)))
+            .unwrap_or_else(|_| Err(QueueError::unavailable(WriterEnded)))
     }
 
     /// Does the same without blocking a thread.
@@ -91,7 +91,7 @@ impl Writer {
         self.submit(act, move |result| drop(caller.send(result)))?;
         reply
             .await
-            .unwrap_or_else(|_| Err(QueueError::unavailable(Ended)))
+            .unwrap_or_else(|_| Err(QueueError::unavailable(WriterEnded)))
     }
 
     fn submit<T: Send + 'static>(
@@ -107,7 +107,7 @@ impl Writer {
         self.operations
             .as_ref()
             .and_then(|operations| operations.send(Box::new(call)).ok())
-            .ok_or_else(|| QueueError::unavailable(Ended))
+            .ok_or_else(|| QueueError::unavailable(WriterEnded))
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `{project}.skill` | the last accepted text, which is published |
 //! | `{project}.skill-waiting` | a text that waits for approval |
-//! | `{project}.skill-refused` | why the writer is not asked again for the same documentation |
+//! | `{project}.skill-rejected` | why the writer is not asked again for the same documentation |
 //!
 //! The first line contains the digest of the documentation and the digest of the rest of the file.
 //! So a file that a power failure has left incomplete is not used.
@@ -28,7 +28,7 @@ pub struct SkillFiles {
     /// The text that waits for approval.
     pub waiting: PathBuf,
     /// Why the writer is not asked again.
-    pub refused: PathBuf,
+    pub rejected: PathBuf,
 }
 
 /// A text that waits for approval.
@@ -51,7 +51,7 @@ impl SkillFiles {
         Self {
             accepted: file("skill"),
             waiting: file("skill-waiting"),
-            refused: file("skill-refused"),
+            rejected: file("skill-rejected"),
         }
     }
 
@@ -60,7 +60,7 @@ impl SkillFiles {
         [
             self.accepted.clone(),
             self.waiting.clone(),
-            self.refused.clone(),
+            self.rejected.clone(),
         ]
     }
 
@@ -73,10 +73,10 @@ impl SkillFiles {
     }
 
     /// Returns why the writer is not asked again for this documentation.
-    pub(super) fn refusal_of(&self, input: &str) -> Option<String> {
-        let bytes = read(&self.refused)?;
-        let (refused, why) = without_head(&bytes)?;
-        (refused == input).then(|| String::from_utf8_lossy(why).into_owned())
+    pub(super) fn rejection_of(&self, input: &str) -> Option<String> {
+        let bytes = read(&self.rejected)?;
+        let (rejected, why) = without_head(&bytes)?;
+        (rejected == input).then(|| String::from_utf8_lossy(why).into_owned())
     }
 
     /// Returns the text that waits for approval; `None` if there is none.
@@ -126,9 +126,9 @@ impl SkillFiles {
         let Some((input, _)) = without_head(&bytes) else {
             return Ok(false);
         };
-        let partial = self.refused.with_extension("partial");
+        let partial = self.rejected.with_extension("partial");
         fs::write(&partial, with_head(input, b"an operator rejected the text"))?;
-        fs::rename(&partial, &self.refused)?;
+        fs::rename(&partial, &self.rejected)?;
         fs::remove_file(&self.waiting)?;
         Ok(true)
     }
@@ -188,8 +188,8 @@ mod tests {
         );
         assert!(files.reject().unwrap());
         let digest = Digest::of(b"docs").to_string();
-        assert!(files.refusal_of(&digest).unwrap().contains("rejected"));
-        assert_eq!(files.refusal_of("other"), None);
+        assert!(files.rejection_of(&digest).unwrap().contains("rejected"));
+        assert_eq!(files.rejection_of("other"), None);
         assert!(files.waiting().is_none());
 
         // A file that is not whole is not used.

@@ -260,7 +260,7 @@ impl<'c> Task<'c> {
         let body = body.map_err(failed("keep the output of"))?;
         if let Err(error) = fs::write(keep, files::with_head(&self.digest.to_string(), &body)) {
             // Without the stored text, the next update runs the writer again.
-            log::warn!(target: "deploy", "keep the output of the writer: {error}");
+            log::warn!(target: "deploy", "cannot store the output of the writer: {error}");
         }
         Ok(accepted)
     }
@@ -268,7 +268,7 @@ impl<'c> Task<'c> {
     /// Applies the rules to the draft of a model.
     fn checked(&self, draft: &Draft) -> Result<Accepted, WriteError> {
         let checked = written::check(&self.material, draft);
-        let checked = checked.map_err(|findings| WriteError::Draft(findings.join("; ")))?;
+        let checked = checked.map_err(|problems| WriteError::Draft(problems.join("; ")))?;
         let lines = vec![
             format!(
                 "generate: {} statements with a quote of their page, {} blocks of code of pages",
@@ -284,7 +284,7 @@ impl<'c> Task<'c> {
     }
 
     /// Writes why the writer is not asked again for this documentation, for the parent to keep.
-    pub(super) fn refuse(&self, error: &WriteError, file: &Path) {
+    pub(super) fn reject(&self, error: &WriteError, file: &Path) {
         let is_final = match error {
             WriteError::Model(failed) => failed.is_final,
             WriteError::Draft(_) => true,
@@ -294,9 +294,9 @@ impl<'c> Task<'c> {
             return;
         }
         let why = error.to_string();
-        let refusal = files::with_head(&self.digest.to_string(), why.as_bytes());
-        if let Err(error) = fs::write(file, refusal) {
-            log::warn!(target: "deploy", "keep the refusal of the writer: {error}");
+        let rejection = files::with_head(&self.digest.to_string(), why.as_bytes());
+        if let Err(error) = fs::write(file, rejection) {
+            log::warn!(target: "deploy", "cannot store the rejection of the writer: {error}");
         }
     }
 
@@ -342,7 +342,7 @@ impl<'c> Task<'c> {
     }
 
     /// Returns why the writer need not run now: its text for this documentation waits for a person,
-    /// or was refused.
+    /// or was rejected.
     pub(super) fn reason_to_wait(&self) -> Option<String> {
         let files = self.files.as_ref()?;
         let digest = self.digest.to_string();
@@ -352,7 +352,7 @@ impl<'c> Task<'c> {
         {
             return Some("a skill for these pages waits for approval".to_owned());
         }
-        let why = files.refusal_of(&digest)?;
+        let why = files.rejection_of(&digest)?;
         Some(format!(
             "the writer is not asked again for the same pages: {why}"
         ))

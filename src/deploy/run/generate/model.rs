@@ -89,7 +89,7 @@ impl Link for Process<'_, '_> {
 /// Runs the model in its process, and writes the outcome.
 pub(in crate::deploy::run) fn run(job: &writer::Job, parent: &mut Parent<'_>) {
     let failed = |act: &str, error: &dyn std::fmt::Display| {
-        log::error!(target: "writer", "{act}: {error}");
+        log::error!(target: "writer", "cannot {act}: {error}");
         Event::SkillStays(format!("this machine could not {act}"))
     };
     let material = match fs::read(&job.material) {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::deploy::sites::ownership::{Claim, Proven, challenge, value};
-use crate::dns::{Client, Data, Found, Kind, Lookup, Unanswered};
+use crate::dns::{Client, Data, Kind, Lookup, LookupResult, Unanswered};
 use crate::site::{Host, LENGTH_MAX};
 
 /// What DNS says about a domain.
@@ -15,7 +15,7 @@ pub(super) struct Seen {
     pub(super) aliases: Result<Vec<Box<str>>, Unanswered>,
     /// The addresses that it leads to.
     pub(super) addresses: Result<Vec<IpAddr>, Unanswered>,
-    /// Those of the names above that have other owners who agree.
+    /// The parent domains that belong to sites of other owners, where the owner agrees.
     pub(super) agreed: Vec<Host>,
 }
 
@@ -49,7 +49,7 @@ impl Seen {
         let v4 = lookup.follow(claim.host.as_str(), Kind::A).await;
         let v6 = match &v4 {
             // The servers would not answer this either.
-            Err(_) => Ok(Found::default()),
+            Err(_) => Ok(LookupResult::default()),
             Ok(_) => lookup.follow(claim.host.as_str(), Kind::Aaaa).await,
         };
         let aliases = v4.as_ref().map(|found| found.aliases.clone());
@@ -94,7 +94,7 @@ async fn texts_of(lookup: &mut Lookup<'_>, host: &Host) -> Result<Texts, Unanswe
     })
 }
 
-fn addresses_of(found: &Found) -> impl Iterator<Item = IpAddr> {
+fn addresses_of(found: &LookupResult) -> impl Iterator<Item = IpAddr> {
     found.records.iter().filter_map(|record| match record {
         Data::Address(address) => Some(*address),
         _ => None,

@@ -6,8 +6,14 @@ use crate::store::OwnershipState;
 use crate::telemetry;
 
 /// The results of a check.
-pub(super) const RESULTS: [&str; 6] =
-    ["proven", "unproven", "unanswered", "held", "gone", "failed"];
+pub(super) const RESULTS: [&str; 6] = [
+    "proven",
+    "unproven",
+    "unanswered",
+    "held",
+    "removed",
+    "failed",
+];
 
 /// Metrics of the proof of ownership. Names of hosts are never labels.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@
 //! * **V4** A name below a domain of another owner also needs that owner's agreement, in DNS, up to
 //!   the registrable domain (publicsuffix.org).
 //! * **V5** Each check is bounded in time and questions, each owner in checks at the same time, and
-//!   owners take turns, so the domains of one owner do not delay those of others.
+//!   owners are served round-robin, so the domains of one owner do not delay those of others.
 //!
 //! | what | module |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Which domain is checked next.
 //!
-//! Domains wait for their time. Then they are in the queue of their owner, and the owners take
-//! turns. An owner with many domains delays only itself.
+//! Domains wait for their time. Then they are in the queue of their owner, and the owners are
+//! served round-robin. An owner with many domains delays only itself.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,16 +14,16 @@ pub(super) type Key = Arc<(crate::site::ProjectId, crate::site::Host)>;
 pub(super) struct Schedule {
     /// By time, in seconds after the Unix epoch.
     waiting: BTreeSet<(u64, Key)>,
-    places: HashMap<Key, Place>,
+    places: HashMap<Key, ScheduledDomain>,
     owners: HashMap<Arc<str>, Owner>,
-    /// The owners with due domains, in the order of their turns.
-    turns: VecDeque<Arc<str>>,
+    /// The owners with due domains, in round-robin order.
+    round_robin: VecDeque<Arc<str>>,
     due: usize,
     running: usize,
 }
 
 #[derive(Debug)]
-struct Place {
+struct ScheduledDomain {
     owner: Arc<str>,
     state: Position,
 }
@@ -50,7 +50,7 @@ impl Schedule {
         }
         self.remove(key);
         self.waiting.insert((at, Arc::clone(key)));
-        let place = Place {
+        let place = ScheduledDomain {
             owner: Arc::clone(owner),
             state: Position::Waiting(at),
         };
@@ -66,13 +66,13 @@ impl Schedule {
     /// Removes a domain.
     pub(super) fn remove(&mut self, key: &Key) {
         match self.places.remove(key) {
-            Some(Place {
+            Some(ScheduledDomain {
                 state: Position::Waiting(at),
                 ..
             }) => {
                 self.waiting.remove(&(at, Arc::clone(key)));
             }
-            Some(Place {
+            Some(ScheduledDomain {
                 owner,
                 state: Position::Due,
             }) => {
@@ -81,7 +81,7 @@ impl Schedule {
                     self.due -= 1;
                 }
             }
-            Some(Place {
+            Some(ScheduledDomain {
                 owner,
                 state: Position::Running,
             }) => self.end(&owner),
@@ -107,16 +107,16 @@ impl Schedule {
             owner.due.push_back(key);
             if !owner.has_turn {
                 owner.has_turn = true;
-                self.turns.push_back(name);
+                self.round_robin.push_back(name);
             }
         }
-        for _ in 0..self.turns.len() {
-            let name = self.turns.pop_front()?;
+        for _ in 0..self.round_robin.len() {
+            let name = self.round_robin.pop_front()?;
             let Some(owner) = self.owners.get_mut(&name) else {
                 continue;
             };
             if owner.running >= owner_max {
-                self.turns.push_back(name);
+                self.round_robin.push_back(name);
                 continue;
             }
             let Some(key) = owner.due.pop_front() else {
@@ -125,7 +125,7 @@ impl Schedule {
                 continue;
             };
             owner.running += 1;
-            self.turns.push_back(name);
+            self.round_robin.push_back(name);
             self.running += 1;
             self.due -= 1;
             if let Some(place) = self.places.get_mut(&key) {

@@ -378,7 +378,7 @@ impl Verifier {
             counter.inc();
         }
         if let Some(why) = trouble {
-            log::error!(target: "verification", project:% = key.0, host:% = key.1; "check the domain {}: {why}", key.1);
+            log::error!(target: "verification", project:% = key.0, host:% = key.1; "cannot check the domain {}: {why}", key.1);
         }
         let now = self.shared.clock.unix_seconds();
         let entry = self.domains.get_mut(&key.0);
@@ -425,9 +425,9 @@ impl Verifier {
 
 impl Finished {
     /// The result for a domain that the site does not have any more.
-    fn gone() -> Self {
+    fn removed() -> Self {
         Self {
-            result: "gone",
+            result: "removed",
             changed: None,
             check: None,
             trouble: None,
@@ -467,7 +467,7 @@ impl Shared {
         match self.admin.has(claim) {
             Ok(true) => {}
             // It was removed, and maybe added again, while this check ran.
-            Ok(false) => return Finished::gone(),
+            Ok(false) => return Finished::removed(),
             Err(error) => return failed(error),
         }
         let mut result = match verdict.proof {
@@ -481,7 +481,7 @@ impl Shared {
             match self.admin.settle(claim, state, proven.as_ref()) {
                 Ok(Settled::Changed) => changed = Some(state),
                 Ok(Settled::Same) => {}
-                Ok(Settled::Gone) => return Finished::gone(),
+                Ok(Settled::Removed) => return Finished::removed(),
                 Ok(Settled::Held(why)) => {
                     result = "held";
                     if !verdict.in_the_way.contains(&why) {

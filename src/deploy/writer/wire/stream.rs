@@ -20,11 +20,11 @@ use super::{Malformed, error_kind};
 /// The highest index of a block or a call. An index is a place in a list that we make.
 const INDEX_MAX: usize = 1000;
 
-/// Why a stream is no answer.
+/// Why a stream has no complete answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::deploy::writer) enum StreamError {
     /// The server reports an error in the middle of its answer.
-    #[error("the server of the model broke off its answer ({kind})")]
+    #[error("the server of the model ended its answer with an error ({kind})")]
     Broken { kind: String, message: String },
     #[error("{0}")]
     Malformed(#[from] Malformed),

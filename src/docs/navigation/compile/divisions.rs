@@ -11,7 +11,7 @@ use crate::docs::schema::{self, Element};
 use crate::syntax::{SpanDiagnostic, Value};
 
 use super::super::language::{self, Code, Language};
-use super::super::schema::Written;
+use super::super::schema::SourceElement;
 use super::super::tree::{Content, Division, DivisionKind, Divisions, LanguageParts};
 use super::{Compiler, DUPLICATE_LABEL, LANGUAGE, Scope};
 
@@ -59,8 +59,12 @@ impl Compiler<'_> {
     }
 
     /// Checks an element's object; `None` when it is not an object or has no label.
-    pub(super) fn element<'v>(&mut self, item: &'v Value, element: Element) -> Option<Written<'v>> {
-        let written = Written {
+    pub(super) fn element<'v>(
+        &mut self,
+        item: &'v Value,
+        element: Element,
+    ) -> Option<SourceElement<'v>> {
+        let written = SourceElement {
             element: Some(element),
             value: item,
         };
@@ -69,7 +73,7 @@ impl Compiler<'_> {
     }
 
     /// Rule N7: whether an entry is the default; a second one is not.
-    fn default_of(&mut self, written: &Written<'_>, decided: bool) -> bool {
+    fn default_of(&mut self, written: &SourceElement<'_>, decided: bool) -> bool {
         let Some((true, span)) = written.flag("default") else {
             return false;
         };
@@ -86,7 +90,7 @@ impl Compiler<'_> {
     fn division(
         &mut self,
         kind: DivisionKind,
-        written: &Written<'_>,
+        written: &SourceElement<'_>,
         scope: &Scope,
     ) -> Option<Division> {
         let label = written.label()?;
@@ -129,7 +133,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn language(&mut self, written: &Written<'_>) -> Option<Language> {
+    fn language(&mut self, written: &SourceElement<'_>) -> Option<Language> {
         let (text, span) = written.text("language")?;
         match language::parse(text) {
             Code::Listed(language) => Some(language),

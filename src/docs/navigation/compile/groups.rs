@@ -3,7 +3,7 @@
 use crate::docs::schema::Element;
 use crate::syntax::{Data, SpanDiagnostic, Value};
 
-use super::super::schema::{ChildKind, Written};
+use super::super::schema::{ChildKind, SourceElement};
 use super::super::tree::{Content, Directory, Entry, Group, Open, PageId};
 use super::{Compiler, DUPLICATE_LABEL, EMPTY, Scope};
 
@@ -136,7 +136,7 @@ impl Compiler<'_> {
     /// Compiles the children of a group without its root, which the title opens.
     fn children(
         &mut self,
-        written: &Written<'_>,
+        written: &SourceElement<'_>,
         root: Option<PageId>,
         scope: &Scope,
     ) -> Vec<Entry> {
@@ -161,7 +161,7 @@ impl Compiler<'_> {
     }
 
     /// Rule N5: `expanded` affects nested groups only.
-    fn open(&mut self, written: &Written<'_>, level: Level) -> Open {
+    fn open(&mut self, written: &SourceElement<'_>, level: Level) -> Open {
         let expanded = written.flag("expanded");
         match (level, expanded) {
             (Level::Nested, Some((true, _))) => Open::Expanded,
@@ -179,7 +179,7 @@ impl Compiler<'_> {
     }
 
     /// Rule N3: the page that the group's title opens.
-    fn root(&mut self, written: &Written<'_>, scope: &Scope) -> Option<PageId> {
+    fn root(&mut self, written: &SourceElement<'_>, scope: &Scope) -> Option<PageId> {
         let (text, span) = written.text("root")?;
         let id = match self.endpoint_entry(text, span, scope) {
             Some(endpoint) => endpoint,
@@ -206,7 +206,7 @@ impl Compiler<'_> {
     }
 
     /// Rule N4: only a root page shows a listing: the group's own, or the root of a nested group.
-    fn directory(&mut self, written: &Written<'_>, root: Option<PageId>, entries: &[Entry]) {
+    fn directory(&mut self, written: &SourceElement<'_>, root: Option<PageId>, entries: &[Entry]) {
         let Some((text, _)) = written.text("directory") else {
             return;
         };

@@ -25,7 +25,7 @@ use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 use self::binding::Bound;
 use self::endpoints::Applied;
 use self::table::Table;
-use super::schema::{ChildKind, Children, Written};
+use super::schema::{ChildKind, Children, SourceElement};
 use super::tree::{Anchor, Content, Directory, Navigation, Open};
 
 /// The rule that languages are named by the listed codes.
@@ -96,7 +96,7 @@ pub fn compile(
         discovered: false,
     };
     compiler.bound = binding::bound(input.pages);
-    let root = Written {
+    let root = SourceElement {
         element: None,
         value: input.navigation,
     };
@@ -126,7 +126,7 @@ impl Compiler<'_> {
     }
 
     /// Compiles the content of an element; `scope` receives what its children inherit.
-    fn content(&mut self, written: &Written<'_>, scope: &mut Scope) -> Option<Content> {
+    fn content(&mut self, written: &SourceElement<'_>, scope: &mut Scope) -> Option<Content> {
         self.inherit(written, scope);
         let children = written.children();
         let link = written.text("href").filter(|_| written.element.is_some());
@@ -153,7 +153,12 @@ impl Compiler<'_> {
     }
 
     /// Rules N1 and N2: one kind of children at each level, and none beside a link.
-    fn one_kind(&mut self, written: &Written<'_>, children: &[Children<'_>], href: Option<Span>) {
+    fn one_kind(
+        &mut self,
+        written: &SourceElement<'_>,
+        children: &[Children<'_>],
+        href: Option<Span>,
+    ) {
         let name = written.name();
         let make = match self.input.lenient {
             true => SpanDiagnostic::warning,
@@ -212,7 +217,7 @@ impl Compiler<'_> {
     }
 
     /// Adds the diagnostic for an element without content.
-    fn report_empty(&mut self, written: &Written<'_>, scope: &Scope) {
+    fn report_empty(&mut self, written: &SourceElement<'_>, scope: &Scope) {
         let is_unknown = scope
             .applied
             .as_ref()
@@ -234,7 +239,7 @@ impl Compiler<'_> {
     }
 
     /// Reads the settings of an element that apply to it and its descendants.
-    fn inherit(&mut self, written: &Written<'_>, scope: &mut Scope) {
+    fn inherit(&mut self, written: &SourceElement<'_>, scope: &mut Scope) {
         let directory = written
             .text("directory")
             .and_then(|(text, _)| Directory::parse(text));

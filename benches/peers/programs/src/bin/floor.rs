@@ -7,8 +7,8 @@
 //! One thread accepts connections on both ports of 127.0.0.1. For each request it reads once, looks
 //! for the end of the head, and writes the bytes of the file RESPONSE: a whole response, head and
 //! body. It parses nothing, routes nothing, counts nothing and knows no timeouts. The difference
-//! between Waypost and this program is all that Waypost does itself; what is below it belongs to the
-//! kernel and, on the second port, to the TLS library.
+//! between Waypost and this program is all that Waypost does itself; what is below it belongs to
+//! the kernel and, on the second port, to the TLS library.
 //!
 //! It trusts its client: it is for `benches/peers/run` and for nothing else.
 

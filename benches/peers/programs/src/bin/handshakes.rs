@@ -4,9 +4,10 @@
 //! handshakes full|resumed PORT HOST PATH CERTIFICATE SECONDS
 //! ```
 //!
-//! Four threads connect to PORT of 127.0.0.1 one connection after the other, verify the certificate,
-//! ask for PATH and read the response to its end. With `resumed` each connection but the first of a
-//! thread uses a ticket of an earlier one. Prints connections, connections that resumed, and seconds.
+//! Four threads connect to PORT of 127.0.0.1 one connection after the other, verify the
+//! certificate, ask for PATH and read the response to its end. With `resumed` each connection but
+//! the first of a thread uses a ticket of an earlier one. Prints connections, connections that
+//! resumed, and seconds.
 
 use std::env;
 use std::error::Error;

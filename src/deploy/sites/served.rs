@@ -9,7 +9,7 @@ use crate::site::{Host, ProjectId, Site};
 use crate::store::sites::Sites;
 
 /// The sites that are served.
-pub trait Known: Send + Sync {
+pub trait ServedSites: Send + Sync {
     /// Returns the site of a project.
     fn site(&self, project: &ProjectId) -> Option<Arc<Site>>;
 
@@ -20,7 +20,7 @@ pub trait Known: Send + Sync {
     fn all(&self) -> Vec<Arc<Site>>;
 }
 
-impl Known for Index {
+impl ServedSites for Index {
     fn site(&self, project: &ProjectId) -> Option<Arc<Site>> {
         Some(Arc::clone(&self.served_by(project)?.site))
     }
@@ -34,7 +34,7 @@ impl Known for Index {
     }
 }
 
-impl Known for Mutex<Sites> {
+impl ServedSites for Mutex<Sites> {
     fn site(&self, project: &ProjectId) -> Option<Arc<Site>> {
         lock(self).get(project).map(Arc::clone)
     }
@@ -53,7 +53,7 @@ pub fn reading_again(sites: &Arc<Mutex<Sites>>) -> Changed {
     let sites = Arc::clone(sites);
     Arc::new(move |project| {
         if let Err(error) = lock(&sites).scan_records(std::slice::from_ref(project)) {
-            log::error!(target: "sites", "read the site record of {project}: {}", chain(&error));
+            log::error!(target: "sites", "cannot read the site record of {project}: {}", chain(&error));
         }
     })
 }

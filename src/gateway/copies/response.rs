@@ -22,7 +22,7 @@ const WITHOUT_CONTENT: [HeaderName; 6] = [
 
 /// A copy that is the response to a request.
 #[derive(Debug)]
-pub(in crate::gateway) struct Found {
+pub(in crate::gateway) struct FoundCopy {
     pub(super) opened: Opened,
     /// Its age, in seconds.
     pub(in crate::gateway) age: u64,
@@ -36,7 +36,7 @@ pub(in crate::gateway) struct Reason {
     pub(in crate::gateway) status: Option<u16>,
 }
 
-impl Found {
+impl FoundCopy {
     /// Makes the response. `domain` is the domain of the service, and `fields` are those of the
     /// request.
     pub(in crate::gateway) fn response<'f>(

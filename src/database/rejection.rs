@@ -3,7 +3,7 @@
 /// Why a database is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum Rejection {
     /// Wrong user or password, no such database, a missing permission.
     #[error("the database refuses access: {0}")]
     Access(String),
