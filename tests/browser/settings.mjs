@@ -304,3 +304,20 @@ reads("a site that does not ask has no question", async (open) => {
   const page = await open(of("mint", "/payments/refunds"));
   assert.equal(await page.locator(".helpful").count(), 0);
 });
+
+reads("code: added and removed lines are below each other, each with its sign at the edge", async (open) => {
+  const page = await open(of("mint", "/payments/refunds"));
+  const lines = await page.locator(".added, .removed").evaluateAll((all) => all.map((line) => {
+    const [box, code] = [line, line.closest("pre")].map((part) => part.getBoundingClientRect());
+    const sign = getComputedStyle(line, "::after");
+    return { at: box.y, end: box.bottom, left: box.x - code.x, code: code.y, sign: [sign.content, parseFloat(sign.left)] };
+  }));
+  assert.ok(lines.length >= 2, `${lines.length} lines`);
+  for (const [n, line] of lines.entries()) {
+    assert.equal(line.left, 0, "the colour reaches the edge of the block");
+    assert.match(line.sign[0], /^"[+−]"$/);
+    assert.ok(line.sign[1] >= 0 && line.sign[1] < 16, `the sign is at ${line.sign[1]}`);
+    const next = lines[n + 1];
+    if (next?.code === line.code) assert.ok(next.at >= line.end - 0.5, `${next.at} is beside ${line.end}`);
+  }
+});
