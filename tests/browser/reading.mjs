@@ -273,6 +273,47 @@ reads("phone: one bar; the rest of the header is in the drawer, which shows the 
   assert.equal(path(page), "/internals/architecture");
 });
 
+reads("phone: a page without a sidebar has one bar and the same drawer", async (open) => {
+  for (const scripts of [true, false]) {
+    const page = await open("/", { width: 360, scripts });
+    const bar = await page.locator(".bar").boundingBox();
+    assert.ok(bar.height < 64, `the bar is ${bar.height} px high`);
+    assert.ok(await page.locator(".sidebar").isHidden());
+    await page.locator(".menu").click();
+    await page.locator(".sidebar").waitFor({ state: "visible" });
+    await follow(page, page.locator(".sidebar").getByText("Quickstart", { exact: true }).last());
+    assert.equal(path(page), "/quickstart");
+  }
+  const page = await open("/", { width: 360 });
+  const [bar, title] = await Promise.all([".bar", "h1"].map((part) => page.locator(part).boundingBox()));
+  assert.ok(title.y - (bar.y + bar.height) < 120, `the title is at ${title.y}, the bar ends at ${bar.y + bar.height}`);
+  for (const part of [".top > .sections", ".top > .head > .links"]) assert.ok(await page.locator(part).isHidden(), part);
+  await page.setViewportSize({ width: 1440, height: 850 });
+  assert.ok(await page.locator(".sidebar").isHidden(), "a wide window shows neither a column nor a drawer");
+  assert.ok(await page.locator(".bar > .choices").isVisible());
+});
+
+reads("tabs: a strip of many tabs is no wider than the window, and a menu of it is not cut off", async (open) => {
+  for (const width of [1000, 1440]) {
+    const page = await open("/operate/run", { width });
+    const menu = page.locator(".sections details").first();
+    await menu.evaluate((menu) => {
+      const list = menu.closest("nav > ul");
+      while (list.children.length < 18) list.append(list.firstElementChild.cloneNode(true));
+    });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width}`);
+    await menu.locator("summary").click();
+    const last = menu.locator("li a").last();
+    const isOnTop = await last.evaluate((link) => {
+      const { x, y, width, height } = link.getBoundingClientRect();
+      return link.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+    });
+    assert.ok(isOnTop, `the menu is cut off at ${width}`);
+    const [list, title] = await Promise.all([menu.locator("> ul"), menu.locator("> summary")].map((part) => part.boundingBox()));
+    assert.ok(Math.abs(list.x - title.x) < 12 && list.y >= title.y + title.height, "it is below its title");
+  }
+});
+
 reads("phone: every control of the bar is on a screen of 320 pixels", async (open) => {
   const page = await open("/quickstart", { width: 320 });
   for (const control of [".menu", ".logo", ".search", ".theme"]) {

@@ -83,7 +83,7 @@ impl<'d> Layout<'d> {
         writer.head(title, None, false);
         writer.top(true);
         writer.out.markup(Mode::Wide.columns());
-        writer.sidebar();
+        writer.sidebar(true);
         writer
             .out
             .markup("<main id=_content><article class=missing><h1>");

@@ -167,9 +167,7 @@ impl Layout<'_> {
         writer.head(&page.title, description, self.docs.is_found(page));
         writer.top(mode.has_sidebar());
         writer.out.markup(mode.columns());
-        if mode.has_sidebar() {
-            writer.sidebar();
-        }
+        writer.sidebar(mode.has_sidebar());
         writer.main(page, article, mode);
         writer.out.markup("</div>\n");
         writer.bottom();

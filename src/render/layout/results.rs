@@ -35,7 +35,7 @@ impl<'d> Layout<'d> {
         writer.head(messages.search, None, false);
         writer.top(true);
         writer.out.markup(Mode::Wide.columns());
-        writer.sidebar();
+        writer.sidebar(true);
         writer
             .out
             .markup("<main id=_content><article class=found><h1>")

@@ -9,8 +9,8 @@ use crate::docs::navigation::tree::{Content, Division, DivisionKind, Divisions};
 // === impl PageWriter ===
 
 impl PageWriter<'_> {
-    /// Writes the selectors of product and version: at the top of the sidebar, or in the
-    /// header of a page without sidebar.
+    /// Writes the selectors of product and version: at the top of the sidebar, and on a wide screen
+    /// in the header of a page without a column for it.
     pub(super) fn choices(&mut self) {
         let is_choice = |list: &Divisions| {
             matches!(

@@ -32,6 +32,9 @@ parts.push(() => {
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(null); });
 });
 
+// The strip of tabs scrolls to the current one.
+parts.push(() => document.querySelector(".sections .current")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
+
 // The sidebar keeps its scroll position from page to page, shows the current page, and keeps
 // the groups as the reader has left them.
 parts.push(() => {
