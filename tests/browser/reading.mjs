@@ -345,3 +345,20 @@ reads("endpoint: samples in four languages, and the responses by status", async 
   }
   assert.equal((await seen(page, ".panel .response [role=tab]"))[0], "202");
 });
+
+reads("code: the buttons of a block cover neither its tabs nor its code", async (open) => {
+  for (const width of [1440, 360]) {
+    const page = await open("/api/remove-a-site", { width });
+    const places = await page.locator(".codes, .code.short").evaluateAll((all) => all.map((block) => {
+      const beside = block.querySelector(".tablist") ?? block.querySelector("pre");
+      const tools = [...block.querySelectorAll(".tools")].find((tools) => tools.checkVisibility());
+      return [block.className, beside.getBoundingClientRect().right, tools.getBoundingClientRect().left];
+    }));
+    assert.ok(places.length > 2, JSON.stringify(places));
+    for (const [block, end, tools] of places) assert.ok(end <= tools, `${block} at ${width}: ${end} is below ${tools}`);
+    const last = page.locator(".response [role=tab]").last();
+    await last.focus();
+    const [tab, list] = await Promise.all([last, page.locator(".response .tablist")].map((part) => part.boundingBox()));
+    assert.ok(tab.x + tab.width <= list.x + list.width, "the last tab can be reached");
+  }
+});
