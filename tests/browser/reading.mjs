@@ -346,6 +346,31 @@ reads("endpoint: samples in four languages, and the responses by status", async 
   assert.equal((await seen(page, ".panel .response [role=tab]"))[0], "202");
 });
 
+reads("endpoint: the method has the colour of the sidebar, and the first response is the usual one", async (open) => {
+  const page = await open("/api/remove-a-site");
+  const colour = (part) => page.locator(part).evaluate((part) => getComputedStyle(part).color);
+  assert.equal(await colour("article > .code .k"), await colour(".sidebar [aria-current=page] .method"));
+  assert.equal((await seen(page, ".panel .response [role=tab]"))[0], "204");
+  assert.match(await page.locator(".panel .response code").first().innerText(), /^HTTP\/1.1 204 No Content/);
+});
+
+reads("endpoint: a sample has a body, made from the schema if the specification has no example", async (open) => {
+  const page = await open("/api/create-a-site-or-replace-its-record");
+  const request = page.locator(".panel .request");
+  for (const [name, body] of [["cURL", /-d '\{\n/], ["Python", /json=\{\n/], ["JavaScript", /body: JSON\.stringify\(\{\n/], ["Go", /strings\.NewReader\(`\{\n/]]) {
+    await request.getByRole("tab", { name, exact: true }).click();
+    assert.match(await request.locator(".tab:not([hidden]) code").textContent(), body, name);
+  }
+});
+
+reads("endpoint: errors with the same body are one table", async (open) => {
+  const page = await open("/api/remove-a-site");
+  const statuses = await seen(page, "#errors ~ .table tbody td:first-child");
+  assert.ok(statuses.length > 3 && statuses.every((status) => /^[45]\d\d$/.test(status)), `${statuses}`);
+  const titles = await seen(page, "#responses ~ h3");
+  assert.ok(!titles.some((title) => /^[45]/.test(title)), `${titles}`);
+});
+
 reads("code: the buttons of a block cover neither its tabs nor its code", async (open) => {
   for (const width of [1440, 360]) {
     const page = await open("/api/remove-a-site", { width });

@@ -166,6 +166,10 @@ pub(super) struct Endpoint {
     pub(super) body: &'static str,
     pub(super) request: &'static str,
     pub(super) responses: &'static str,
+    /// The title of errors with the same body, and of the columns of their table.
+    pub(super) errors: &'static str,
+    pub(super) status: &'static str,
+    pub(super) when: &'static str,
     pub(super) example: &'static str,
     pub(super) fields: &'static str,
     /// Shown instead of the name of a field if every name is allowed.
