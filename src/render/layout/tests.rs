@@ -349,6 +349,23 @@ fn a_page_without_a_sidebar_has_the_selectors_in_its_header() {
 }
 
 #[test]
+fn the_kind_of_a_selector_is_not_written_twice() {
+    let (docs, map) = docs(
+        r#""navbar": {"links": [{"type": "github", "href": "https://github.com/a/b"}]},
+           "navigation": {"versions": [{"version": "Version 2026-07-28", "pages": ["a"]}, {"version": "2.0", "pages": ["b"]}]}"#,
+        &[("a", ""), ("b", "")],
+    );
+    let summary = |page: &str| {
+        let html = written(&docs, &map, page, Mode::Default);
+        let (_, after) = html.split_once("name=choices><summary>").unwrap();
+        after.split_once("</summary>").unwrap().0.to_owned()
+    };
+    assert_eq!(summary("a"), "<span>Version 2026-07-28</span>");
+    assert_eq!(summary("b"), "<span><small>Version</small> 2.0</span>");
+    shows(&written(&docs, &map, "a", Mode::Default), &[">GitHub</a>"]);
+}
+
+#[test]
 fn versions_and_languages_link_to_the_alternate_page() {
     let (docs, map) = docs(
         r#""navigation": {"languages": [{"language": "en", "pages": ["index", "guides/start", "guides/more", "run"]}, {"language": "cn", "pages": ["zh-Hans/index", "zh-Hans/guides/start"]}, {"language": "fr", "pages": ["fr/index", "guides/fr/start"]}]}"#,
