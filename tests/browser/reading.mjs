@@ -387,3 +387,10 @@ reads("code: the buttons of a block cover neither its tabs nor its code", async 
     assert.ok(tab.x + tab.width <= list.x + list.width, "the last tab can be reached");
   }
 });
+
+reads("frame: the picture is in its middle, and the caption directly below", async (open) => {
+  const page = await open("/write/components/layout");
+  const [frame, picture, caption] = await Promise.all(["", " img", " figcaption"].map((part) => page.locator(`.frame${part}`).first().boundingBox()));
+  assert.ok(Math.abs(frame.x + frame.width / 2 - (picture.x + picture.width / 2)) < 2, "in the middle");
+  assert.ok(caption.y - (picture.y + picture.height) < 4, `${caption.y - picture.y - picture.height} px`);
+});

@@ -70,6 +70,17 @@ const NEUTRALS: [Neutral; 7] = [
 /// The neutral colours that text is on.
 const BACKGROUNDS: [&str; 3] = ["background", "raised", "pressed"];
 
+/// The colours that diagrams have, in the order in which `diagram.js` reads them.
+const DIAGRAM_COLOURS: [&str; 7] = [
+    "background",
+    "raised",
+    "line",
+    "strong",
+    "quiet",
+    "tint",
+    "accent",
+];
+
 /// The names of all properties that [`Brand::properties`] writes.
 pub(in crate::render) const PROPERTIES: [&str; 11] = [
     "background",
@@ -231,6 +242,24 @@ impl Brand {
         let ink = self.fill.text_colour();
         write("on-brand", ink, ink);
         styles + " }\n"
+    }
+
+    /// Returns the colours of diagrams as hexadecimal digits: [`DIAGRAM_COLOURS`] in light mode, then
+    /// in dark mode.
+    pub(super) fn palette(self) -> String {
+        let mut palette = String::new();
+        for is_dark in [false, true] {
+            let (tint, accent) = self.tint_and_accent(is_dark);
+            for name in DIAGRAM_COLOURS {
+                let colour = match name {
+                    "tint" => tint,
+                    "accent" => accent,
+                    name => self.named(name, is_dark),
+                };
+                palette += colour.to_string().trim_start_matches('#');
+            }
+        }
+        palette
     }
 
     /// Returns the background of a selected entry in one mode, and the colour of text in the colour
@@ -430,6 +459,21 @@ mod tests {
                 for (name, colour) in [("accent", colours.accent), ("tint", colours.tint)] {
                     assert_eq!(property(&styles, name, dark).to_string(), colour, "{text}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn diagrams_have_the_colours_of_pages() {
+        for text in BRANDS {
+            let styles = brand(text).properties();
+            let palette = brand(text).palette();
+            let colours = palette.as_bytes().chunks(6);
+            let names = [false, true].map(|dark| DIAGRAM_COLOURS.map(|name| (name, dark)));
+            assert_eq!(colours.len(), 14);
+            for (digits, (name, dark)) in colours.zip(names.into_iter().flatten()) {
+                let digits = str::from_utf8(digits).unwrap();
+                assert_eq!(property(&styles, name, dark).to_string(), format!("#{digits}"));
             }
         }
     }

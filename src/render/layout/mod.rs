@@ -46,7 +46,7 @@ mod theme;
 mod vote;
 
 pub(super) use assets::STYLES;
-pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE};
+pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE, diagram_palette};
 pub(super) use colour::PROPERTIES;
 pub use drawings::Drawings;
 pub use head::site_icon;

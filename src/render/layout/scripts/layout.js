@@ -5,7 +5,7 @@ parts.push(() => {
   const tellDiagrams = () => document.querySelectorAll(".diagram iframe").forEach((frame) => {
     // A new frame, because changing the address of this one would add a history entry.
     const told = frame.cloneNode();
-    told.src = `${frame.src.replace(/&\w+$/, "")}&${root.dataset.theme}`;
+    told.src = `${frame.src.replace(/&(light|dark)$/, "")}&${root.dataset.theme}`;
     frame.replaceWith(told);
   });
   if (root.dataset.theme) tellDiagrams();
