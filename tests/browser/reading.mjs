@@ -220,31 +220,58 @@ reads("breadcrumb: its labels lead to their first pages", async (open) => {
   assert.deepEqual([await crumb("Guides"), await crumb("Write"), await crumb("Components")], ["/", "/write", "/write/components"]);
 });
 
+/** The numbers of characters in the lines of text: of all lines, or of all but the last of each part. */
+const lines = (page, selector, all) => page.locator(selector).evaluateAll((parts, all) => parts.flatMap((part) => {
+  if (!part.checkVisibility()) return [];
+  const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+  const lines = new Map();
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    for (let at = 0; at < node.length; at += 1) {
+      const range = document.createRange();
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      const box = range.getBoundingClientRect();
+      const line = Math.round((box.top + box.height / 2) / 14);
+      if (box.width) lines.set(line, (lines.get(line) ?? 0) + 1);
+    }
+  }
+  return [...lines.values()].slice(0, all ? undefined : -1);
+}), all);
+
 reads("text: the median of the lines of a page has 66 to 75 characters", async (open) => {
   for (const width of [1280, 1920]) {
     const page = await open("/internals/decisions", { width });
     await page.evaluate(() => document.fonts.ready);
-    const lines = await page.locator("article > p").evaluateAll((paragraphs) => paragraphs.flatMap((paragraph) => {
-      const walker = document.createTreeWalker(paragraph, NodeFilter.SHOW_TEXT);
-      const lines = new Map();
-      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        for (let at = 0; at < node.length; at += 1) {
-          const range = document.createRange();
-          range.setStart(node, at);
-          range.setEnd(node, at + 1);
-          const box = range.getBoundingClientRect();
-          const line = Math.round((box.top + box.height / 2) / 14);
-          if (box.width) lines.set(line, (lines.get(line) ?? 0) + 1);
-        }
-      }
-      return [...lines.values()].slice(0, -1);
-    }));
-    assert.ok(lines.length > 20, `${lines.length} lines`);
-    const sorted = lines.sort((a, b) => a - b);
+    const found = await lines(page, "article > p");
+    assert.ok(found.length > 20, `${found.length} lines`);
+    const sorted = found.sort((a, b) => a - b);
     const median = sorted[Math.floor(sorted.length / 2)];
     assert.ok(median >= 66 && median <= 75, `median ${median} at ${width}`);
   }
 });
+
+reads("text: no line is too long to read, on any kind of page", async (open) => {
+  const page = await open("/");
+  for (const at of ["/", "/more", "/write/pages", "/api/remove-a-site", "/_waypost/search?q=certificate", "/retired"]) {
+    await visit(page, at);
+    await page.evaluate(() => document.fonts.ready);
+    const found = await lines(page, "article p", true);
+    assert.ok(Math.max(...found) <= 90, `${Math.max(...found)} characters on ${at}`);
+  }
+});
+
+reads("text: it begins at the same place on all pages, and a wide table is not cut off", async (open) => {
+  const page = await open("/write/pages");
+  const starts = new Map();
+  for (const at of ["/write/pages", "/more", "/api/remove-a-site", "/no-such-page", "/_waypost/search?q=certificate"]) {
+    await visit(page, at);
+    starts.set(at, await page.locator("h1").evaluate((title) => title.getBoundingClientRect().x));
+  }
+  assert.equal(new Set(starts.values()).size, 1, JSON.stringify([...starts]));
+  await visit(page, "/operate/reference/metrics");
+  const over = await page.locator("article > .table").evaluateAll((all) => all.map((table) => table.scrollWidth - table.clientWidth));
+  assert.ok(over.length && Math.max(...over) <= 0, `${over}`);
+}, { faults: true });
 
 reads("callouts: each kind has an icon and a colour of its own", async (open) => {
   const page = await open("/write/components/callouts");
