@@ -32,6 +32,33 @@ reads("colours: the switch works, and the next page keeps the choice", async (op
   assert.match(await page.locator(".logo img:visible").getAttribute("src"), /dark/);
 });
 
+reads("colours: the switch returns to those of the system, and the bar of the browser follows", async (open) => {
+  for (const scheme of ["light", "dark"]) {
+    const page = await open("/quickstart", { scheme });
+    const state = () => page.evaluate(() => {
+      const bars = [...document.querySelectorAll("meta[name=theme-color]")];
+      const bar = bars.find(({ media }) => !media || matchMedia(media).matches).content;
+      const probe = Object.assign(document.createElement("i"), { style: `color: ${bar}` });
+      document.body.append(probe);
+      const same = getComputedStyle(probe).color === getComputedStyle(document.body).backgroundColor;
+      probe.remove();
+      return { label: document.querySelector(".theme").ariaLabel, isDark: document.documentElement.classList.contains("dark"), same };
+    });
+    const wasDark = scheme === "dark";
+    const other = wasDark ? "light" : "dark";
+    for (const [label, isDark] of [["as the system", wasDark], [other, !wasDark], [scheme, wasDark], ["as the system", wasDark]]) {
+      assert.deepEqual(await state(), { label: `Colours: ${label}`, isDark, same: true });
+      await page.locator(".theme").click();
+    }
+    await page.locator(".theme").click();
+    await page.locator(".theme").click();
+    await page.emulateMedia({ colorScheme: other });
+    await page.reload();
+    assert.deepEqual(await state(), { label: "Colours: as the system", isDark: !wasDark, same: true }, "the system has changed");
+    await page.emulateMedia({ colorScheme: scheme });
+  }
+});
+
 reads("copy: code, and the page as Markdown", async (open) => {
   const page = await open("/quickstart");
   const clipboard = () => page.evaluate(() => navigator.clipboard.readText());

@@ -52,6 +52,7 @@ impl PageWriter<'_> {
             self.out
                 .markup("<button class=\"plain-button theme scripted sign sign-theme\" type=button")
                 .attribute("aria-label", self.messages.switch_colors)
+                .attribute("data-names", self.messages.schemes)
                 .markup("></button>");
         }
         self.out.markup("</div>\n");

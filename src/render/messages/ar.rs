@@ -32,6 +32,7 @@ pub(super) const MESSAGES: Messages = Messages {
         close: "إغلاق",
         search: "بحث",
         switch_colors: "التبديل بين الفاتح والداكن",
+        schemes: "الألوان|كما في النظام|فاتح|داكن",
         announcement: "إعلان",
         dismiss: "إخفاء",
         product: "القسم",

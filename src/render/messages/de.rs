@@ -32,6 +32,7 @@ pub(super) const MESSAGES: Messages = Messages {
         close: "Schließen",
         search: "Suchen",
         switch_colors: "Zwischen hell und dunkel wechseln",
+        schemes: "Farben|wie das System|hell|dunkel",
         announcement: "Mitteilung",
         dismiss: "Ausblenden",
         product: "Bereich",

@@ -32,6 +32,7 @@ pub(super) const MESSAGES: Messages = Messages {
         close: "Close",
         search: "Search",
         switch_colors: "Switch between light and dark",
+        schemes: "Colours|as the system|light|dark",
         announcement: "Announcement",
         dismiss: "Dismiss",
         product: "Section",

@@ -32,6 +32,7 @@ pub(super) const MESSAGES: Messages = Messages {
         close: "Cerrar",
         search: "Buscar",
         switch_colors: "Cambiar entre claro y oscuro",
+        schemes: "Colores|los del sistema|claro|oscuro",
         announcement: "Aviso",
         dismiss: "Ocultar",
         product: "Sección",

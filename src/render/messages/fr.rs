@@ -32,6 +32,7 @@ pub(super) const MESSAGES: Messages = Messages {
         close: "Fermer",
         search: "Rechercher",
         switch_colors: "Passer du clair au sombre",
+        schemes: "Couleurs|celles du système|clair|sombre",
         announcement: "Annonce",
         dismiss: "Masquer",
         product: "Partie",

@@ -32,6 +32,7 @@ pub(super) const MESSAGES: Messages = Messages {
         close: "סגירה",
         search: "חיפוש",
         switch_colors: "מעבר בין בהיר לכהה",
+        schemes: "צבעים|כמו במערכת|בהיר|כהה",
         announcement: "הודעה",
         dismiss: "הסתרה",
         product: "מדור",
