@@ -33,6 +33,14 @@ impl PageWriter<'_> {
         if is_listed {
             self.contents(&article.headings, is_beside);
         }
+        // Screen readers find a page by its first heading. An author may leave it out where the layout
+        // writes none.
+        if !mode.has_title() && !article.html.as_str().contains("<h1") {
+            self.out
+                .markup("<h1 class=unseen>")
+                .text(&page.title)
+                .markup("</h1>\n");
+        }
         self.out.markup("<article>");
         self.out.append(&article.html);
         self.listings();
