@@ -448,3 +448,20 @@ reads("frame: the picture is in its middle, and the caption directly below", asy
   assert.ok(Math.abs(frame.x + frame.width / 2 - (picture.x + picture.width / 2)) < 2, "in the middle");
   assert.ok(caption.y - (picture.y + picture.height) < 4, `${caption.y - picture.y - picture.height} px`);
 });
+
+reads("404: it has a search field, which works without scripts", async (open) => {
+  const page = await open("/no/such/page", { scripts: false });
+  await page.locator("main input[name=q]").fill("quickstart");
+  await follow(page, page.locator("main form button"));
+  assert.equal(await page.locator(".results a").first().innerText(), "Quickstart");
+}, { faults: true });
+
+reads("header: the search is at the same place on all pages of a wide window", async (open) => {
+  const page = await open("/");
+  const places = [];
+  for (const at of ["/", "/write/pages", "/api/remove-a-site", "/no-such-page"]) {
+    await visit(page, at);
+    places.push((await page.locator("a.search").boundingBox()).x);
+  }
+  assert.equal(new Set(places).size, 1, `${places}`);
+}, { faults: true });

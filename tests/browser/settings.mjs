@@ -199,6 +199,28 @@ reads("code: a strip with the language, unless it is one line; long lines can be
   assert.equal(await page.locator(".wrap").getAttribute("aria-pressed"), "true");
 });
 
+reads("code: the button that wraps lines is there while they are too long", async (open) => {
+  const page = await open(of("mint", "/payments/refunds"));
+  const buttons = page.locator(".wrap");
+  assert.equal(await buttons.count(), 1);
+  const code = page.locator("figure[data-language=bash] pre").nth(1);
+  const changed = (text) => code.evaluate((code, text) => {
+    code.firstElementChild.textContent = text;
+    dispatchEvent(new Event("resize"));
+  }, text);
+  await changed("short\nlines");
+  assert.equal(await buttons.count(), 0);
+  await changed(`long\n${"line ".repeat(80)}`);
+  assert.equal(await buttons.count(), 1);
+});
+
+reads("code: lines of a diff have colours", async (open) => {
+  const page = await open(of("mint", "/payments/refunds"));
+  const code = page.locator("figure[data-language=diff]");
+  const colours = await code.locator("span").evaluateAll((all) => all.map((piece) => getComputedStyle(piece).color));
+  assert.equal(new Set(colours).size, 3, `${colours}`);
+});
+
 reads("sidebar: a group that the reader has opened stays open on the next page", async (open) => {
   const page = await open(of("mint", "/"));
   const details = () => nested(page).locator("> details").getAttribute("open");

@@ -174,7 +174,9 @@ impl Object {
     /// Returns its name without article or quotes.
     #[must_use]
     pub fn noun(&self) -> &'static str {
-        let name = self.name.trim_matches('`');
+        let quoted = self.name.strip_prefix('`');
+        let name = quoted.and_then(|name| name.strip_suffix('`'));
+        let name = name.unwrap_or(self.name);
         let articles = ["a ", "an ", "the "];
         let bare = articles
             .iter()

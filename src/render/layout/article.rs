@@ -19,9 +19,11 @@ impl PageWriter<'_> {
         // of `main` say that there will be one.
         let has_panel = article.html.as_str().contains(panel::BEGINNING);
         // No heading has an id of a layout: slugs do not start with `_`.
-        self.out.markup(match has_panel {
-            true => "<main id=_content class=with-panel>\n",
-            false => "<main id=_content>\n",
+        // On the page of an endpoint the panel takes the place of the list of headings.
+        self.out.markup(match (has_panel, page.endpoint().is_some()) {
+            (true, true) => "<main id=_content class=with-panel>\n",
+            (true, false) => "<main id=_content class=\"with-panel with-contents\">\n",
+            (false, _) => "<main id=_content>\n",
         });
         let is_listed = mode.has_contents() && is_list(&article.headings);
         let display = self.layout.config().contextual.display;
@@ -100,7 +102,11 @@ impl PageWriter<'_> {
                 .attribute("aria-label", self.messages.breadcrumb)
                 .markup("><ol>");
             let targets = self.layout.crumbs(self.beside, labels);
-            for (label, target) in labels.iter().zip(targets) {
+            for (n, (label, target)) in labels.iter().zip(targets).enumerate() {
+                // A division and the group in it may have the same label.
+                if labels.get(n + 1) == Some(label) {
+                    continue;
+                }
                 self.out.markup("<li>");
                 match target.filter(|target| Some(*target) != self.id) {
                     Some(target) => {

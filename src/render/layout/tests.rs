@@ -349,6 +349,34 @@ fn a_page_without_a_sidebar_has_the_selectors_in_its_header() {
 }
 
 #[test]
+fn a_label_that_follows_itself_is_once_in_the_breadcrumb() {
+    let (docs, map) = docs(
+        r#""styling": {"eyebrows": "breadcrumbs"}, "navigation": {"tabs": [{"tab": "Design", "groups": [{"group": "Design", "pages": ["b", "a"]}]}]}"#,
+        &[("a", ""), ("b", "")],
+    );
+    let html = written(&docs, &map, "a", Mode::Default);
+    let (_, crumbs) = html.split_once("<nav class=eyebrow").unwrap();
+    let (crumbs, _) = crumbs.split_once("</nav>").unwrap();
+    assert_eq!(crumbs.matches("Design").count(), 1, "{crumbs}");
+}
+
+#[test]
+fn the_page_that_a_site_opens_with_is_no_article() {
+    let (docs, map) = docs(
+        r#""navigation": {"pages": ["index", "a"]}"#,
+        &[("index", ""), ("a", "")],
+    );
+    shows(
+        &written(&docs, &map, "index", Mode::Default),
+        &["\"@type\":\"WebPage\""],
+    );
+    shows(
+        &written(&docs, &map, "a", Mode::Default),
+        &["\"@type\":\"TechArticle\""],
+    );
+}
+
+#[test]
 fn the_kind_of_a_selector_is_not_written_twice() {
     let (docs, map) = docs(
         r#""navbar": {"links": [{"type": "github", "href": "https://github.com/a/b"}]},
