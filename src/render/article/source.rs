@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::docs::Docs;
-use crate::docs::config::{Expanded, Language};
+use crate::docs::config::{Defaults, Expanded, Language};
 use crate::docs::navigation::language::{self, Code};
 use crate::docs::navigation::tree::{Page, Subject};
 use crate::mdx::anchor::Anchors;
@@ -58,9 +58,13 @@ impl<'p> Source<'p> {
             },
             subject: subject.and_then(|subject| shown(docs, subject)),
             shown: endpoint::Shown {
-                samples: api.examples.languages.as_deref().unwrap_or(&Language::ALL),
+                samples: match api.examples.autogenerate {
+                    Some(false) => &[],
+                    _ => api.examples.languages.as_deref().unwrap_or(&Language::ALL),
+                },
                 expanded: api.params.expanded == Expanded::All,
                 full_address: api.url.as_deref() == Some("full"),
+                required_only: api.examples.defaults == Defaults::Required,
             },
         }
     }

@@ -91,5 +91,8 @@ fn publisher(organization: &Organization) -> Value {
             value[key] = (&**text).into();
         }
     }
+    if let Some(addresses) = &organization.same_as {
+        value["sameAs"] = addresses.iter().map(|address| &**address).collect();
+    }
     value
 }
