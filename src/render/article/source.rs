@@ -152,3 +152,38 @@ fn language(page: &Page) -> Box<str> {
         Some(Code::Unknown) | None => "".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Tree, TreePath};
+
+    #[test]
+    fn settings_choose_the_samples_of_endpoints() {
+        for (examples, samples, required_only) in [
+            ("{}", 4, false),
+            (r#"{"autogenerate": false}"#, 0, false),
+            (
+                r#"{"languages": ["go"], "defaults": "required"}"#,
+                1,
+                true,
+            ),
+        ] {
+            let config = format!(
+                r#"{{"name": "A", "api": {{"examples": {examples}}}, "navigation": {{"pages": ["a"]}}}}"#
+            );
+            let path = |path: &str| TreePath::parse(path).unwrap();
+            let files = [
+                (path("docs.json"), config.into()),
+                (path("a.mdx"), "Text.".to_owned().into()),
+            ];
+            let (docs, _) = crate::docs::read(
+                &Tree::from_files(files, []),
+                &crate::docs::Options::default(),
+            );
+            let shown = Source::of(&docs, &docs.navigation.pages[0]).shown;
+            assert_eq!(shown.samples.len(), samples, "{examples}");
+            assert_eq!(shown.required_only, required_only, "{examples}");
+        }
+    }
+}
