@@ -64,3 +64,4 @@ bench:
 	cargo bench --locked --bench search
 	cargo bench --locked --bench update
 	benches/peers/reader
+	benches/peers/design

@@ -30,6 +30,8 @@ pub struct Map {
     pub library: Library,
     /// The hosts that pages may show in frames.
     pub frames: Frames,
+    /// The colours of diagrams, as [`palette`](crate::render::layout::diagram_palette) writes them.
+    pub palette: Box<str>,
 }
 
 /// A file that pages may show.

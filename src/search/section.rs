@@ -7,6 +7,7 @@
 //!
 //! Sources: CommonMark 0.31.2; GFM 0.29.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -91,6 +92,8 @@ pub(super) fn sections(
 /// Returns the text of a part of a page without markup, and without the heading at its start.
 pub(super) fn text_of(markdown: &str) -> String {
     let mut out = String::with_capacity(markdown.len());
+    let with_head = with_head(markdown);
+    let markdown = &*with_head;
     let mut is_heading = false;
     for (event, place) in Parser::new_ext(markdown, options()).into_offset_iter() {
         match event {
@@ -101,6 +104,21 @@ pub(super) fn text_of(markdown: &str) -> String {
         }
     }
     out
+}
+
+/// Adds an empty head to rows of a table whose head is in the section before, because rows alone are
+/// not a table (GFM 0.29 §4.10).
+fn with_head(markdown: &str) -> Cow<'_, str> {
+    let mut lines = markdown.lines();
+    let first = lines.next().filter(|line| line.starts_with('|'));
+    let is_delimiter = |line: &str| line.contains('-') && line.bytes().all(|b| b"|-: ".contains(&b));
+    let Some(row) = first.filter(|_| !lines.next().is_some_and(is_delimiter)) else {
+        return Cow::Borrowed(markdown);
+    };
+    let bars = row.replace("\\|", "").matches('|').count();
+    let cells = bars.saturating_sub(1);
+    let (head, delimiter) = (" |".repeat(cells), "-|".repeat(cells));
+    Cow::Owned(format!("|{head}\n|{delimiter}\n{markdown}"))
 }
 
 fn options() -> Options {
@@ -220,6 +238,18 @@ mod tests {
             text: "Limits `max`",
         },
     ];
+
+    #[test]
+    fn rows_from_the_middle_of_a_table_have_no_markup() {
+        for (rows, text) in [
+            ("| `a_b` | counter | |\n| c | x\\|y | z |\n", "a_b counter  c x|y z "),
+            ("| a | b |\n|---|---|\n| 1 | 2 |\n", "a b 1 2 "),
+            ("|", "|"),
+            ("Text.\n\n| `a` |\n|---|\n", "Text. a "),
+        ] {
+            assert_eq!(text_of(rows).replace('\n', " ").trim_start(), text.to_owned() + " ", "{rows}");
+        }
+    }
 
     #[test]
     fn sections_begin_at_headings_with_anchors_and_are_ranges_of_the_markdown() {

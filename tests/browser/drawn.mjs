@@ -67,6 +67,9 @@ const lightness = (colour) => {
   return 0.299 * red + 0.587 * green + 0.114 * blue;
 };
 
+/** A colour as the browser writes it. */
+const computed = (locator, property) => locator.evaluate((part, property) => getComputedStyle(part)[property], property);
+
 /** A diagram is readable: its text has enough contrast with the background. */
 async function isReadable(page) {
   const { frame, inside } = await diagram(page, "Flow chart");
@@ -97,6 +100,18 @@ reads("diagrams: they are drawn in a sandboxed frame, in light and dark", async 
     assert.equal(await frame.getAttribute("sandbox"), "allow-scripts");
     const document = await (await frame.elementHandle()).contentFrame();
     assert.equal(await document.evaluate(() => self.origin), "null");
+  }
+});
+
+reads("diagrams: they have the colours of the site, in light and dark", async (open) => {
+  for (const scheme of ["light", "dark"]) {
+    const page = await open("/write/components/code", { scheme });
+    const { inside } = await diagram(page, "Flow chart");
+    const accent = await page.evaluate(() => {
+      const probe = Object.assign(document.body.appendChild(document.createElement("i")), { style: "color: var(--accent)" });
+      return getComputedStyle(probe).color;
+    });
+    assert.equal(await computed(inside.locator(".node rect, .node polygon").first(), "stroke"), accent, scheme);
   }
 });
 

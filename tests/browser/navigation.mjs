@@ -183,7 +183,7 @@ reads("modes: the frontmatter of a page chooses the layout around its article", 
   const page = await open("/");
   const parts = async (at) => {
     await visit(page, at);
-    const has = async (selector) => await page.locator(selector).count() > 0;
+    const has = async (selector) => await page.locator(selector).first().isVisible();
     return { sidebar: await has(".sidebar"), title: await has("main > .title"), contents: await has(".contents") };
   };
   assert.deepEqual(await parts("/write/pages"), { sidebar: true, title: true, contents: true });

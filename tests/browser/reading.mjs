@@ -32,6 +32,33 @@ reads("colours: the switch works, and the next page keeps the choice", async (op
   assert.match(await page.locator(".logo img:visible").getAttribute("src"), /dark/);
 });
 
+reads("colours: the switch returns to those of the system, and the bar of the browser follows", async (open) => {
+  for (const scheme of ["light", "dark"]) {
+    const page = await open("/quickstart", { scheme });
+    const state = () => page.evaluate(() => {
+      const bars = [...document.querySelectorAll("meta[name=theme-color]")];
+      const bar = bars.find(({ media }) => !media || matchMedia(media).matches).content;
+      const probe = Object.assign(document.createElement("i"), { style: `color: ${bar}` });
+      document.body.append(probe);
+      const same = getComputedStyle(probe).color === getComputedStyle(document.body).backgroundColor;
+      probe.remove();
+      return { label: document.querySelector(".theme").ariaLabel, isDark: document.documentElement.classList.contains("dark"), same };
+    });
+    const wasDark = scheme === "dark";
+    const other = wasDark ? "light" : "dark";
+    for (const [label, isDark] of [["as the system", wasDark], [other, !wasDark], [scheme, wasDark], ["as the system", wasDark]]) {
+      assert.deepEqual(await state(), { label: `Colours: ${label}`, isDark, same: true });
+      await page.locator(".theme").click();
+    }
+    await page.locator(".theme").click();
+    await page.locator(".theme").click();
+    await page.emulateMedia({ colorScheme: other });
+    await page.reload();
+    assert.deepEqual(await state(), { label: "Colours: as the system", isDark: !wasDark, same: true }, "the system has changed");
+    await page.emulateMedia({ colorScheme: scheme });
+  }
+});
+
 reads("copy: code, and the page as Markdown", async (open) => {
   const page = await open("/quickstart");
   const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
@@ -220,31 +247,58 @@ reads("breadcrumb: its labels lead to their first pages", async (open) => {
   assert.deepEqual([await crumb("Guides"), await crumb("Write"), await crumb("Components")], ["/", "/write", "/write/components"]);
 });
 
+/** The numbers of characters in the lines of text: of all lines, or of all but the last of each part. */
+const lines = (page, selector, all) => page.locator(selector).evaluateAll((parts, all) => parts.flatMap((part) => {
+  if (!part.checkVisibility()) return [];
+  const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+  const lines = new Map();
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    for (let at = 0; at < node.length; at += 1) {
+      const range = document.createRange();
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      const box = range.getBoundingClientRect();
+      const line = Math.round((box.top + box.height / 2) / 14);
+      if (box.width) lines.set(line, (lines.get(line) ?? 0) + 1);
+    }
+  }
+  return [...lines.values()].slice(0, all ? undefined : -1);
+}), all);
+
 reads("text: the median of the lines of a page has 66 to 75 characters", async (open) => {
   for (const width of [1280, 1920]) {
     const page = await open("/internals/decisions", { width });
     await page.evaluate(() => document.fonts.ready);
-    const lines = await page.locator("article > p").evaluateAll((paragraphs) => paragraphs.flatMap((paragraph) => {
-      const walker = document.createTreeWalker(paragraph, NodeFilter.SHOW_TEXT);
-      const lines = new Map();
-      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        for (let at = 0; at < node.length; at += 1) {
-          const range = document.createRange();
-          range.setStart(node, at);
-          range.setEnd(node, at + 1);
-          const box = range.getBoundingClientRect();
-          const line = Math.round((box.top + box.height / 2) / 14);
-          if (box.width) lines.set(line, (lines.get(line) ?? 0) + 1);
-        }
-      }
-      return [...lines.values()].slice(0, -1);
-    }));
-    assert.ok(lines.length > 20, `${lines.length} lines`);
-    const sorted = lines.sort((a, b) => a - b);
+    const found = await lines(page, "article > p");
+    assert.ok(found.length > 20, `${found.length} lines`);
+    const sorted = found.sort((a, b) => a - b);
     const median = sorted[Math.floor(sorted.length / 2)];
     assert.ok(median >= 66 && median <= 75, `median ${median} at ${width}`);
   }
 });
+
+reads("text: no line is too long to read, on any kind of page", async (open) => {
+  const page = await open("/");
+  for (const at of ["/", "/more", "/write/pages", "/api/remove-a-site", "/_waypost/search?q=certificate", "/retired"]) {
+    await visit(page, at);
+    await page.evaluate(() => document.fonts.ready);
+    const found = await lines(page, "article p", true);
+    assert.ok(Math.max(...found) <= 90, `${Math.max(...found)} characters on ${at}`);
+  }
+});
+
+reads("text: it begins at the same place on all pages, and a wide table is not cut off", async (open) => {
+  const page = await open("/write/pages");
+  const starts = new Map();
+  for (const at of ["/write/pages", "/more", "/api/remove-a-site", "/no-such-page", "/_waypost/search?q=certificate"]) {
+    await visit(page, at);
+    starts.set(at, await page.locator("h1").evaluate((title) => title.getBoundingClientRect().x));
+  }
+  assert.equal(new Set(starts.values()).size, 1, JSON.stringify([...starts]));
+  await visit(page, "/operate/reference/metrics");
+  const over = await page.locator("article > .table").evaluateAll((all) => all.map((table) => table.scrollWidth - table.clientWidth));
+  assert.ok(over.length && Math.max(...over) <= 0, `${over}`);
+}, { faults: true });
 
 reads("callouts: each kind has an icon and a colour of its own", async (open) => {
   const page = await open("/write/components/callouts");
@@ -271,6 +325,47 @@ reads("phone: one bar; the rest of the header is in the drawer, which shows the 
   assert.equal(await drawer.locator(".primary").innerText(), "Quickstart");
   await follow(page, drawer.getByRole("link", { name: "Internals" }));
   assert.equal(path(page), "/internals/architecture");
+});
+
+reads("phone: a page without a sidebar has one bar and the same drawer", async (open) => {
+  for (const scripts of [true, false]) {
+    const page = await open("/", { width: 360, scripts });
+    const bar = await page.locator(".bar").boundingBox();
+    assert.ok(bar.height < 64, `the bar is ${bar.height} px high`);
+    assert.ok(await page.locator(".sidebar").isHidden());
+    await page.locator(".menu").click();
+    await page.locator(".sidebar").waitFor({ state: "visible" });
+    await follow(page, page.locator(".sidebar").getByText("Quickstart", { exact: true }).last());
+    assert.equal(path(page), "/quickstart");
+  }
+  const page = await open("/", { width: 360 });
+  const [bar, title] = await Promise.all([".bar", "h1"].map((part) => page.locator(part).boundingBox()));
+  assert.ok(title.y - (bar.y + bar.height) < 120, `the title is at ${title.y}, the bar ends at ${bar.y + bar.height}`);
+  for (const part of [".top > .sections", ".top > .head > .links"]) assert.ok(await page.locator(part).isHidden(), part);
+  await page.setViewportSize({ width: 1440, height: 850 });
+  assert.ok(await page.locator(".sidebar").isHidden(), "a wide window shows neither a column nor a drawer");
+  assert.ok(await page.locator(".bar > .choices").isVisible());
+});
+
+reads("tabs: a strip of many tabs is no wider than the window, and a menu of it is not cut off", async (open) => {
+  for (const width of [1000, 1440]) {
+    const page = await open("/operate/run", { width });
+    const menu = page.locator(".sections details").first();
+    await menu.evaluate((menu) => {
+      const list = menu.closest("nav > ul");
+      while (list.children.length < 18) list.append(list.firstElementChild.cloneNode(true));
+    });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width}`);
+    await menu.locator("summary").click();
+    const last = menu.locator("li a").last();
+    const isOnTop = await last.evaluate((link) => {
+      const { x, y, width, height } = link.getBoundingClientRect();
+      return link.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+    });
+    assert.ok(isOnTop, `the menu is cut off at ${width}`);
+    const [list, title] = await Promise.all([menu.locator("> ul"), menu.locator("> summary")].map((part) => part.boundingBox()));
+    assert.ok(Math.abs(list.x - title.x) < 12 && list.y >= title.y + title.height, "it is below its title");
+  }
 });
 
 reads("phone: every control of the bar is on a screen of 320 pixels", async (open) => {
@@ -304,3 +399,69 @@ reads("endpoint: samples in four languages, and the responses by status", async 
   }
   assert.equal((await seen(page, ".panel .response [role=tab]"))[0], "202");
 });
+
+reads("endpoint: the method has the colour of the sidebar, and the first response is the usual one", async (open) => {
+  const page = await open("/api/remove-a-site");
+  const colour = (part) => page.locator(part).evaluate((part) => getComputedStyle(part).color);
+  assert.equal(await colour("article > .code .k"), await colour(".sidebar [aria-current=page] .method"));
+  assert.equal((await seen(page, ".panel .response [role=tab]"))[0], "204");
+  assert.match(await page.locator(".panel .response code").first().innerText(), /^HTTP\/1.1 204 No Content/);
+});
+
+reads("endpoint: a sample has a body, made from the schema if the specification has no example", async (open) => {
+  const page = await open("/api/create-a-site-or-replace-its-record");
+  const request = page.locator(".panel .request");
+  for (const [name, body] of [["cURL", /-d '\{\n/], ["Python", /json=\{\n/], ["JavaScript", /body: JSON\.stringify\(\{\n/], ["Go", /strings\.NewReader\(`\{\n/]]) {
+    await request.getByRole("tab", { name, exact: true }).click();
+    assert.match(await request.locator(".tab:not([hidden]) code").textContent(), body, name);
+  }
+});
+
+reads("endpoint: errors with the same body are one table", async (open) => {
+  const page = await open("/api/remove-a-site");
+  const statuses = await seen(page, "#errors ~ .table tbody td:first-child");
+  assert.ok(statuses.length > 3 && statuses.every((status) => /^[45]\d\d$/.test(status)), `${statuses}`);
+  const titles = await seen(page, "#responses ~ h3");
+  assert.ok(!titles.some((title) => /^[45]/.test(title)), `${titles}`);
+});
+
+reads("code: the buttons of a block cover neither its tabs nor its code", async (open) => {
+  for (const width of [1440, 360]) {
+    const page = await open("/api/remove-a-site", { width });
+    const places = await page.locator(".codes, .code.short").evaluateAll((all) => all.map((block) => {
+      const beside = block.querySelector(".tablist") ?? block.querySelector("pre");
+      const tools = [...block.querySelectorAll(".tools")].find((tools) => tools.checkVisibility());
+      return [block.className, beside.getBoundingClientRect().right, tools.getBoundingClientRect().left];
+    }));
+    assert.ok(places.length > 2, JSON.stringify(places));
+    for (const [block, end, tools] of places) assert.ok(end <= tools, `${block} at ${width}: ${end} is below ${tools}`);
+    const last = page.locator(".response [role=tab]").last();
+    await last.focus();
+    const [tab, list] = await Promise.all([last, page.locator(".response .tablist")].map((part) => part.boundingBox()));
+    assert.ok(tab.x + tab.width <= list.x + list.width, "the last tab can be reached");
+  }
+});
+
+reads("frame: the picture is in its middle, and the caption directly below", async (open) => {
+  const page = await open("/write/components/layout");
+  const [frame, picture, caption] = await Promise.all(["", " img", " figcaption"].map((part) => page.locator(`.frame${part}`).first().boundingBox()));
+  assert.ok(Math.abs(frame.x + frame.width / 2 - (picture.x + picture.width / 2)) < 2, "in the middle");
+  assert.ok(caption.y - (picture.y + picture.height) < 4, `${caption.y - picture.y - picture.height} px`);
+});
+
+reads("404: it has a search field, which works without scripts", async (open) => {
+  const page = await open("/no/such/page", { scripts: false });
+  await page.locator("main input[name=q]").fill("quickstart");
+  await follow(page, page.locator("main form button"));
+  assert.equal(await page.locator(".results a").first().innerText(), "Quickstart");
+}, { faults: true });
+
+reads("header: the search is at the same place on all pages of a wide window", async (open) => {
+  const page = await open("/");
+  const places = [];
+  for (const at of ["/", "/write/pages", "/api/remove-a-site", "/no-such-page"]) {
+    await visit(page, at);
+    places.push((await page.locator("a.search").boundingBox()).x);
+  }
+  assert.equal(new Set(places).size, 1, `${places}`);
+}, { faults: true });

@@ -6,7 +6,7 @@ import { assert, axe, path, reads, site, PHONE } from "./reader.mjs";
 async function find(page, typed) {
   const input = page.locator("dialog.finder input");
   await input.fill("");
-  await page.waitForFunction(() => !document.querySelector("#found a"));
+  await page.waitForFunction(() => !document.querySelector("#found a:not(.start)"));
   await input.fill(typed);
   await page.waitForFunction(() => /^\d+$|zzzz|:/.test(document.querySelector(".finder .said").textContent)
     || document.querySelector(".finder .said.seen"));
@@ -95,10 +95,36 @@ reads("what was searched is offered again, and can be cleared", async (open) => 
   await begin(page);
   assert.equal(await page.locator("#found .again").innerText(), "quickstart");
   await page.keyboard.press("Enter");
-  await page.locator("#found a").first().waitFor();
+  await page.locator("#found a:not(.start)").first().waitFor();
   await page.locator("dialog.finder input").fill("");
   await page.locator(".finder .forget").click();
   assert.equal(await page.locator("#found .again").count(), 0);
+});
+
+reads("before anything is typed it offers pages, and selects none", async (open) => {
+  const page = await open("/quickstart");
+  await begin(page);
+  const pages = page.locator("#found a.start");
+  assert.ok(await pages.count() > 2);
+  assert.ok((await pages.allInnerTexts()).every((title) => title && title !== "Quickstart"));
+  assert.equal(await page.locator("#found [aria-selected=true]").count(), 0);
+  await page.keyboard.press("Enter");
+  assert.equal(path(page), "/quickstart", "Enter alone opens nothing");
+  await page.keyboard.press("ArrowDown");
+  const wanted = new URL(await pages.first().getAttribute("href"), page.url()).pathname;
+  await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+  assert.equal(path(page), wanted);
+});
+
+reads("an excerpt has no markup, also from the middle of a table", async (open) => {
+  const page = await open("/operate/run");
+  await begin(page);
+  for (const typed of ["tls_handshake", "counter", "gauge", "listen.operator"]) {
+    await find(page, typed);
+    const texts = await page.locator("#found .excerpt").allInnerTexts();
+    assert.ok(texts.length > 0, typed);
+    for (const text of texts) assert.doesNotMatch(text, /`|\| |^\s*\|/, typed);
+  }
 });
 
 reads("another version can be chosen", async (open) => {

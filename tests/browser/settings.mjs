@@ -199,6 +199,28 @@ reads("code: a strip with the language, unless it is one line; long lines can be
   assert.equal(await page.locator(".wrap").getAttribute("aria-pressed"), "true");
 });
 
+reads("code: the button that wraps lines is there while they are too long", async (open) => {
+  const page = await open(of("mint", "/payments/refunds"));
+  const buttons = page.locator(".wrap");
+  assert.equal(await buttons.count(), 1);
+  const code = page.locator("figure[data-language=bash] pre").nth(1);
+  const changed = (text) => code.evaluate((code, text) => {
+    code.firstElementChild.textContent = text;
+    dispatchEvent(new Event("resize"));
+  }, text);
+  await changed("short\nlines");
+  assert.equal(await buttons.count(), 0);
+  await changed(`long\n${"line ".repeat(80)}`);
+  assert.equal(await buttons.count(), 1);
+});
+
+reads("code: lines of a diff have colours", async (open) => {
+  const page = await open(of("mint", "/payments/refunds"));
+  const code = page.locator("figure[data-language=diff]");
+  const colours = await code.locator("span").evaluateAll((all) => all.map((piece) => getComputedStyle(piece).color));
+  assert.equal(new Set(colours).size, 3, `${colours}`);
+});
+
 reads("sidebar: a group that the reader has opened stays open on the next page", async (open) => {
   const page = await open(of("mint", "/"));
   const details = () => nested(page).locator("> details").getAttribute("open");
@@ -303,4 +325,21 @@ reads("without scripts a vote leads back to the page", async (open) => {
 reads("a site that does not ask has no question", async (open) => {
   const page = await open(of("mint", "/payments/refunds"));
   assert.equal(await page.locator(".helpful").count(), 0);
+});
+
+reads("code: added and removed lines are below each other, each with its sign at the edge", async (open) => {
+  const page = await open(of("mint", "/payments/refunds"));
+  const lines = await page.locator(".added, .removed").evaluateAll((all) => all.map((line) => {
+    const [box, code] = [line, line.closest("pre")].map((part) => part.getBoundingClientRect());
+    const sign = getComputedStyle(line, "::after");
+    return { at: box.y, end: box.bottom, left: box.x - code.x, code: code.y, sign: [sign.content, parseFloat(sign.left)] };
+  }));
+  assert.ok(lines.length >= 2, `${lines.length} lines`);
+  for (const [n, line] of lines.entries()) {
+    assert.equal(line.left, 0, "the colour reaches the edge of the block");
+    assert.match(line.sign[0], /^"[+−]"$/);
+    assert.ok(line.sign[1] >= 0 && line.sign[1] < 16, `the sign is at ${line.sign[1]}`);
+    const next = lines[n + 1];
+    if (next?.code === line.code) assert.ok(next.at >= line.end - 0.5, `${next.at} is beside ${line.end}`);
+  }
 });

@@ -89,7 +89,9 @@ fn settings() -> Edge {
     const TABBED: &str = "## Before\n\n<Tabs>\n<Tab title=\"Linux\">\n## Install\n\n### Check\n</Tab>\n\
         <Tab title=\"macOS\">\n## Install with brew\n</Tab>\n</Tabs>\n\n## After\n";
     const REFUNDS: &str = "Give it back.\n\n```bash\necho one\n```\n\n```bash\necho two\necho three, \
-        which is a line that is longer than its block and longer than the screen of any phone and of most windows\n```\n";
+        which is a line that is longer than its block and longer than the screen of any phone and of most windows\n```\n\n\
+        ```js\nlet a = 1; // [!code --]\nlet a = 2; // [!code ++]\nlet b = 3; // [!code ++]\nlet c = 4;\n```\n\n\
+        ```diff\n@@ -1 +1 @@\n-let a = 1;\n+let a = 2;\n let b = 3;\n```\n";
     const STYLES: &str = ".brand { color: rgb(1, 2, 3) !important } .dark .brand { border-left: 3px \
         solid } .cover { top: -900px; z-index: 9999 } #navbar { background: rgb(4, 5, 6) } #sidebar \
         { position: fixed; inset: 0 } body { background: rgb(7, 8, 9) } a { color: rgb(9, 9, 9) }";

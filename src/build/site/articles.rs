@@ -202,6 +202,9 @@ fn digest(map: &Map) -> Digest {
         let form = asset.form.as_ref().map(|form| &form.path);
         text.push_str(&format!("\0{path}\0{:?}{form:?}", asset.size));
     }
-    text.push_str(&format!("\0{:?}\0{:?}", map.frames, map.library));
+    text.push_str(&format!(
+        "\0{:?}\0{:?}\0{}",
+        map.frames, map.library, map.palette
+    ));
     Digest::of(text.as_bytes())
 }

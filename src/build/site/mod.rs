@@ -45,7 +45,7 @@ use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::image::Form;
 use crate::render::layout::{
-    Assets, Drawings, Layout, Sidebars, broken_related, linked_files, missing_images, path_of,
+    Assets, Drawings, Layout, Sidebars, broken_related, diagram_palette, linked_files, missing_images, path_of,
     unknown_icons,
 };
 use crate::render::link::Map;
@@ -188,6 +188,7 @@ impl Plan {
             icon: None,
             frames: options.frames.clone(),
             library: Library::parse(docs.config.icons.library.as_deref()),
+            palette: diagram_palette(docs),
         };
         map.icon = files::icon(tree, docs, &map);
         let pages: Vec<PageId> = public(docs).map(|(id, _)| id).collect();

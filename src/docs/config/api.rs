@@ -19,13 +19,41 @@ object! {
         "url" => url: Text,
     }
     also {
-        Field::accepted("asyncapi", "AsyncAPI specifications; no effect here"),
-        Field::accepted("mdx", "Settings of pages written by hand; no effect here"),
-        Field::accepted("auth", "Settings of a playground; no effect here"),
-        Field::accepted("baseUrl", "The server of pages written by hand; no effect here"),
-        Field::accepted("maintainOrder", "Settings of examples; no effect here"),
-        Field::accepted("proxy", "Settings of a playground; no effect here"),
-        Field::accepted("spec", "Settings of a playground; no effect here"),
+        Field::accepted(
+            "asyncapi",
+            &["string", "array", "object"],
+            "AsyncAPI specifications: a path, or a list of paths; no effect here",
+        ),
+        Field::accepted(
+            "mdx",
+            &["object"],
+            "`server` and `auth` of pages written by hand; no effect here",
+        ),
+        Field::accepted(
+            "auth",
+            &["object"],
+            "How a playground signs in; no effect here, the specification says it",
+        ),
+        Field::accepted(
+            "baseUrl",
+            &["string", "array"],
+            "The server of pages written by hand; no effect here",
+        ),
+        Field::accepted(
+            "maintainOrder",
+            &["boolean"],
+            "The order of fields; it is always that of the specification",
+        ),
+        Field::accepted(
+            "proxy",
+            &["boolean"],
+            "Whether requests go through a proxy; they go from the reader's browser",
+        ),
+        Field::accepted(
+            "spec",
+            &["string"],
+            "The specification of a playground; no effect here, use `openapi`",
+        ),
     }
 }
 
@@ -36,10 +64,10 @@ object! {
         "languages" => languages: Languages,
         /// Whether the form of an endpoint has the examples of parameters at first.
         "prefill" => prefill: OrDefault<Flag>,
-    }
-    also {
-        Field::accepted("defaults", "Which parameters samples have; no effect here"),
-        Field::accepted("autogenerate", "Whether samples are generated; no effect here"),
+        /// The fields of bodies that are made for samples: `all`, or those that are `required`.
+        "defaults" => defaults: OrDefault<Defaults>,
+        /// `false`: samples are those of the specification only.
+        "autogenerate" => autogenerate: Flag,
     }
 }
 
@@ -51,7 +79,7 @@ object! {
         /// Whether requests carry the cookies that the reader has for the server.
         "credentials" => credentials: OrDefault<Flag>,
     }
-    also { Field::no_effect("proxy", "Requests go from the reader's browser to the server"), }
+    also { Field::no_effect("proxy", &["boolean"], "Requests go from the reader's browser to the server"), }
 }
 
 object! {
@@ -60,7 +88,11 @@ object! {
         /// `all`: fields inside fields are open at first. `closed`: they are closed.
         "expanded" => expanded: OrDefault<Expanded>,
     }
-    also { Field::accepted("post", "Labels after the names of parameters; they are not shown"), }
+    also { Field::accepted(
+            "post",
+            &["array"],
+            "Fields of schemas that are shown after names; no effect here",
+        ), }
 }
 
 /// Whether the page of an endpoint has a form that sends requests.
@@ -80,6 +112,16 @@ pub enum Expanded {
     Closed,
     /// They are open.
     All,
+}
+
+/// The fields of bodies that are made for samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Defaults {
+    /// All fields.
+    #[default]
+    All,
+    /// The fields that a request must have.
+    Required,
 }
 
 /// A programming language of samples.
@@ -154,9 +196,22 @@ impl Kind for Expanded {
     }
 }
 
+impl Kind for Defaults {
+    type Value = Option<Self>;
+    const SHAPE: Shape = Shape::OneOf(&["all", "required"]);
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        Some(value.and_then(Value::text).and_then(|text| match text {
+            "all" => Some(Self::All),
+            "required" => Some(Self::Required),
+            _ => None,
+        }))
+    }
+}
+
 impl Kind for Languages {
     type Value = Option<Vec<Language>>;
-    const SHAPE: Shape = Shape::Any;
+    const SHAPE: Shape = Shape::OfType(&["array"]);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         let Some(value) = value else {

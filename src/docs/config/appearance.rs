@@ -35,13 +35,23 @@ object! {
     pub struct Styling = "`styling`" {
         /// The text above a page's title; the default depends on the theme.
         "eyebrows" => eyebrows: Eyebrows,
-        /// The colours of code: those of the page, or always dark ones.
+        /// The colours of code: `system`, those of the page, or `dark`. With names of highlighting
+        /// themes, `{"theme": {"light": "…", "dark": "…"}}` or one name, code is dark if the theme for
+        /// light mode is a dark one; the colours are the built-in ones.
         "codeblocks" => codeblocks: Codeblocks,
     }
     also {
-        Field::accepted("latex", "Whether pages have formulas; no effect here"),
-        Field::accepted("custom", "The site's own styles; no effect here"),
-        Field::accepted("rounded", "How round corners are; no effect here"),
+        Field::accepted("latex", &["boolean"], "Whether pages have formulas; they always may"),
+        Field::accepted(
+            "custom",
+            &["string"],
+            "The site's own styles; no effect here, CSS files of the repository are used",
+        ),
+        Field::accepted(
+            "rounded",
+            &["string", "boolean"],
+            "How round corners are; the theme decides",
+        ),
     }
 }
 
@@ -222,17 +232,42 @@ impl Kind for Eyebrows {
     }
 }
 
+/// Words in the names of dark themes of the highlighter Shiki.
+const DARK_THEMES: [&str; 21] = [
+    "dark",
+    "night",
+    "black",
+    "dracula",
+    "monokai",
+    "nord",
+    "frappe",
+    "macchiato",
+    "mocha",
+    "andromeeda",
+    "aurora",
+    "houston",
+    "laserwave",
+    "kanagawa-wave",
+    "kanagawa-dragon",
+    "rose-pine-moon",
+    "poimandres",
+    "synthwave",
+    "vesper",
+    "material-theme-ocean",
+    "material-theme-palenight",
+];
+
 impl Kind for Codeblocks {
     type Value = Option<Self>;
-    // The names of highlighting themes are accepted too, for light and for dark mode.
-    const SHAPE: Shape = Shape::Any;
+    const SHAPE: Shape = Shape::OfType(&["string", "object"]);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
-        Some(match value.and_then(Value::text) {
-            Some("system") => Some(Self::System),
-            Some("dark") => Some(Self::Dark),
-            _ => None,
-        })
+        let theme = value.map(|value| value.get("theme").unwrap_or(value));
+        let in_light_mode = theme.map(|theme| theme.get("light").unwrap_or(theme));
+        Some(in_light_mode.and_then(Value::text).map(|name| {
+            let is_dark = DARK_THEMES.iter().any(|word| name.contains(word));
+            if is_dark { Self::Dark } else { Self::System }
+        }))
     }
 }
 
@@ -252,7 +287,7 @@ impl Kind for Scheme {
 
 impl Kind for Font {
     type Value = Option<Self>;
-    const SHAPE: Shape = Shape::Any;
+    const SHAPE: Shape = Shape::OfType(&["object"]);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         let Some(value) = value else {
@@ -270,7 +305,7 @@ impl Kind for Font {
 
 impl Kind for Fonts {
     type Value = Self;
-    const SHAPE: Shape = Shape::Any;
+    const SHAPE: Shape = Shape::OfType(&["object"]);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         let FontSet { body, heading } = value.and_then(FontSet::read).unwrap_or_default();
@@ -280,5 +315,36 @@ impl Kind for Fonts {
             heading: heading.or_else(|| body.clone()),
             body,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::{Diagnostics, json};
+
+    #[test]
+    fn code_is_dark_with_a_dark_theme_in_light_mode() {
+        for (text, expected) in [
+            (r#""system""#, Some(Codeblocks::System)),
+            (r#""dark""#, Some(Codeblocks::Dark)),
+            (r#""github-light""#, Some(Codeblocks::System)),
+            (r#"{"theme": "dracula"}"#, Some(Codeblocks::Dark)),
+            (
+                r#"{"theme": {"light": "github-light", "dark": "github-dark"}}"#,
+                Some(Codeblocks::System),
+            ),
+            (
+                r#"{"light": "one-dark-pro", "dark": "dracula"}"#,
+                Some(Codeblocks::Dark),
+            ),
+            ("{}", None),
+            ("7", None),
+        ] {
+            let mut diagnostics = Diagnostics::default();
+            let file = diagnostics.files.add("docs.json", text.into());
+            let value = json::read(file, &mut diagnostics);
+            assert_eq!(Codeblocks::read(value.as_ref()), Some(expected), "{text}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::docs::schema::{self, Declared as _, Field, Shape, navigation, object}
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 
 pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
-pub use api::{Api, Examples, Expanded, Language, Languages, Params, Playground, Playing};
+pub use api::{Api, Defaults, Examples, Expanded, Language, Languages, Params, Playground, Playing};
 pub use appearance::{
     Appearance, Codeblocks, Colors, Eyebrows, Font, FontSet, Fonts, Icons, Image, ImageKeys,
     Interaction, Scheme, Styling,
@@ -91,14 +91,42 @@ object! {
         )
         .required()
         .rule("N1"),
-        Field::accepted("background", "The background of pages; no effect here"),
-        Field::accepted("integrations", "Analytics and other services; no effect here"),
-        Field::accepted("analytics", "Analytics and other services; no effect here"),
-        Field::accepted("scripts", "Scripts of authors; they are not run"),
-        Field::accepted("markdown", "Settings of Markdown; no effect here"),
-        Field::accepted("assistant", "Settings of an assistant; no effect here"),
-        Field::accepted("modeToggle", "Light and dark; no effect here"),
-        Field::accepted("chat", "Analytics and other services; no effect here"),
+        Field::accepted(
+            "background",
+            &["object"],
+            "The background of pages: `color`, `image`, `decoration`; no effect here",
+        ),
+        Field::accepted(
+            "integrations",
+            &["object"],
+            "Analytics and other services, by name; pages load nothing from them",
+        ),
+        Field::accepted(
+            "analytics",
+            &["object"],
+            "Analytics, by name; pages load nothing from them",
+        ),
+        Field::accepted(
+            "scripts",
+            &["array", "string", "object"],
+            "Scripts of authors; they are not run",
+        ),
+        Field::accepted(
+            "markdown",
+            &["object"],
+            "`instructions`, a text for agents in the Markdown of pages; no effect here",
+        ),
+        Field::accepted("assistant", &["object"], "Settings of an assistant; no effect here"),
+        Field::accepted(
+            "modeToggle",
+            &["object"],
+            "Light and dark mode; no effect here, use `appearance`",
+        ),
+        Field::accepted(
+            "chat",
+            &["object"],
+            "Settings of a chat; pages load nothing from such services",
+        ),
     }
 }
 

@@ -16,8 +16,12 @@ object! {
         "dismissible" ["N8"] => dismissible: OrDefault<Flag>,
     }
     also {
-        Field::no_effect("type", "All themes have the same design"),
-        Field::accepted("color", "The banner has the colour of the brand; no effect here"),
+        Field::no_effect("type", &["string"], "All themes have the same design"),
+        Field::accepted(
+            "color",
+            &["string", "object"],
+            "The banner has the colour of the brand; no effect here",
+        ),
     }
 }
 
@@ -51,7 +55,7 @@ object! {
         /// The icon beside the label.
         "icon" => icon: Icon,
     }
-    also { Field::no_effect("type", "All links have the same style"), }
+    also { Field::no_effect("type", &["string"], "All links have the same style"), }
 }
 
 object! {

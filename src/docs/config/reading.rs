@@ -1,7 +1,9 @@
 //! What readers and search engines find around the text of a page: `seo`, `contextual`, `errors`,
 //! `search`.
 
-use crate::docs::schema::kind::{Flag, Label, List, OrDefault, Required, Section, Text, Texts};
+use crate::docs::schema::kind::{
+    Flag, Label, List, OrDefault, Required, Section, Text, TextList, Texts,
+};
 use crate::docs::schema::{Declared as _, Field, Kind, Shape, object};
 use crate::syntax::Value;
 
@@ -19,7 +21,7 @@ object! {
         /// The owner of the site, for search engines.
         "organization" => organization: Section<Organization>,
     }
-    also { Field::no_effect("trailingSlash", "Addresses of pages have no slash at the end"), }
+    also { Field::no_effect("trailingSlash", &["boolean"], "Addresses of pages have no slash at the end"), }
 }
 
 object! {
@@ -45,8 +47,9 @@ object! {
         "logo" => logo: Text,
         /// An address that stands for it.
         "id" => id: Text,
+        /// Its other addresses, such as its profiles in networks.
+        "sameAs" => same_as: TextList,
     }
-    also { Field::accepted("sameAs", "Other addresses of the organization; they are not written"), }
 }
 
 object! {
@@ -70,7 +73,7 @@ object! {
         /// path, `$mcp` the address of the MCP server.
         "href" => href: Destination,
     }
-    also { Field::accepted("icon", "Entries have no icons"), }
+    also { Field::accepted("icon", &["string", "object"], "Entries have no icons"), }
 }
 
 object! {
@@ -83,7 +86,7 @@ object! {
         /// Whether each page has an image of its own.
         "pages" => pages: OrDefault<Flag>,
     }
-    also { Field::accepted("fonts", "The text has the built-in font"), }
+    also { Field::accepted("fonts", &["object"], "The text has the built-in font"), }
 }
 
 object! {
@@ -113,8 +116,12 @@ object! {
         "thumbs" => thumbs: OrDefault<Flag>,
     }
     also {
-        Field::accepted("edits", "The link to edit a page comes from the repository; no effect here"),
-        Field::accepted("issues", "Links to issues; no effect here"),
+        Field::accepted(
+            "edits",
+            &["boolean"],
+            "The link to edit a page comes from the repository; no effect here",
+        ),
+        Field::accepted("issues", &["boolean"], "Links to issues; no effect here"),
     }
 }
 
@@ -293,7 +300,7 @@ impl Kind for Display {
 
 impl Kind for Actions {
     type Value = Option<Vec<Action>>;
-    const SHAPE: Shape = Shape::Any;
+    const SHAPE: Shape = Shape::OfType(&["array"]);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         let items = value.and_then(Value::list);
@@ -303,7 +310,7 @@ impl Kind for Actions {
 
 impl Kind for Destination {
     type Value = Option<Box<str>>;
-    const SHAPE: Shape = Shape::Any;
+    const SHAPE: Shape = Shape::OfType(&["string", "object"]);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         let written = value.and_then(|value| {

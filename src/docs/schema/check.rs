@@ -100,8 +100,8 @@ fn fits(value: &Value, shape: Shape) -> bool {
             value.list().is_some()
         }
         Shape::Object(_) | Shape::Texts => value.is_map(),
-        Shape::OpenApi | Shape::Any => true,
-        Shape::Ignored => false,
+        Shape::OpenApi | Shape::OfType(_) => true,
+        Shape::Ignored(_) => false,
     }
 }
 
@@ -204,8 +204,8 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, diagnostics: 
             _ => "a string or an object",
         },
         Shape::Texts => return texts(value, field, diagnostics),
-        Shape::Any => return,
-        Shape::Ignored => {
+        Shape::OfType(_) => return,
+        Shape::Ignored(_) => {
             let message = format!("`{}` has no effect here", field.key);
             diagnostics.push(SpanDiagnostic::warning(NO_EFFECT, key, message));
             return;

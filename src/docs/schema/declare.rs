@@ -53,7 +53,7 @@ pub(in crate::docs) const fn description(comment: &'static str) -> &'static str 
 ///         /// Its text; may contain inline links.
 ///         "content" ["N8"] => content: Required<Label>,
 ///     }
-///     also { Field::no_effect("type", "All themes have the same design"), }
+///     also { Field::no_effect("type", &["string"], "All themes have the same design"), }
 /// }
 /// ```
 ///

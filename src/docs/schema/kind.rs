@@ -36,6 +36,10 @@ pub enum Icon {}
 #[derive(Debug)]
 pub enum Texts {}
 
+/// A list of texts.
+#[derive(Debug)]
+pub enum TextList {}
+
 /// Specifications: the path or URL of each, with its place.
 #[derive(Debug)]
 pub enum Specifications {}
@@ -158,6 +162,16 @@ impl Kind for Texts {
     }
 }
 
+impl Kind for TextList {
+    type Value = Option<Vec<Box<str>>>;
+    const SHAPE: Shape = Shape::OfType(&["array"]);
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        let texts = |list: &[Value]| list.iter().filter_map(|item| text(Some(item))).collect();
+        Some(value.and_then(Value::list).map(texts))
+    }
+}
+
 impl Kind for Specifications {
     type Value = Option<Vec<(Box<str>, Span)>>;
     const SHAPE: Shape = Shape::OpenApi;
@@ -178,7 +192,7 @@ impl<T: Declared> Kind for Section<T> {
 
 impl<T: Declared> Kind for Unchecked<T> {
     type Value = Option<T>;
-    const SHAPE: Shape = Shape::Any;
+    const SHAPE: Shape = Shape::OfType(&["object"]);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         Some(value.and_then(T::read))

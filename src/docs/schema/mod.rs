@@ -136,10 +136,10 @@ pub enum Shape {
     Texts,
     /// A text, or an object.
     TextOr(&'static Object),
-    /// A value of any type, which is not checked here.
-    Any,
-    /// A value without effect: other tools use the key.
-    Ignored,
+    /// A value of one of some types of JSON, which is not checked here.
+    OfType(&'static [&'static str]),
+    /// A value without effect, of one of some types of JSON: other tools use the key.
+    Ignored(&'static [&'static str]),
 }
 
 // === impl Element ===
@@ -174,7 +174,9 @@ impl Object {
     /// Returns its name without article or quotes.
     #[must_use]
     pub fn noun(&self) -> &'static str {
-        let name = self.name.trim_matches('`');
+        let quoted = self.name.strip_prefix('`');
+        let name = quoted.and_then(|name| name.strip_suffix('`'));
+        let name = name.unwrap_or(self.name);
         let articles = ["a ", "an ", "the "];
         let bare = articles
             .iter()
@@ -229,14 +231,22 @@ impl Field {
         }
     }
 
-    /// Makes a key whose value is not checked.
-    pub(in crate::docs) const fn accepted(key: &'static str, about: &'static str) -> Self {
-        Self::new(key, Shape::Any, about)
+    /// Makes a key whose value has one of some types of JSON and is not checked.
+    pub(in crate::docs) const fn accepted(
+        key: &'static str,
+        types: &'static [&'static str],
+        about: &'static str,
+    ) -> Self {
+        Self::new(key, Shape::OfType(types), about)
     }
 
     /// Makes a key that other tools use and that has no effect.
-    pub(in crate::docs) const fn no_effect(key: &'static str, about: &'static str) -> Self {
-        Self::new(key, Shape::Ignored, about)
+    pub(in crate::docs) const fn no_effect(
+        key: &'static str,
+        types: &'static [&'static str],
+        about: &'static str,
+    ) -> Self {
+        Self::new(key, Shape::Ignored(types), about)
     }
 
     /// Makes the key required.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::docs::Docs;
-use crate::docs::config::{Expanded, Language};
+use crate::docs::config::{Defaults, Expanded, Language};
 use crate::docs::navigation::language::{self, Code};
 use crate::docs::navigation::tree::{Page, Subject};
 use crate::mdx::anchor::Anchors;
@@ -58,9 +58,13 @@ impl<'p> Source<'p> {
             },
             subject: subject.and_then(|subject| shown(docs, subject)),
             shown: endpoint::Shown {
-                samples: api.examples.languages.as_deref().unwrap_or(&Language::ALL),
+                samples: match api.examples.autogenerate {
+                    Some(false) => &[],
+                    _ => api.examples.languages.as_deref().unwrap_or(&Language::ALL),
+                },
                 expanded: api.params.expanded == Expanded::All,
                 full_address: api.url.as_deref() == Some("full"),
+                required_only: api.examples.defaults == Defaults::Required,
             },
         }
     }
@@ -146,5 +150,40 @@ fn language(page: &Page) -> Box<str> {
     match code.map(language::parse) {
         Some(Code::Listed(language) | Code::Alias(language, _)) => language.tag,
         Some(Code::Unknown) | None => "".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Tree, TreePath};
+
+    #[test]
+    fn settings_choose_the_samples_of_endpoints() {
+        for (examples, samples, required_only) in [
+            ("{}", 4, false),
+            (r#"{"autogenerate": false}"#, 0, false),
+            (
+                r#"{"languages": ["go"], "defaults": "required"}"#,
+                1,
+                true,
+            ),
+        ] {
+            let config = format!(
+                r#"{{"name": "A", "api": {{"examples": {examples}}}, "navigation": {{"pages": ["a"]}}}}"#
+            );
+            let path = |path: &str| TreePath::parse(path).unwrap();
+            let files = [
+                (path("docs.json"), config.into()),
+                (path("a.mdx"), "Text.".to_owned().into()),
+            ];
+            let (docs, _) = crate::docs::read(
+                &Tree::from_files(files, []),
+                &crate::docs::Options::default(),
+            );
+            let shown = Source::of(&docs, &docs.navigation.pages[0]).shown;
+            assert_eq!(shown.samples.len(), samples, "{examples}");
+            assert_eq!(shown.required_only, required_only, "{examples}");
+        }
     }
 }

@@ -44,7 +44,10 @@ fn html(writer: &mut html::Writer<'_>, element: &Element) {
         .markup("<aside")
         .attribute("class", &class)
         .markup(" role=note>");
-    if has_title || element.has("icon") {
+    if !has_title {
+        // The icon stands beside the text.
+        writer.icon_of(element, "icon");
+    } else {
         writer.out.markup("<strong class=callout-title>");
         writer.icon_of(element, "icon");
         writer.label(element, "title", default);

@@ -21,9 +21,9 @@ use std::collections::BTreeSet;
 
 use super::messages::{self, Messages};
 use crate::docs::config::Language;
-use crate::docs::openapi::{Endpoint, Media, Method, Operation, Schema, Specification};
+use crate::docs::openapi::{Endpoint, Media, Method, Operation, Response, Schema, Specification};
 use crate::mdx::anchor::github;
-use crate::mdx::{Element, Node, Span, Value};
+use crate::mdx::{Alignment, Element, Node, Span, Table, Value};
 use crate::syntax::Value as Json;
 
 use schema::default;
@@ -56,6 +56,8 @@ pub struct Shown<'s> {
     pub expanded: bool,
     /// Whether the address names the first server.
     pub full_address: bool,
+    /// Whether bodies that are made for samples have their required fields only.
+    pub required_only: bool,
 }
 
 /// Makes the nodes of a subject in the language of a BCP 47 tag; an empty list if the specification
@@ -95,6 +97,7 @@ fn endpoint_nodes(
     let mut writer = Writer::new(specification, language);
     writer.languages = shown.samples;
     writer.expanded = shown.expanded;
+    writer.is_required_only = shown.required_only;
     let mut nodes = Vec::new();
     if endpoint.deprecated {
         let warning = vec![paragraph(writer.messages.deprecated)];
@@ -152,6 +155,8 @@ struct Writer<'s> {
     languages: &'s [Language],
     /// Whether fields inside fields are open at first.
     expanded: bool,
+    /// Whether bodies that are made for samples have their required fields only.
+    is_required_only: bool,
     messages: &'static messages::Endpoint,
     fields: usize,
     /// The names of the schemas that enclose the current one.
@@ -170,6 +175,7 @@ impl<'s> Writer<'s> {
             specification,
             languages: &[],
             expanded: false,
+            is_required_only: false,
             messages: &Messages::of(language).endpoint,
             fields: 0,
             within: Vec::new(),
@@ -226,16 +232,26 @@ impl<'s> Writer<'s> {
             return;
         }
         nodes.push(heading(self.messages.responses, "responses"));
-        // Contents that are shown already: errors often have the same one.
+        // Contents that are shown already.
         let mut shown: Vec<(&str, Vec<Media<'_>>)> = Vec::new();
-        for response in responses {
-            nodes.push(Node::Heading {
-                level: 3,
-                id: None,
-                children: vec![Node::Text(response.status.to_owned())],
-                anchor: None,
-                span: Span::NONE,
-            });
+        let mut folded: BTreeSet<&str> = BTreeSet::new();
+        for response in &responses {
+            if folded.contains(response.status) {
+                continue;
+            }
+            let is_like =
+                |other: &&Response<'_>| is_error(other) && is_same(&other.content, &response.content);
+            let like: Vec<_> = responses.iter().filter(is_like).collect();
+            if is_error(response) && like.len() > 1 {
+                let title = match folded.is_empty() {
+                    true => self.messages.errors.to_owned(),
+                    false => like.iter().map(|one| one.status).collect::<Vec<_>>().join(", "),
+                };
+                folded.extend(like.iter().map(|one| one.status));
+                self.errors(operation, &title, &like, nodes);
+                continue;
+            }
+            nodes.push(subheading(response.status, None));
             nodes.extend(prose(response.description));
             self.headers(operation, response.status, nodes);
             let same = |(_, content): &&(&str, Vec<Media<'_>>)| is_same(content, &response.content);
@@ -247,8 +263,63 @@ impl<'s> Writer<'s> {
             self.content(&response.content, false, nodes);
             self.part = None;
             if !response.content.is_empty() {
-                shown.push((response.status, response.content));
+                shown.push((response.status, response.content.clone()));
             }
+        }
+    }
+
+    /// Shows errors with the same body: a table of the statuses, their headers, and the body once.
+    fn errors(
+        &mut self,
+        operation: &Operation<'s>,
+        title: &str,
+        errors: &[&Response<'s>],
+        nodes: &mut Vec<Node>,
+    ) {
+        let is_first = title == self.messages.errors;
+        nodes.push(subheading(title, is_first.then_some("errors")));
+        let rows = errors.iter().map(|error| {
+            let status = vec![Node::Code(error.status.to_owned())];
+            vec![status, in_line(error.description)]
+        });
+        let cell = |words: &str| vec![Node::Text(words.to_owned())];
+        nodes.push(Node::Table(Table {
+            alignment: vec![Alignment::Unset; 2],
+            head: vec![cell(self.messages.status), cell(self.messages.when)],
+            rows: rows.collect(),
+        }));
+        // Each header once, with the statuses that have it, unless all have it.
+        let mut headers: Vec<(&str, Vec<&str>, Element)> = Vec::new();
+        for error in errors {
+            for (name, field) in self.header_fields(operation, error.status) {
+                match headers.iter_mut().find(|(known, ..)| *known == name) {
+                    Some((_, statuses, _)) => statuses.push(error.status),
+                    None => headers.push((name, vec![error.status], field)),
+                }
+            }
+        }
+        let fields = headers.into_iter().map(|(_, statuses, mut field)| {
+            if statuses.len() < errors.len() {
+                let codes = statuses.iter().map(|one| Node::Code((*one).to_owned()));
+                let mut line = Vec::new();
+                for code in codes {
+                    if !line.is_empty() {
+                        line.push(Node::Text(", ".to_owned()));
+                    }
+                    line.push(code);
+                }
+                field.children.insert(0, Node::Paragraph(line));
+            }
+            Node::Element(field)
+        });
+        let fields: Vec<Node> = fields.collect();
+        if !fields.is_empty() {
+            nodes.push(expandable(self.messages.headers, "headers", fields));
+        }
+        if let Some(error) = errors.first() {
+            self.part = Some("response");
+            self.content(&error.content, false, nodes);
+            self.part = None;
         }
     }
 
@@ -265,14 +336,19 @@ impl<'s> Writer<'s> {
         Node::Paragraph(vec![text_node(before), link, text_node(after)])
     }
 
-    /// Makes the element with the examples of responses, each with its status.
+    /// Makes the element with the examples of responses, each with its status. A response without an
+    /// example has its status line.
     fn response_examples(&self, operation: &Operation<'s>) -> Option<Node> {
+        let sketch = sample::Sketch::response(self.specification);
         let mut fences = Vec::new();
         for response in operation.responses() {
-            let Some(media) = response.content.first() else {
-                continue;
-            };
-            for (name, code) in sample::response_examples(self.specification, media) {
+            let media = response.content.first();
+            let examples = media.map(|media| sketch.texts(media)).unwrap_or_default();
+            if examples.is_empty() {
+                let line = sample::status_line(&response);
+                fences.extend(line.map(|line| fence("text", response.status, &line)));
+            }
+            for (name, code) in examples {
                 let title = match name {
                     Some(name) => format!("{} {name}", response.status),
                     None => response.status.to_owned(),
@@ -283,8 +359,21 @@ impl<'s> Writer<'s> {
         (!fences.is_empty()).then(|| element("ResponseExample", Vec::new(), fences))
     }
 
-    /// Shows the headers of a response (§4.8.21).
+    /// Shows the headers of a response.
     fn headers(&mut self, operation: &Operation<'s>, status: &str, nodes: &mut Vec<Node>) {
+        let fields = self.header_fields(operation, status).into_iter();
+        let fields: Vec<Node> = fields.map(|(_, field)| Node::Element(field)).collect();
+        if !fields.is_empty() {
+            nodes.push(expandable(self.messages.headers, "headers", fields));
+        }
+    }
+
+    /// Makes the fields of the headers of a response (§4.8.21), each with its name.
+    fn header_fields(
+        &self,
+        operation: &Operation<'s>,
+        status: &str,
+    ) -> Vec<(&'s str, Element)> {
         let response = || {
             let responses = operation.value().get("responses")?;
             self.specification
@@ -305,11 +394,14 @@ impl<'s> Writer<'s> {
             attributes.extend(is("required").then(|| flag("required")));
             attributes.extend(is("deprecated").then(|| flag("deprecated")));
             let description = header.get("description").and_then(Json::text);
-            fields.push(element("ParamField", attributes, prose(description)));
+            let field = Element {
+                attributes,
+                children: prose(description),
+                ..Element::new("ParamField")
+            };
+            fields.push((&*member.key, field));
         }
-        if !fields.is_empty() {
-            nodes.push(expandable(self.messages.headers, "headers", fields));
-        }
+        fields
     }
 
     /// Shows the media types of a body; a reader chooses between several. The examples of responses
@@ -463,6 +555,19 @@ fn is_same(one: &[Media<'_>], other: &[Media<'_>]) -> bool {
         && pairs.all(|(one, other)| one.kind == other.kind && schema(one) == schema(other))
 }
 
+fn is_error(response: &Response<'_>) -> bool {
+    response.status.starts_with(['4', '5']) || response.status == "default"
+}
+
+/// Reads a description for a cell of a table: a paragraph without its lines, or else plain text.
+fn in_line(description: Option<&str>) -> Vec<Node> {
+    match &mut prose(description)[..] {
+        [] => Vec::new(),
+        [Node::Paragraph(children)] => std::mem::take(children),
+        _ => vec![Node::Text(description.unwrap_or_default().to_owned())],
+    }
+}
+
 /// Reads a description as Markdown (§4.8.1); over a limit it is shown as plain text.
 fn prose(description: Option<&str>) -> Vec<Node> {
     let Some(text) = description else {
@@ -480,6 +585,17 @@ fn heading(title: &str, anchor: &str) -> Node {
     Node::Heading {
         level: 2,
         id: Some(anchor.into()),
+        children: vec![Node::Text(title.to_owned())],
+        anchor: None,
+        span: Span::NONE,
+    }
+}
+
+/// Makes a heading of a response.
+fn subheading(title: &str, id: Option<&str>) -> Node {
+    Node::Heading {
+        level: 3,
+        id: id.map(Into::into),
         children: vec![Node::Text(title.to_owned())],
         anchor: None,
         span: Span::NONE,

@@ -1,6 +1,7 @@
 //! Sample requests of an endpoint: the author's samples, then a sample in each language.
 //!
-//! A credential is an environment variable in a sample, so that it can be pasted as it is.
+//! A credential is an environment variable in a sample, so that it can be pasted as it is. A body
+//! without an example gets one that is made from its schema.
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.5 (servers), §4.8.14 (media types), §4.8.19 (examples).
 
@@ -8,9 +9,10 @@ use std::borrow::Cow;
 
 use super::{Writer, element, fence};
 use crate::docs::config::Language;
-use crate::docs::openapi::{Endpoint, Media, Method, Operation, Server, Specification};
+use crate::docs::openapi::{Endpoint, Media, Method, Operation, Response, Server, Specification};
 use crate::mdx::Node;
-use crate::syntax::{Data, Value as Json};
+use crate::site::percent::encode_component;
+use crate::syntax::{Data, Member, Value as Json};
 
 /// How many servers get a curl command of their own.
 const SERVERS_MAX: usize = 6;
@@ -45,14 +47,15 @@ impl Writer<'_> {
             let servers = operation.servers();
             let first = servers.first().map_or(NO_SERVER.to_owned(), address);
             for language in self.languages {
-                let request = Request::of(endpoint, operation, &first);
+                let request = Request::of(endpoint, operation, &first, self.request_sketch());
                 let (id, name) = language.names();
                 if *language != Language::Curl || servers.len() < 2 {
                     fences.push(fence(id, name, &request.written(*language)));
                     continue;
                 }
                 for server in servers.iter().take(SERVERS_MAX) {
-                    let request = Request::of(endpoint, operation, &address(server));
+                    let address = address(server);
+                    let request = Request::of(endpoint, operation, &address, self.request_sketch());
                     let server = server.description.unwrap_or(server.url);
                     let title = format!("{name} ({server})");
                     fences.push(fence(id, &title, &request.written(*language)));
@@ -60,6 +63,13 @@ impl Writer<'_> {
             }
         }
         (!fences.is_empty()).then(|| element("RequestExample", Vec::new(), fences))
+    }
+
+    fn request_sketch(&self) -> Sketch<'_> {
+        Sketch {
+            is_required_only: self.is_required_only,
+            ..Sketch::request(self.specification)
+        }
     }
 }
 
@@ -71,7 +81,7 @@ struct Request<'r> {
     credential: Option<Credential<'r>>,
     /// The media type of the body.
     kind: Option<&'r str>,
-    body: Option<&'r Json>,
+    body: Option<Cow<'r, Json>>,
 }
 
 /// A credential of a request, from environment variables.
@@ -88,7 +98,12 @@ enum Credential<'r> {
 // === impl Request ===
 
 impl<'r> Request<'r> {
-    fn of(endpoint: &Endpoint, operation: &Operation<'r>, server: &str) -> Self {
+    fn of(
+        endpoint: &Endpoint,
+        operation: &Operation<'r>,
+        server: &str,
+        sketch: Sketch<'_>,
+    ) -> Self {
         let security = operation.security();
         let mut schemes = security.iter().flat_map(|set| &set.schemes);
         let credential = schemes.next().and_then(|(name, scheme)| {
@@ -110,7 +125,7 @@ impl<'r> Request<'r> {
             url: format!("{}{}", server.trim_end_matches('/'), endpoint.path),
             credential,
             kind: media.map(|media| media.kind),
-            body: media.and_then(|media| Some(examples(media).into_iter().next()?.1)),
+            body: media.and_then(|media| Some(sketch.examples(media).into_iter().next()?.1)),
         }
     }
 
@@ -128,13 +143,14 @@ impl<'r> Request<'r> {
         self.kind.is_some_and(|kind| kind.contains("json"))
     }
 
-    /// Returns the body as text: JSON, or the example as its author wrote it.
+    /// Returns the body as text: JSON, a form, or the example as its author wrote it.
     fn text(&self) -> Option<String> {
-        let body = self.body?;
-        match body.text() {
-            Some(text) if !self.has_json() => Some(text.to_owned()),
-            _ => Some(json(body)),
-        }
+        let body = self.body.as_deref()?;
+        Some(match body.text() {
+            Some(text) if !self.has_json() => text.to_owned(),
+            _ if self.kind.is_some_and(is_form) && body.is_map() => form(body),
+            _ => json(body),
+        })
     }
 
     fn curl(&self) -> String {
@@ -177,7 +193,7 @@ impl<'r> Request<'r> {
             }
             None => {}
         }
-        match self.body {
+        match self.body.as_deref() {
             Some(body) if self.has_json() => {
                 let mut literal = String::new();
                 write_literal(body, 1, &PYTHON_WORDS, &mut literal);
@@ -357,18 +373,31 @@ fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, &'m Json)> {
     all
 }
 
-/// Returns the examples of a response, or an example made from its schema.
-pub(super) fn response_examples<'m>(
-    specification: &Specification,
-    media: &Media<'m>,
-) -> Vec<(Option<&'m str>, String)> {
-    let mut all = written_examples(media);
-    if all.is_empty() && media.kind.contains("json") {
-        let schema = media.schema.map(|schema| schema.value);
-        let made = schema.and_then(|schema| sketch(specification, schema, 0));
-        all.extend(made.map(|made| (None, made)));
+/// Returns the status line of a response (RFC 9112 §4) and the type of its body, for a response
+/// without an example; `None` for a range of statuses.
+pub(super) fn status_line(response: &Response<'_>) -> Option<String> {
+    let status = http::StatusCode::from_bytes(response.status.as_bytes()).ok()?;
+    let reason = status.canonical_reason().unwrap_or_default();
+    let mut line = format!("HTTP/1.1 {} {reason}", response.status).trim_end().to_owned();
+    if let Some(media) = response.content.first() {
+        line += &format!("\nContent-Type: {}", media.kind);
     }
-    all
+    Some(line)
+}
+
+/// Returns whether a body is a form (WHATWG URL §5).
+fn is_form(kind: &str) -> bool {
+    kind.starts_with("application/x-www-form-urlencoded")
+}
+
+/// Writes the fields of an object as a form.
+fn form(object: &Json) -> String {
+    let pairs = object.members().iter().map(|member| {
+        let value = member.value.scalar();
+        let value = value.map_or_else(|| json(&member.value), ToOwned::to_owned);
+        format!("{}={}", encode_component(&member.key), encode_component(&value))
+    });
+    pairs.collect::<Vec<_>>().join("&")
 }
 
 /// Returns the examples of a body as JSON, each with its name.
@@ -377,69 +406,141 @@ pub(super) fn written_examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, S
     all.map(|(name, value)| (name, json(value))).collect()
 }
 
-/// Writes an example of a schema, for a body without one: its own examples, defaults and first
-/// values, else a value of each type.
-///
-/// It is `None` for a value deeper than [`SKETCH_DEPTH_MAX`], and for a schema without a type.
-fn sketch(specification: &Specification, schema: &Json, depth: usize) -> Option<String> {
-    let schema = specification.resolve(schema)?;
-    let mut stated = ["example", "const", "default"].into_iter();
-    let first = |key| schema.get(key).map_or(&[][..], Json::items).first();
-    let stated = stated.find_map(|key| schema.get(key));
-    if let Some(stated) = stated
-        .or_else(|| first("examples"))
-        .or_else(|| first("enum"))
-    {
-        let mut out = String::new();
-        write_literal(stated, depth, &JSON_WORDS, &mut out);
-        return Some(out);
-    }
-    if depth >= SKETCH_DEPTH_MAX {
-        return None;
-    }
-    let (indent, end) = ("  ".repeat(depth + 1), "  ".repeat(depth));
-    if let Some(part) = ["oneOf", "anyOf"].into_iter().find_map(first) {
-        return sketch(specification, part, depth);
-    }
-    let kinds = schema.get("type");
-    let kind = kinds.and_then(|kind| kind.text().or_else(|| kind.items().first()?.text()));
-    if let Some(items) = schema.get("items") {
-        let item = sketch(specification, items, depth + 1)?;
-        return Some(format!("[\n{indent}{item}\n{end}]"));
-    }
-    let mut members = Vec::new();
-    let parts = schema.get("allOf").map_or(&[][..], Json::items);
-    let parts = parts.iter().filter_map(|part| specification.resolve(part));
-    for part in parts.chain([schema]) {
-        for member in part.get("properties").map_or(&[][..], Json::members) {
-            if members.len() >= SKETCH_MEMBERS_MAX {
-                break;
-            }
-            if let Some(value) = sketch(specification, &member.value, depth + 1) {
-                members.push(format!("{indent}{}: {value}", string(&member.key)));
-            }
+/// Makes examples of schemas, for bodies without one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sketch<'s> {
+    specification: &'s Specification,
+    /// The flag of fields that are left out (OpenAPI 3.1.1 §4.8.24): a request has none that is
+    /// `readOnly`, a response none that is `writeOnly`.
+    left_out: &'static str,
+    /// Whether objects have their required fields only.
+    is_required_only: bool,
+}
+
+// === impl Sketch ===
+
+impl<'s> Sketch<'s> {
+    /// Makes examples of the bodies of requests.
+    pub(super) fn request(specification: &'s Specification) -> Self {
+        Self {
+            specification,
+            left_out: "readOnly",
+            is_required_only: false,
         }
     }
-    if !members.is_empty() {
-        return Some(format!("{{\n{}\n{end}}}", members.join(",\n")));
+
+    /// Makes examples of the bodies of responses.
+    pub(super) fn response(specification: &'s Specification) -> Self {
+        Self {
+            left_out: "writeOnly",
+            ..Self::request(specification)
+        }
     }
-    let format = schema.get("format").and_then(Json::text);
-    Some(match (kind?, format) {
-        ("string", Some("date-time")) => "\"2026-01-31T12:00:00Z\"".to_owned(),
-        ("string", Some("date")) => "\"2026-01-31\"".to_owned(),
-        ("string", Some("email")) => "\"name@example.com\"".to_owned(),
-        ("string", Some("uri" | "url")) => "\"https://example.com\"".to_owned(),
-        ("string", Some("uuid")) => "\"123e4567-e89b-12d3-a456-426614174000\"".to_owned(),
-        ("string", _) => "\"string\"".to_owned(),
-        ("integer" | "number", _) => match schema.get("minimum").and_then(Json::scalar) {
-            Some(least) => json_number(least).into_owned(),
-            None => "1".to_owned(),
-        },
-        ("boolean", _) => "true".to_owned(),
-        ("null", _) => "null".to_owned(),
-        ("object", _) => "{}".to_owned(),
-        _ => return None,
-    })
+
+    /// Returns the examples of a body as JSON, or an example that is made from its schema.
+    pub(super) fn texts<'m>(self, media: &Media<'m>) -> Vec<(Option<&'m str>, String)> {
+        let all = self.examples(media).into_iter();
+        all.map(|(name, value)| (name, json(&value))).collect()
+    }
+
+    fn examples<'m>(self, media: &Media<'m>) -> Vec<(Option<&'m str>, Cow<'m, Json>)> {
+        let written = examples(media).into_iter();
+        let mut all: Vec<_> = written
+            .map(|(name, value)| (name, Cow::Borrowed(value)))
+            .collect();
+        if all.is_empty() && (media.kind.contains("json") || is_form(media.kind)) {
+            let made = media.schema.and_then(|schema| self.of(schema.value, 0));
+            all.extend(made.map(|made| (None, Cow::Owned(made))));
+        }
+        all
+    }
+
+    /// Makes an example of a schema: its own examples, defaults and first values, else a value of
+    /// each type.
+    ///
+    /// It is `None` for a value deeper than [`SKETCH_DEPTH_MAX`], and for a schema without a type.
+    fn of(self, schema: &Json, depth: usize) -> Option<Json> {
+        let schema = self.specification.resolve(schema)?;
+        let mut stated = ["example", "const", "default"].into_iter();
+        let first = |key| schema.get(key).map_or(&[][..], Json::items).first();
+        let stated = stated.find_map(|key| schema.get(key));
+        if let Some(stated) = stated
+            .or_else(|| first("examples"))
+            .or_else(|| first("enum"))
+        {
+            return Some(stated.clone());
+        }
+        if depth >= SKETCH_DEPTH_MAX {
+            return None;
+        }
+        let value = |data| Json {
+            span: schema.span,
+            data,
+        };
+        if let Some(part) = ["oneOf", "anyOf"].into_iter().find_map(first) {
+            return self.of(part, depth);
+        }
+        let kinds = schema.get("type");
+        let kind = kinds.and_then(|kind| kind.text().or_else(|| kind.items().first()?.text()));
+        if let Some(items) = schema.get("items") {
+            return Some(value(Data::List(vec![self.of(items, depth + 1)?])));
+        }
+        let members = self.members(schema, depth);
+        if !members.is_empty() {
+            return Some(value(Data::Map(members)));
+        }
+        let format = schema.get("format").and_then(Json::text);
+        Some(value(match (kind?, format) {
+            ("string", format) => Data::Text(
+                match format {
+                    Some("date-time") => "2026-01-31T12:00:00Z",
+                    Some("date") => "2026-01-31",
+                    Some("email") => "name@example.com",
+                    Some("uri" | "url") => "https://example.com",
+                    Some("uuid") => "123e4567-e89b-12d3-a456-426614174000",
+                    _ => "string",
+                }
+                .into(),
+            ),
+            ("integer" | "number", _) => {
+                let least = schema.get("minimum").and_then(Json::scalar);
+                Data::Number(least.unwrap_or("1").into())
+            }
+            ("boolean", _) => Data::Flag(true),
+            ("null", _) => Data::Null,
+            ("object", _) => Data::Map(Vec::new()),
+            _ => return None,
+        }))
+    }
+
+    /// Makes the fields of an object; those of `allOf` come first.
+    fn members(self, schema: &Json, depth: usize) -> Vec<Member> {
+        let parts = schema.get("allOf").map_or(&[][..], Json::items);
+        let parts = parts
+            .iter()
+            .filter_map(|part| self.specification.resolve(part));
+        let mut members: Vec<Member> = Vec::new();
+        for part in parts.chain([schema]) {
+            let required = part.get("required").map_or(&[][..], Json::items);
+            for member in part.get("properties").map_or(&[][..], Json::members) {
+                let is_required = required.iter().any(|name| name.text() == Some(&member.key));
+                let field = self.specification.resolve(&member.value);
+                let flag = field.and_then(|field| field.get(self.left_out)?.flag());
+                let is_left_out = flag == Some(true) || self.is_required_only && !is_required;
+                let is_known = members.iter().any(|known| known.key == member.key);
+                if is_left_out || is_known || members.len() >= SKETCH_MEMBERS_MAX {
+                    continue;
+                }
+                if let Some(value) = self.of(&member.value, depth + 1) {
+                    members.push(Member {
+                        value,
+                        ..member.clone()
+                    });
+                }
+            }
+        }
+        members
+    }
 }
 
 /// Returns a number as JSON writes it (RFC 8259 §6).
@@ -474,6 +575,7 @@ fn write_literal(value: &Json, depth: usize, words: &Words, out: &mut String) {
     match &value.data {
         Data::Flag(flag) => out.push_str(words[usize::from(!*flag)]),
         Data::Number(number) => out.push_str(&json_number(number)),
+        _ if value.is_map() && value.members().is_empty() => out.push_str("{}"),
         _ if value.is_map() => {
             out.push('{');
             for (n, member) in value.members().iter().enumerate() {
@@ -490,6 +592,7 @@ fn write_literal(value: &Json, depth: usize, words: &Words, out: &mut String) {
             out.push_str(&serde_json::Value::from(text).to_string());
         }
         Data::Null => out.push_str(words[2]),
+        _ if value.items().is_empty() => out.push_str("[]"),
         _ => {
             out.push('[');
             for (n, item) in value.items().iter().enumerate() {
@@ -509,7 +612,8 @@ mod tests {
     #[test]
     fn an_example_is_made_from_a_schema() {
         let text = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"}, "paths": {}, "components": {"schemas": {
-            "Node": {"type": "object", "properties": {"id": {"type": "string", "format": "uuid"}, "kind": {"enum": ["a", "b"]},
+            "Node": {"type": "object", "required": ["kind"], "properties": {"id": {"type": "string", "format": "uuid"},
+              "secret": {"type": "string", "writeOnly": true}, "made": {"type": "boolean", "readOnly": true}, "kind": {"enum": ["a", "b"]},
               "size": {"type": "integer", "minimum": 3}, "when": {"type": ["string", "null"], "format": "date"},
               "tags": {"type": "array", "items": {"type": "string", "example": "red"}},
               "next": {"$ref": "#/components/schemas/Node"}, "other": {}}}}}}"##;
@@ -523,8 +627,18 @@ mod tests {
             root,
         };
         let node = specification.named_schema("Node").unwrap();
-        let made = sketch(&specification, node, 0).unwrap();
-        let made: serde_json::Value = serde_json::from_str(&made).unwrap();
+        let made = |sketch: Sketch<'_>| -> serde_json::Value {
+            serde_json::from_str(&json(&sketch.of(node, 0).unwrap())).unwrap()
+        };
+        let response = made(Sketch::response(&specification));
+        assert_eq!((&response["secret"], &response["made"]), (&serde_json::Value::Null, &true.into()));
+        let required = Sketch {
+            is_required_only: true,
+            ..Sketch::request(&specification)
+        };
+        assert_eq!(made(required), serde_json::json!({"kind": "a"}));
+        let made = made(Sketch::request(&specification));
+        assert_eq!((&made["secret"], &made["made"]), (&"string".into(), &serde_json::Value::Null));
         assert_eq!(made["kind"], "a");
         assert_eq!(made["size"], 3);
         assert_eq!(made["when"], "2026-01-31");

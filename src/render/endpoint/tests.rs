@@ -186,6 +186,58 @@ fn a_schema_shows_its_description_fields_and_example() {
 }
 
 #[test]
+fn a_body_without_an_example_is_made_from_its_schema() {
+    let specification = |body: &str| {
+        format!(
+            r##"{{"openapi": "3.1.0", "info": {{"title": "P", "version": "1"}}, "servers": [{{"url": "https://p.test"}}],
+            "paths": {{"/a": {{"put": {{"requestBody": {{"content": {{{body}}}}}, "responses": {{"204": {{"description": "Done."}},
+              "200": {{"description": "", "content": {{"text/markdown": {{}}}}}}, "4XX": {{"description": "No."}}}}}}}}}}}}"##
+        )
+    };
+    let schema = r#"{"schema": {"type": "object", "properties": {"id": {"type": "string", "readOnly": true}, "n": {"type": "integer"}, "to": {"const": "a b"}}}}"#;
+    let (_, json) = written(&specification(&format!("\"application/json\": {schema}")), "en");
+    for piece in [
+        "-d '{\n  \"n\": 1,\n  \"to\": \"a b\"\n}'",
+        "json={\n",
+        "body: JSON.stringify({\n    \"n\": 1,",
+        "strings.NewReader(`{\n  \"n\": 1,",
+        "```text 204\nHTTP/1.1 204 No Content\n```",
+        "```text 200\nHTTP/1.1 200 OK\nContent-Type: text/markdown\n```",
+    ] {
+        assert!(json.contains(piece), "{piece}\nis not in\n{json}");
+    }
+    assert!(!json.contains("```text 4XX"), "{json}");
+    let kind = "\"application/x-www-form-urlencoded\"";
+    let (_, form) = written(&specification(&format!("{kind}: {schema}")), "en");
+    assert!(form.contains("-d 'n=1&to=a%20b'"), "{form}");
+}
+
+#[test]
+fn errors_with_the_same_body_are_one_table() {
+    let error = r##"{"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}"##;
+    let specification = format!(
+        r##"{{"openapi": "3.1.0", "info": {{"title": "P", "version": "1"}}, "servers": [{{"url": "https://p.test"}}],
+        "components": {{"schemas": {{"Error": {{"type": "object", "properties": {{"detail": {{"type": "string"}}}}}}}}}},
+        "paths": {{"/a": {{"get": {{"responses": {{"200": {{"description": "Done."}}, "400": {{"description": "It is *wrong*.", "content": {error}}},
+          "429": {{"description": "Too many.", "headers": {{"Retry-After": {{"schema": {{"type": "integer"}}}}}}, "content": {error}}},
+          "503": {{"description": "Away."}}}}}}}}}}}}"##
+    );
+    let (html, markdown) = written(&specification, "en");
+    for piece in [
+        "### 200\n\nDone.",
+        "### Errors\n\n| Status | When |",
+        "| `400` | It is *wrong*. |",
+        "| `429` | Too many. |",
+        "`Retry-After` integer header: `429`",
+        "### 503\n\nAway.",
+    ] {
+        assert!(markdown.contains(piece), "{piece}\nis not in\n{markdown}");
+    }
+    assert_eq!(markdown.matches("- `detail` string").count(), 1, "{markdown}");
+    assert!(html.contains("id=\"errors\"") || html.contains("id=errors"), "{html}");
+}
+
+#[test]
 fn settings_change_the_page_of_an_endpoint() {
     let specification = r##"{"openapi": "3.1.0", "info": {"title": "P", "version": "1"}, "servers": [{"url": "https://{at}.acme.test/v1/", "variables": {"at": {"default": "eu"}}}],
         "paths": {"/a": {"get": {"responses": {"200": {"description": "", "content": {"application/json": {"schema": {"type": "object", "properties": {"in": {"type": "object", "properties": {"deep": {"type": "string"}}}}}}}}}}}}}"##;

@@ -34,7 +34,7 @@ const LINE_BYTES_MAX: usize = 2000;
 const CACHED_LINES_MAX: usize = 20_000;
 
 /// Classes by scope; the first entry that fits the innermost scope is used.
-const CLASSES: [(&str, &str); 14] = [
+const CLASSES: [(&str, &str); 18] = [
     ("comment", "<span class=c>"),
     ("string", "<span class=s>"),
     ("constant.numeric", "<span class=n>"),
@@ -49,6 +49,10 @@ const CLASSES: [(&str, &str); 14] = [
     ("support.type", "<span class=y>"),
     ("storage", "<span class=k>"),
     ("keyword", "<span class=k>"),
+    ("markup.inserted", "<span class=s>"),
+    ("markup.deleted", "<span class=d>"),
+    ("meta.diff.range", "<span class=c>"),
+    ("meta.diff.header", "<span class=c>"),
 ];
 
 /// The lines that a thread has coloured. States of grammars have numbers, so that a line that
@@ -247,6 +251,16 @@ mod tests {
         // Nothing is cached on another thread.
         let anew = std::thread::spawn(move || lines("python", code));
         assert_eq!(text(&anew.join().unwrap()), text(&first));
+    }
+
+    #[test]
+    fn lines_of_a_diff_are_coloured() {
+        let coloured = lines("diff", "@@ -1 +1 @@\n-a\n+b\n c\n");
+        let coloured = text(&coloured);
+        for (line, class) in coloured.iter().zip(["<span class=c>", "<span class=d>", "<span class=s>"]) {
+            assert!(line.starts_with(class), "{coloured:?}");
+        }
+        assert_eq!(coloured[3], " c\n");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! The library builds styles from text of the author, so it must not run in the page itself.
 //! The page has a sandboxed frame without origin (`sandbox="allow-scripts"`), whose document
 //! is a constant of this program. The source of the diagram is in the fragment of the frame's
-//! address, which browsers send to no server; the colour scheme that the reader has chosen
-//! follows it. The policy of the frame
+//! address, which browsers send to no server; the colours of the site follow it, and the colour
+//! scheme that the reader has chosen. The policy of the frame
 //! ([`DIAGRAM_POLICY`](crate::release::site::DIAGRAM_POLICY)) allows its own scripts and
 //! styles in markup, and no requests. Readers without scripts open the source below the frame.
 //!
@@ -76,7 +76,10 @@ impl Writer<'_> {
         }
         self.has_diagrams = true;
         let frame = self.start.to(&files()[0].path);
-        let address = format!("{frame}#{}", encode_component(source));
+        let mut address = format!("{frame}#{}", encode_component(source));
+        if !self.map.palette.is_empty() {
+            address = format!("{address}&{}", self.map.palette);
+        }
         self.out.markup(match height(source) {
             0 => "<figure class=\"diagram flat\">",
             1..=6 => "<figure class=\"diagram small\">",

@@ -182,6 +182,13 @@ impl Writer<'_> {
         if !info.language.is_empty() {
             self.out.attribute("data-language", &info.language);
         }
+        // The method of a request has its colour.
+        if is_short && info.language == "http" {
+            let method = code.split(' ').next().unwrap_or_default();
+            if method.bytes().all(|b| b.is_ascii_uppercase()) {
+                self.out.attribute("data-method", method);
+            }
+        }
         self.out.markup(">");
         if has_title {
             self.out.markup("<figcaption>");

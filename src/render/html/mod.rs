@@ -541,7 +541,7 @@ impl Writer<'_> {
         // A wide table scrolls inside this element, which takes the focus so that the
         // keyboard can scroll it.
         self.out
-            .markup("<div class=table tabindex=0 role=region")
+            .markup("<div class=table tabindex=0 role=group")
             .attribute("aria-label", self.messages.article.table)
             .markup("><table><thead><tr>");
         for (n, cell) in table.head.iter().enumerate() {

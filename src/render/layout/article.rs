@@ -19,9 +19,11 @@ impl PageWriter<'_> {
         // of `main` say that there will be one.
         let has_panel = article.html.as_str().contains(panel::BEGINNING);
         // No heading has an id of a layout: slugs do not start with `_`.
-        self.out.markup(match has_panel {
-            true => "<main id=_content class=with-panel>\n",
-            false => "<main id=_content>\n",
+        // On the page of an endpoint the panel takes the place of the list of headings.
+        self.out.markup(match (has_panel, page.endpoint().is_some()) {
+            (true, true) => "<main id=_content class=with-panel>\n",
+            (true, false) => "<main id=_content class=\"with-panel with-contents\">\n",
+            (false, _) => "<main id=_content>\n",
         });
         let is_listed = mode.has_contents() && is_list(&article.headings);
         let display = self.layout.config().contextual.display;
@@ -32,6 +34,14 @@ impl PageWriter<'_> {
         }
         if is_listed {
             self.contents(&article.headings, is_beside);
+        }
+        // Screen readers find a page by its first heading. An author may leave it out where the layout
+        // writes none.
+        if !mode.has_title() && !article.html.as_str().contains("<h1") {
+            self.out
+                .markup("<h1 class=unseen>")
+                .text(&page.title)
+                .markup("</h1>\n");
         }
         self.out.markup("<article>");
         self.out.append(&article.html);
@@ -92,7 +102,11 @@ impl PageWriter<'_> {
                 .attribute("aria-label", self.messages.breadcrumb)
                 .markup("><ol>");
             let targets = self.layout.breadcrumbs(self.beside, labels);
-            for (label, target) in labels.iter().zip(targets) {
+            for (n, (label, target)) in labels.iter().zip(targets).enumerate() {
+                // A division and the group in it may have the same label.
+                if labels.get(n + 1) == Some(label) {
+                    continue;
+                }
                 self.out.markup("<li>");
                 match target.filter(|target| Some(*target) != self.id) {
                     Some(target) => {

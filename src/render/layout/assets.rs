@@ -246,6 +246,12 @@ pub(super) fn brand(docs: &Docs) -> Brand {
     }
 }
 
+/// Returns the colours of the diagrams of a site, for [`Map`](crate::render::link::Map).
+#[must_use]
+pub fn diagram_palette(docs: &Docs) -> Box<str> {
+    brand(docs).palette().into()
+}
+
 /// Returns the styles with the bundled fonts.
 ///
 /// Until a font is loaded, a font of the system is shown with the same widths and heights, so that

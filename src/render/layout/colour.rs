@@ -70,6 +70,17 @@ const NEUTRALS: [Neutral; 7] = [
 /// The neutral colours that text is on.
 const BACKGROUNDS: [&str; 3] = ["background", "raised", "pressed"];
 
+/// The colours that diagrams have, in the order in which `diagram.js` reads them.
+const DIAGRAM_COLOURS: [&str; 7] = [
+    "background",
+    "raised",
+    "line",
+    "strong",
+    "quiet",
+    "tint",
+    "accent",
+];
+
 /// The names of all properties that [`Brand::properties`] writes.
 pub(in crate::render) const PROPERTIES: [&str; 11] = [
     "background",
@@ -231,6 +242,24 @@ impl Brand {
         let ink = self.fill.text_colour();
         write("on-brand", ink, ink);
         styles + " }\n"
+    }
+
+    /// Returns the colours of diagrams as hexadecimal digits: [`DIAGRAM_COLOURS`] in light mode, then
+    /// in dark mode.
+    pub(super) fn palette(self) -> String {
+        let mut palette = String::new();
+        for is_dark in [false, true] {
+            let (tint, accent) = self.tint_and_accent(is_dark);
+            for name in DIAGRAM_COLOURS {
+                let colour = match name {
+                    "tint" => tint,
+                    "accent" => accent,
+                    name => self.named(name, is_dark),
+                };
+                palette += colour.to_string().trim_start_matches('#');
+            }
+        }
+        palette
     }
 
     /// Returns the background of a selected entry in one mode, and the colour of text in the colour
@@ -421,6 +450,83 @@ mod tests {
         }
     }
 
+    /// The colours that the stylesheets state for both modes: names of properties, and classes of
+    /// code.
+    fn stated(styles: &str) -> Vec<(&str, [Rgb; 2])> {
+        let parts = styles.match_indices("light-dark(#");
+        let colours = parts.filter_map(|(at, _)| {
+            let start = styles[..at].rfind(['{', '}', ';', '/'])?;
+            let rule = match &styles[start..=start] {
+                "{" => &styles[styles[..start].rfind('}')? + 1..start],
+                _ => styles[start + 1..at].trim_end_matches([':', ' ']),
+            };
+            let (both, _) = styles[at + "light-dark(".len()..].split_once(')')?;
+            let (light, dark) = both.split_once(", ")?;
+            Some((rule.trim(), [Rgb::parse(light)?, Rgb::parse(dark)?]))
+        });
+        colours.collect()
+    }
+
+    /// The share of a colour in a rule of the stylesheets.
+    fn share(styles: &str, rule: &str, colour: &str) -> f64 {
+        let (_, rest) = styles.split_once(rule).unwrap();
+        let (_, rest) = rest.split_once(&format!("{colour} ")).unwrap();
+        let percent: f64 = rest.split('%').next().unwrap().parse().unwrap();
+        percent / 100.0
+    }
+
+    #[test]
+    fn every_stated_colour_is_readable_where_it_is_used() {
+        let styles = super::super::STYLES.concat() + crate::render::html::STYLES;
+        let stated = stated(&styles);
+        let tones: Vec<_> = stated.iter().filter(|(name, _)| name.starts_with("--")).collect();
+        let code: Vec<_> = stated.iter().filter(|(name, _)| name.starts_with('.')).collect();
+        assert_eq!((tones.len(), code.len()), (5, 6), "{stated:?}");
+        let tone = |name: &str| tones.iter().find(|(known, _)| *known == name).unwrap().1;
+        let added = share(&styles, ".added { background", "var(--good)");
+        let removed = share(&styles, ".removed { background", "var(--danger)");
+        let marked = share(&styles, ".marked {", "var(--accent)");
+        let callout = share(&styles, "background: color-mix(in srgb, var(--tone", "var(--accent))");
+        let method = share(&styles, ".method {", "currentColor");
+        for text in BRANDS {
+            let own = brand(text).properties();
+            for (mode, dark) in [false, true].into_iter().enumerate() {
+                let of = |name| property(&own, name, dark);
+                let raised = of("raised");
+                let lines = [
+                    raised,
+                    of("background"),
+                    raised.mixed(tone("--good")[mode], added),
+                    raised.mixed(tone("--danger")[mode], removed),
+                    raised.mixed(of("accent"), marked),
+                ];
+                let readable = |name: &str, colour: Rgb, ground: Rgb| {
+                    let contrast = colour.contrast(ground);
+                    assert!(
+                        contrast >= CONTRAST_MIN,
+                        "{text} dark {dark}: {name} on {ground} has {contrast}"
+                    );
+                };
+                for ground in lines {
+                    readable("a comment", of("quiet"), ground);
+                    for (name, colours) in &code {
+                        readable(name, colours[mode], ground);
+                    }
+                }
+                for (name, colours) in &tones {
+                    let colour = colours[mode];
+                    for ground in ["background", "raised", "pressed", "tint"].map(of) {
+                        readable(name, colour, ground.mixed(colour, method));
+                        readable(name, colour, ground);
+                    }
+                    let ground = of("background").mixed(colour, callout);
+                    readable(name, colour, ground);
+                    assert!(of("text").contrast(ground) >= 7.0, "{text}: text of a callout");
+                }
+            }
+        }
+    }
+
     #[test]
     fn images_have_the_colours_of_pages() {
         for text in BRANDS {
@@ -430,6 +536,21 @@ mod tests {
                 for (name, colour) in [("accent", colours.accent), ("tint", colours.tint)] {
                     assert_eq!(property(&styles, name, dark).to_string(), colour, "{text}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn diagrams_have_the_colours_of_pages() {
+        for text in BRANDS {
+            let styles = brand(text).properties();
+            let palette = brand(text).palette();
+            let colours = palette.as_bytes().chunks(6);
+            let names = [false, true].map(|dark| DIAGRAM_COLOURS.map(|name| (name, dark)));
+            assert_eq!(colours.len(), 14);
+            for (digits, (name, dark)) in colours.zip(names.into_iter().flatten()) {
+                let digits = str::from_utf8(digits).unwrap();
+                assert_eq!(property(&styles, name, dark).to_string(), format!("#{digits}"));
             }
         }
     }

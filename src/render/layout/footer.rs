@@ -40,7 +40,8 @@ impl PageWriter<'_> {
         self.href_written(&link.href);
         self.out.markup(">");
         self.icon(link.icon.as_deref());
-        let label = link.label.as_deref().or(link.kind.as_deref());
+        let label = link.label.as_deref();
+        let label = label.or_else(|| link.kind.as_deref().map(name));
         self.out.text(label.unwrap_or(&link.href)).markup("</a>");
     }
 }

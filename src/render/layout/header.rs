@@ -21,19 +21,14 @@ impl PageWriter<'_> {
             .markup("<header class=top><p class=agents lang=en>For agents: all pages of this site are listed in <a tabindex=-1")
             .attribute("href", &self.start.to("llms.txt"))
             .markup(">/llms.txt</a>, and each of them is Markdown at its address with .md at the end.</p><div class=head><div class=bar>");
-        if has_sidebar {
-            // A popover works without a script: it closes on Escape or a press outside, and
-            // returns the focus.
-            self.out.markup(
-                "<button class=\"plain-button menu sign sign-menu\" type=button popovertarget=_pages",
-            );
-            self.out.attribute("aria-label", self.messages.menu);
-            self.out.markup("></button>");
-        }
+        // A popover works without a script: it closes on Escape or a press outside, and
+        // returns the focus.
+        self.out.markup(
+            "<button class=\"plain-button menu sign sign-menu\" type=button popovertarget=_pages",
+        );
+        self.out.attribute("aria-label", self.messages.menu);
+        self.out.markup("></button>");
         self.logo();
-        if !has_sidebar {
-            self.choices();
-        }
         let prompt = self.layout.config().search.prompt.as_deref();
         let prompt = prompt.filter(|_| self.layout.is_in_first_language(self.beside));
         // Without a script it leads to a page with a form.
@@ -44,6 +39,9 @@ impl PageWriter<'_> {
             .markup("><span>")
             .text(prompt.unwrap_or(self.messages.search))
             .markup("</span><kbd class=scripted>/</kbd></a>");
+        if !has_sidebar {
+            self.choices();
+        }
         let sidebar = self.layout.sidebar(self.beside);
         for (divisions, at) in &sidebar.selected {
             if divisions.kind == DivisionKind::Languages {
@@ -54,6 +52,7 @@ impl PageWriter<'_> {
             self.out
                 .markup("<button class=\"plain-button theme scripted sign sign-theme\" type=button")
                 .attribute("aria-label", self.messages.switch_colors)
+                .attribute("data-names", self.messages.schemes)
                 .markup("></button>");
         }
         self.out.markup("</div>\n");

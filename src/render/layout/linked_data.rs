@@ -1,6 +1,6 @@
 //! Linked data of a page for search engines: what it is, and where it is in the site.
 //!
-//! Sources: schema.org (`TechArticle`, `BreadcrumbList`, `Organization`); JSON-LD 1.1 §7
+//! Sources: schema.org (`WebPage`, `TechArticle`, `BreadcrumbList`, `Organization`); JSON-LD 1.1 §7
 //! (embedding in HTML).
 
 use serde_json::{Value, json};
@@ -22,12 +22,17 @@ impl PageWriter<'_> {
         let page = layout.navigation().page(id);
         let url = address(self.path);
         let name = &*layout.config().name;
+        // The page that a site opens with is about the site.
+        let (kind, name_of_page) = match self.path == layout.home() {
+            true => ("WebPage", "name"),
+            false => ("TechArticle", "headline"),
+        };
         let mut article = json!({
-            "@type": "TechArticle",
-            "headline": title,
+            "@type": kind,
             "url": url,
             "inLanguage": layout.language_tag(Some(id)),
         });
+        article[name_of_page] = title.into();
         if let Some(description) = description {
             article["description"] = description.into();
         }
@@ -46,9 +51,11 @@ impl PageWriter<'_> {
             .map_or(&[][..], |place| &place.breadcrumb);
         let targets = layout.breadcrumbs(Some(id), labels);
         // Search engines want an address for all but the last.
-        let above = labels.iter().zip(targets).filter_map(|(label, target)| {
+        let above = labels.iter().zip(targets).enumerate();
+        let above = above.filter_map(|(n, (label, target))| {
             let target = target.filter(|target| *target != id)?;
-            Some((&**label, address(layout.path(target))))
+            let is_repeated = labels.get(n + 1) == Some(label);
+            (!is_repeated).then(|| (&**label, address(layout.path(target))))
         });
         let items = above.chain([(title, url.clone())]).enumerate();
         let items = items.map(|(at, (name, item))| {
@@ -83,6 +90,9 @@ fn publisher(organization: &Organization) -> Value {
         if let Some(text) = text {
             value[key] = (&**text).into();
         }
+    }
+    if let Some(addresses) = &organization.same_as {
+        value["sameAs"] = addresses.iter().map(|address| &**address).collect();
     }
     value
 }

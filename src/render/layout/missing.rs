@@ -83,7 +83,7 @@ impl<'d> Layout<'d> {
         writer.head(title, None, false);
         writer.top(true);
         writer.out.markup(Mode::Wide.columns());
-        writer.sidebar();
+        writer.sidebar(true);
         writer
             .out
             .markup("<main id=_content><article class=missing><h1>");
@@ -99,6 +99,7 @@ impl<'d> Layout<'d> {
                 writer.out.text(messages.not_found_text).markup("</p>");
             }
         }
+        writer.question("");
         writer.out.markup("<div id=_suggestions></div><p><a");
         writer.href(home);
         writer.out.markup(">").text(messages.go_to_first_page);

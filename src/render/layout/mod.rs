@@ -46,7 +46,7 @@ mod theme;
 mod vote;
 
 pub(super) use assets::STYLES;
-pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE};
+pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE, diagram_palette};
 pub(super) use colour::PROPERTIES;
 pub use drawings::Drawings;
 pub use head::site_icon;
@@ -167,9 +167,7 @@ impl Layout<'_> {
         writer.head(&page.title, description, self.docs.is_found(page));
         writer.top(mode.has_sidebar());
         writer.out.markup(mode.columns());
-        if mode.has_sidebar() {
-            writer.sidebar();
-        }
+        writer.sidebar(mode.has_sidebar());
         writer.main(page, article, mode);
         writer.out.markup("</div>\n");
         writer.bottom();

@@ -35,34 +35,15 @@ impl<'d> Layout<'d> {
         writer.head(messages.search, None, false);
         writer.top(true);
         writer.out.markup(Mode::Wide.columns());
-        writer.sidebar();
+        writer.sidebar(true);
         writer
             .out
             .markup("<main id=_content><article class=found><h1>")
             .text(messages.search)
-            .markup("</h1>\n<form role=search class=asked");
-        let action = writer.start.to(SEARCH);
-        writer.out.attribute("action", &action);
+            .markup("</h1>\n");
+        writer.question(SEARCH_QUERY_PLACEHOLDER);
         writer
             .out
-            .markup("><input type=search name=q maxlength=200");
-        writer
-            .out
-            .attribute("aria-label", messages.search)
-            .attribute("value", SEARCH_QUERY_PLACEHOLDER)
-            .markup(">");
-        if beside.is_some() {
-            writer.out.markup("<input type=hidden name=language");
-            writer
-                .out
-                .attribute("value", self.language_tag(beside))
-                .markup(">");
-        }
-        writer
-            .out
-            .markup("<button>")
-            .text(messages.search)
-            .markup("</button></form>\n")
             .markup(SEARCH_RESULTS_START)
             .text(messages.script.nothing_found)
             .text(". ")
@@ -73,5 +54,33 @@ impl<'d> Layout<'d> {
             .markup("</article></main></div>\n");
         writer.bottom();
         writer.out.into_string()
+    }
+}
+
+// === impl PageWriter ===
+
+impl PageWriter<'_> {
+    /// Writes a form that asks the search.
+    pub(super) fn question(&mut self, value: &str) {
+        let messages = self.messages;
+        let action = self.start.to(SEARCH);
+        self.out
+            .markup("<form role=search class=asked")
+            .attribute("action", &action)
+            .markup("><input type=search name=q maxlength=200")
+            .attribute("aria-label", messages.search)
+            .attribute("value", value)
+            .markup(">");
+        if self.beside.is_some() {
+            let language = self.layout.language_tag(self.beside);
+            self.out
+                .markup("<input type=hidden name=language")
+                .attribute("value", language)
+                .markup(">");
+        }
+        self.out
+            .markup("<button>")
+            .text(messages.search)
+            .markup("</button></form>\n");
     }
 }

@@ -9,8 +9,8 @@ use crate::docs::navigation::tree::{Content, Division, DivisionKind, Divisions};
 // === impl PageWriter ===
 
 impl PageWriter<'_> {
-    /// Writes the selectors of product and version: at the top of the sidebar, or in the
-    /// header of a page without sidebar.
+    /// Writes the selectors of product and version: at the top of the sidebar, and on a wide screen
+    /// in the header of a page without a column for it.
     pub(super) fn choices(&mut self) {
         let is_choice = |list: &Divisions| {
             matches!(
@@ -48,15 +48,18 @@ impl PageWriter<'_> {
             self.out.markup(" class=\"sign sign-globe\"");
         }
         self.out.markup("><span>");
-        // The kind of the selector. It is visible for versions only, because "2.0" alone is not
-        // clear.
-        self.out
-            .markup(if divisions.kind == DivisionKind::Versions {
-                "<small>"
-            } else {
-                "<small class=unseen>"
-            });
-        self.out.text(what).markup("</small> ");
+        // The kind of the selector, unless the label begins with it. It is visible for versions
+        // only, because "2.0" alone is not clear.
+        let first = label(current).split_whitespace().next();
+        if !first.is_some_and(|word| word.to_lowercase() == what.to_lowercase()) {
+            self.out
+                .markup(if divisions.kind == DivisionKind::Versions {
+                    "<small>"
+                } else {
+                    "<small class=unseen>"
+                });
+            self.out.text(what).markup("</small> ");
+        }
         self.icon(current.icon.as_deref());
         self.out.text(label(current));
         self.badge(current.tag.as_deref());

@@ -13,11 +13,15 @@ use crate::docs::navigation::tree::{DivisionKind, Divisions, Entry, Group, Open,
 // === impl PageWriter ===
 
 impl PageWriter<'_> {
-    pub(super) fn sidebar(&mut self) {
+    /// Writes the sidebar: a column on a wide screen, or nothing there if `is_column` is false. On
+    /// a narrow screen it is a drawer on every page.
+    pub(super) fn sidebar(&mut self, is_column: bool) {
         let sidebar = self.layout.sidebar(self.beside);
-        // On a wide screen it is a column, else a drawer: see `styles/columns.css`.
         self.out
-            .markup("<nav class=sidebar id=_pages popover")
+            .markup(match is_column {
+                true => "<nav class=sidebar id=_pages popover",
+                false => "<nav class=\"sidebar drawer\" id=_pages popover",
+            })
             .attribute("aria-label", self.messages.pages)
             .markup("><div class=drawer-head><span>")
             .text(self.messages.menu)

@@ -337,8 +337,60 @@ fn a_page_without_a_sidebar_has_the_selectors_in_its_header() {
             "<nav class=sidebar id=_pages popover",
         ],
     );
-    assert!(!without.contains("id=_pages") && !without.contains("popovertarget"));
-    assert!(!without.contains("<h1>"));
+    // The sidebar is a drawer, on narrow screens only.
+    shows(
+        &without,
+        &[
+            "popovertarget=_pages",
+            "<nav class=\"sidebar drawer\" id=_pages popover",
+        ],
+    );
+    shows(&without, &["<h1 class=unseen>"]);
+}
+
+#[test]
+fn a_label_that_follows_itself_is_once_in_the_breadcrumb() {
+    let (docs, map) = docs(
+        r#""styling": {"eyebrows": "breadcrumbs"}, "navigation": {"tabs": [{"tab": "Design", "groups": [{"group": "Design", "pages": ["b", "a"]}]}]}"#,
+        &[("a", ""), ("b", "")],
+    );
+    let html = written(&docs, &map, "a", Mode::Default);
+    let (_, crumbs) = html.split_once("<nav class=eyebrow").unwrap();
+    let (crumbs, _) = crumbs.split_once("</nav>").unwrap();
+    assert_eq!(crumbs.matches("Design").count(), 1, "{crumbs}");
+}
+
+#[test]
+fn the_page_that_a_site_opens_with_is_no_article() {
+    let (docs, map) = docs(
+        r#""navigation": {"pages": ["index", "a"]}"#,
+        &[("index", ""), ("a", "")],
+    );
+    shows(
+        &written(&docs, &map, "index", Mode::Default),
+        &["\"@type\":\"WebPage\""],
+    );
+    shows(
+        &written(&docs, &map, "a", Mode::Default),
+        &["\"@type\":\"TechArticle\""],
+    );
+}
+
+#[test]
+fn the_kind_of_a_selector_is_not_written_twice() {
+    let (docs, map) = docs(
+        r#""navbar": {"links": [{"type": "github", "href": "https://github.com/a/b"}]},
+           "navigation": {"versions": [{"version": "Version 2026-07-28", "pages": ["a"]}, {"version": "2.0", "pages": ["b"]}]}"#,
+        &[("a", ""), ("b", "")],
+    );
+    let summary = |page: &str| {
+        let html = written(&docs, &map, page, Mode::Default);
+        let (_, after) = html.split_once("name=choices><summary>").unwrap();
+        after.split_once("</summary>").unwrap().0.to_owned()
+    };
+    assert_eq!(summary("a"), "<span>Version 2026-07-28</span>");
+    assert_eq!(summary("b"), "<span><small>Version</small> 2.0</span>");
+    shows(&written(&docs, &map, "a", Mode::Default), &[">GitHub</a>"]);
 }
 
 #[test]
@@ -499,9 +551,10 @@ fn a_copied_sidebar_is_the_one_that_is_written_for_the_page() {
     }
     // Those of the first tab; the sidebar of the second is short.
     assert_eq!(long, 13);
-    // Without a sidebar, there is nothing to copy: only the addresses are a segment of their own.
+    // A page without a column for the sidebar has a drawer with the same entries. The addresses are
+    // a segment of their own.
     let custom = layout.page_with(pages[0], &article, Mode::Custom, &forwards);
-    assert_eq!(custom.segments.len(), 3);
+    assert!(custom.segments.iter().any(|segment| segment.same.is_some()));
     let addressed = &custom.html[custom.segments[1].range.clone()];
     assert!(addressed.starts_with(crate::release::site::ADDRESSED_START));
 }

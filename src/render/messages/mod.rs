@@ -79,6 +79,8 @@ pub(super) struct Layout {
     pub(super) close: &'static str,
     pub(super) search: &'static str,
     pub(super) switch_colors: &'static str,
+    /// What the switch of colours chooses, and its three choices: those of the system, light, dark.
+    pub(super) schemes: &'static str,
     pub(super) announcement: &'static str,
     pub(super) dismiss: &'static str,
     pub(super) product: &'static str,
@@ -166,6 +168,10 @@ pub(super) struct Endpoint {
     pub(super) body: &'static str,
     pub(super) request: &'static str,
     pub(super) responses: &'static str,
+    /// The title of errors with the same body, and of the columns of their table.
+    pub(super) errors: &'static str,
+    pub(super) status: &'static str,
+    pub(super) when: &'static str,
     pub(super) example: &'static str,
     pub(super) fields: &'static str,
     /// Shown instead of the name of a field if every name is allowed.
@@ -365,6 +371,13 @@ mod tests {
         for (tag, Messages { form, .. }) in CATALOGUES {
             let counts = [form.cors, form.unreachable, form.mixed].map(|m| m.matches("{}").count());
             assert_eq!(counts, [2, 1, 1], "{tag}");
+        }
+    }
+
+    #[test]
+    fn the_switch_of_colours_has_three_choices() {
+        for (tag, messages) in CATALOGUES {
+            assert_eq!(messages.layout.schemes.split('|').count(), 4, "{tag}");
         }
     }
 

@@ -190,7 +190,8 @@ impl Writer {
             Shape::Texts => {
                 or_file(&json!({ "type": "object", "additionalProperties": { "type": "string" } }))
             }
-            Shape::Any | Shape::Ignored => json!({}),
+            Shape::OfType([only]) | Shape::Ignored([only]) => json!({ "type": only }),
+            Shape::OfType(types) | Shape::Ignored(types) => json!({ "type": types }),
         }
     }
 }

@@ -157,3 +157,26 @@ fn other_spellings_of_a_language_are_accepted() {
         check(language(code), false, accepted);
     }
 }
+
+#[test]
+fn the_noun_of_an_object_keeps_the_quotes_inside_it() {
+    use crate::docs::config::{SeoPath, Styling};
+    use crate::docs::schema::Declared as _;
+    assert_eq!(SeoPath::OBJECT.noun(), "entry of `paths`");
+    assert_eq!(Styling::OBJECT.noun(), "styling");
+}
+
+#[test]
+fn every_key_has_a_type() {
+    let schema = json_schema();
+    let definitions = schema["definitions"].as_object().unwrap();
+    for (name, definition) in definitions {
+        let properties = definition.get("properties").and_then(Value::as_object);
+        for (key, property) in properties.into_iter().flatten() {
+            let has_type = ["type", "enum", "anyOf", "allOf", "$ref", "oneOf", "const"]
+                .iter()
+                .any(|keyword| property.get(keyword).is_some());
+            assert!(has_type, "`{key}` of {name}: {property}");
+        }
+    }
+}

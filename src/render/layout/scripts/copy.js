@@ -32,12 +32,16 @@ parts.push(() => {
   }
 });
 
-// A button that wraps long lines, for code that is wider than its place.
+// A button that wraps long lines, while code is wider than its place.
 parts.push(() => {
   const { wrap } = messages();
-  const offer = () => document.querySelectorAll(".tools:not(:has(.wrap))").forEach((tools) => {
+  const offer = () => document.querySelectorAll(".tools").forEach((tools) => {
     const code = tools.parentElement.querySelector("pre");
-    if (code.scrollWidth <= code.clientWidth + 1) return;
+    const own = tools.querySelector(".wrap");
+    const isWide = code.scrollWidth > code.clientWidth + 1;
+    // Code that is wrapped, or not shown, has no width that could be compared.
+    if (own && !isWide && code.clientWidth && !code.matches(".wrapped")) own.remove();
+    if (own || !isWide) return;
     const button = make("button", { type: "button", className: "wrap sign sign-wrap", ariaLabel: wrap, title: wrap, ariaPressed: false });
     button.addEventListener("click", () => { button.ariaPressed = code.classList.toggle("wrapped"); });
     tools.prepend(button);

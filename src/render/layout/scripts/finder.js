@@ -11,6 +11,7 @@ const SETTLED = 2000;
 const ANSWERS_MAX = 100;
 const RECENT_MAX = 5;
 const SUGGESTIONS_MAX = 5;
+const PAGES_MAX = 6;
 
 const make = (name, properties, ...children) => {
   const element = Object.assign(document.createElement(name), properties);
@@ -49,7 +50,7 @@ const recent = {
 
 const input = make("input", { type: "search", className: "sign-close", placeholder: document.querySelector("a.search > span")?.textContent ?? search, autocomplete: "off", spellcheck: false, enterKeyHint: "search", maxLength: 200 });
 const versions = make("select", { hidden: true });
-const close = make("button", { type: "button", className: "plain-button leave sign sign-close" });
+const close = make("button", { type: "button", className: "plain-button leave sign sign-chevron" });
 const list = make("div", { id: "found" });
 const status = make("p", { className: "said" });
 const hint = (keys, text) => make("span", {}, ...keys.map((name) => make("kbd", {}, name)), ` ${text}`);
@@ -112,10 +113,31 @@ const group = ({ url, title, breadcrumb, version: of, sections }, typed, isElsew
   return describe(make("div", {}, option(page, typed), ...below), { role: "group", "aria-label": title });
 };
 
+// Pages of the sidebar: something to open before anything is typed.
+const sidebar = document.querySelector(".sidebar");
+const pages = () => {
+  const links = sidebar?.querySelectorAll(".group a:not([rel], [aria-current=page])") ?? [];
+  const entries = [...links].slice(0, PAGES_MAX).map((link) => {
+    const isTitle = ({ nodeType, localName }) => nodeType === Node.TEXT_NODE || localName === "del";
+    const title = [...link.childNodes].filter(isTitle).map(({ textContent }) => textContent).join("").trim();
+    return option(make("a", { href: link.href, className: "start" }, make("span", {}, title)), "");
+  });
+  if (!entries.length) return [];
+  return [describe(make("div", {}, ...entries), { role: "group", "aria-label": sidebar.ariaLabel })];
+};
+
+// What is shown before anything is typed. The first search can be repeated by Enter; no page is
+// selected.
 const showRecent = () => {
   status.textContent = "";
   const searched = recent.get();
-  if (!searched.length) { show(); return; }
+  if (!searched.length) {
+    show(...pages());
+    options().forEach((option) => option.setAttribute("aria-selected", false));
+    input.removeAttribute("aria-activedescendant");
+    chosen = -1;
+    return;
+  }
   const again = searched.map((typed) => {
     const entry = make("button", { type: "button", className: "again" }, typed);
     entry.addEventListener("click", () => { input.value = typed; input.focus(); find(0); });
@@ -123,8 +145,8 @@ const showRecent = () => {
   });
   const forget = make("button", { type: "button", className: "plain-button forget" }, clear);
   forget.addEventListener("click", () => { recent.set([]); showRecent(); input.focus(); });
-  show(describe(make("div", {}, ...again), { role: "group", "aria-label": recently }));
-  status.replaceChildren(recently, " · ", forget);
+  show(describe(make("div", {}, ...again), { role: "group", "aria-label": recently }), ...pages());
+  status.replaceChildren(forget);
 };
 
 // The versions that can be chosen. The version of the page is selected first.
@@ -179,7 +201,7 @@ input.addEventListener("input", () => {
 versions.addEventListener("change", () => { find(0); input.focus(); });
 input.addEventListener("keydown", (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step) { event.preventDefault(); choose(chosen + step); }
+  if (step) { event.preventDefault(); choose(chosen < 0 && step < 0 ? step : chosen + step); }
   // Not the Enter that ends the input of a character.
   if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); options()[chosen]?.click(); }
 });

@@ -8,8 +8,13 @@ const keep = {
   set: (key, value) => { try { localStorage.setItem(key, value); } catch { /* private mode */ } },
 };
 root.classList.add("js");
+// `light`, `dark`, or `system` for the colours of the reader's system.
+const setScheme = (scheme) => {
+  if (scheme === "system") delete root.dataset.theme;
+  else root.dataset.theme = scheme;
+};
 const chosen = keep.get("theme");
-if (chosen && !("strict" in root.dataset)) root.dataset.theme = chosen;
+if (chosen && !("strict" in root.dataset)) setScheme(chosen);
 // Stylesheets of authors ask for the class of the colour scheme that is shown.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);

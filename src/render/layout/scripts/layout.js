@@ -5,15 +5,35 @@ parts.push(() => {
   const tellDiagrams = () => document.querySelectorAll(".diagram iframe").forEach((frame) => {
     // A new frame, because changing the address of this one would add a history entry.
     const told = frame.cloneNode();
-    told.src = `${frame.src.replace(/&\w+$/, "")}&${root.dataset.theme}`;
+    const own = root.dataset.theme ? `&${root.dataset.theme}` : "";
+    told.src = frame.src.replace(/&(light|dark)$/, "") + own;
     frame.replaceWith(told);
   });
-  if (root.dataset.theme) tellDiagrams();
-  document.querySelector(".theme")?.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
+  // The bar of the browser has the colour of the scheme that is shown.
+  const bars = [...document.querySelectorAll("meta[name=theme-color][media]")];
+  const medias = bars.map((bar) => bar.media);
+  const tellBrowser = () => bars.forEach((bar, n) => {
+    const { theme } = root.dataset;
+    bar.media = theme ? (medias[n].includes(theme) ? "all" : "not all") : medias[n];
+  });
+  const button = document.querySelector(".theme");
+  const name = () => {
+    const [what, ...names] = button.dataset.names.split("|");
+    const label = `${what}: ${names[["system", "light", "dark"].indexOf(root.dataset.theme ?? "system")]}`;
+    Object.assign(button, { ariaLabel: label, title: label });
+  };
+  if (root.dataset.theme) { tellDiagrams(); tellBrowser(); }
+  if (button) name();
+  // The scheme that the system does not have comes first, because the reader sees it at once.
+  button?.addEventListener("click", () => {
+    const order = dark.matches ? ["system", "light", "dark"] : ["system", "dark", "light"];
+    const next = order[(order.indexOf(root.dataset.theme ?? "system") + 1) % 3];
+    setScheme(next);
     markScheme();
-    keep.set("theme", root.dataset.theme);
+    keep.set("theme", next);
     tellDiagrams();
+    tellBrowser();
+    name();
   });
   document.querySelector(".dismiss")?.addEventListener("click", () => {
     keep.set(`banner:${root.dataset.banner}`, "1");
@@ -31,6 +51,9 @@ parts.push(() => {
   document.addEventListener("click", (event) => close(event.target));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(null); });
 });
+
+// The strip of tabs scrolls to the current one.
+parts.push(() => document.querySelector(".sections .current")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
 
 // The sidebar keeps its scroll position from page to page, shows the current page, and keeps
 // the groups as the reader has left them.
