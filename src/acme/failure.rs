@@ -34,6 +34,9 @@ pub(super) enum Cause {
     Limit,
     /// No new order may begin now, so that the limits of the authority are kept.
     Budget,
+    /// The authority has issued as many certificates for the domain or the name as it does in some
+    /// days.
+    Quota,
     /// The name: it does not lead here, or may not have a certificate.
     Name,
     /// The authority knows the certificate that the order replaces as replaced already.

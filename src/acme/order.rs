@@ -21,6 +21,7 @@ use super::challenges::{Challenges, Installed};
 use super::config::{ChallengeKind, Config};
 use super::dns;
 use super::failure::{Cause, Failure, is_internal, sentence_of};
+use super::queue::Lane;
 use super::record::Record;
 use super::state::{Pending, Versioned as _};
 use super::{UnusableRecord, Vault};
@@ -78,6 +79,23 @@ impl Job {
 impl Shared {
     /// Orders a certificate at an authority, and returns its record, which is not written yet.
     pub(super) async fn order(&self, known: &Known, job: &Job) -> Result<Record, Failure> {
+        let ordered = self.order_counted(known, job).await;
+        if ordered.is_ok() || !self.has_begun(&job.name) {
+            known.ended(self.clock.unix_seconds(), &job.name, ordered.is_ok());
+        }
+        ordered
+    }
+
+    /// Returns whether an order counts for the limits of an authority.
+    pub(super) fn lane(&self, known: &Known, job: &Job) -> Lane {
+        let is_free = job.is_renewal_at(&known.config.directory);
+        match is_free || self.begun_at(known, &job.name).is_some() {
+            true => Lane::Uncounted,
+            false => Lane::Counted,
+        }
+    }
+
+    async fn order_counted(&self, known: &Known, job: &Job) -> Result<Record, Failure> {
         match self.vault.documents.has_space(SPACE_BYTES) {
             Ok(true) => {}
             Ok(false) => {
@@ -164,10 +182,9 @@ impl Shared {
 
     /// Counts a new order for the limits of the authority.
     fn count(&self, known: &Known, job: &Job) -> Result<(), Failure> {
-        let is_free = job.is_renewal_at(&known.config.directory);
-        match is_free || known.take(self.clock.unix_seconds()) {
+        match job.is_renewal_at(&known.config.directory) {
             true => Ok(()),
-            false => Err(Failure::new(Cause::Budget, "no new order may begin now")),
+            false => known.take(self.clock.unix_seconds(), &job.name),
         }
     }
 
@@ -216,8 +233,10 @@ impl Shared {
                         if is_internal(&error)
                             || matches!(failed(&error).cause, Cause::Replaced | Cause::Name) =>
                     {
-                        let _is_within = known.take(self.clock.unix_seconds());
-                        account.new_order(&wanted()).await
+                        match known.take(self.clock.unix_seconds(), &job.name) {
+                            Err(failure) if failure.cause == Cause::Quota => return Err(failure),
+                            _ => account.new_order(&wanted()).await,
+                        }
                     }
                     placed => placed,
                 }

@@ -1044,6 +1044,67 @@ fn new_orders_stay_within_the_budget_also_after_a_restart() {
 }
 
 #[test]
+fn a_domain_with_many_names_waits_and_others_get_certificates_also_after_a_restart() {
+    const MORE: &str = "help.acme.test";
+    let settings = Settings::new();
+    let more = "domain_certificates_max: 1";
+    let setup = setup(&settings.listen(), &settings.entry(), more);
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    let is_full = |line: &serde_json::Value| {
+        let text = line["message"].as_str().unwrap_or_default();
+        line["name"] == MORE && text.contains("the limit `acme.domain_certificates_max`")
+    };
+    edge.write_site("more", &format!("domains: [{MORE}]"));
+    edge.wait_for_log(is_full);
+    // A renewal does not count.
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    wait_for_certificate(&edge, DOMAIN, &client, Some(&first));
+    edge.wait_for_nth_log(2, |line| issued(line, DOMAIN));
+    edge.signal("TERM");
+    let edge = edge.ended().start();
+    edge.write_site("second", &format!("domains: [{SECOND}]"));
+    wait_for_certificate(&edge, SECOND, &client, None);
+    let listed = stdout(edge.setup.run(&["cert", "list"]));
+    assert!(listed.contains("acme.domain_certificates_max"), "{listed}");
+    assert!(!pebble.log().contains(MORE));
+}
+
+#[test]
+fn a_limit_of_the_account_stops_new_orders_and_no_renewals() {
+    let settings = Settings::new();
+    let relay = Relay::start(&settings);
+    let setup = setup(&settings.listen(), &relay.entry(&settings), "");
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    let limited = relay::answer(
+        "429 Too Many Requests\r\nRetry-After: 600000",
+        "application/problem+json",
+        "{\"type\":\"urn:ietf:params:acme:error:rateLimited\",\"status\":429}",
+    );
+    relay.answer_always(relay::PLACE, &limited);
+    for n in 0..3 {
+        edge.write_site(&format!("p{n}"), &format!("domains: [docs.p{n}.test]"));
+    }
+    edge.wait_for_nth_log(3, |line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.contains("an authority refuses an order because of a limit")
+    });
+    relay.answer_never(relay::PLACE);
+    edge.write_site("second", &format!("domains: [{SECOND}]"));
+    edge.wait_for_metric("acme_queue", 1.0);
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    wait_for_certificate(&edge, DOMAIN, &client, Some(&first));
+    assert!(!pebble.log().contains(SECOND));
+}
+
+#[test]
 fn a_wildcard_is_proven_by_the_command_of_the_operator() {
     let settings = Settings::new();
     let base = Setup::new();

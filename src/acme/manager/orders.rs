@@ -10,6 +10,8 @@ use crate::acme::caa;
 use crate::acme::failure::{Cause, Failure};
 use crate::acme::leaf::Life;
 use crate::acme::order::{Job, Shared};
+use crate::acme::queue::Lane;
+use crate::acme::quota::domain_of;
 use crate::acme::record::Record;
 use crate::acme::schedule::{part_of, seed_of, wait_after};
 use crate::acme::state::{OrderState, Versioned as _};
@@ -24,13 +26,14 @@ impl Manager {
     /// Begins the orders that are due and allowed.
     pub(super) fn begin_orders(&mut self, now: u64) {
         while self.orders < self.shared.config.parallel_max {
-            let mut usable = self
-                .authorities
-                .iter()
-                .filter(|known| known.budget().is_usable(now));
-            let Some(first) = usable.next() else { return };
-            let may_begin =
-                first.budget().left(now) > 0 || usable.any(|known| known.budget().left(now) > 0);
+            let mut known = self.authorities.iter();
+            if !known.any(|known| known.budget().is_usable(now, Lane::Uncounted)) {
+                return;
+            }
+            let may_begin = self.authorities.iter().any(|known| {
+                let mut budget = known.budget();
+                budget.is_usable(now, Lane::Counted) && budget.left(now) > 0
+            });
             let Some(name) = self.state.queue.take(now, !may_begin) else {
                 return;
             };
@@ -122,7 +125,7 @@ impl Manager {
     pub(super) async fn failed(&mut self, name: &Arc<str>, failure: &Failure, now: u64) {
         let result = match failure.cause {
             Cause::Authority | Cause::Account => "authority",
-            Cause::Limit | Cause::Budget => "limited",
+            Cause::Limit | Cause::Quota | Cause::Budget => "limited",
             Cause::Name | Cause::Replaced => "name",
             Cause::Ourselves => "ourselves",
         };
@@ -133,7 +136,10 @@ impl Manager {
         entry.is_running = false;
         entry.is_begun = self.shared.has_begun(name);
         let retries = &self.shared.config.retries;
-        let is_of_name = matches!(failure.cause, Cause::Name | Cause::Limit | Cause::Replaced);
+        let is_of_name = matches!(
+            failure.cause,
+            Cause::Name | Cause::Limit | Cause::Quota | Cause::Replaced
+        );
         if is_of_name {
             entry.failures = entry.failures.saturating_add(1);
             let wait = wait_after(entry.failures, retries);
@@ -235,16 +241,19 @@ async fn order_anywhere(
 ) -> Result<Record, Failure> {
     caa::permit(&shared.client, &job.name, &shared.config.caa_identities).await?;
     let mut last = None;
+    let mut is_one_left_out = false;
     for known in authorities.iter() {
         let now = shared.clock.unix_seconds();
-        if !known.budget().is_usable(now) {
+        let lane = shared.lane(known, job);
+        if !known.budget().is_usable(now, lane) {
+            is_one_left_out = true;
             continue;
         }
         let exchange = Arc::new(Exchange::default());
         let ordering = EXCHANGE.scope(exchange, Box::pin(shared.order(known, job)));
         let failure = match ordering.await {
             Ok(record) => {
-                known.budget().works();
+                known.budget().works(lane);
                 return Ok(record);
             }
             Err(failure) => failure,
@@ -254,14 +263,26 @@ async fn order_anywhere(
         let now = shared.clock.unix_seconds();
         match failure.cause {
             Cause::Name | Cause::Replaced => {
-                known.budget().works();
+                known.budget().works(lane);
                 return Err(failure);
             }
             Cause::Ourselves => return Err(failure),
             Cause::Budget => {}
+            // Another authority that does not work now may accept the name sooner.
+            Cause::Quota if last.is_some() => continue,
+            Cause::Quota if is_one_left_out => {
+                last = Some(Failure {
+                    wait: None,
+                    ..failure
+                });
+                continue;
+            }
+            Cause::Quota => {}
             Cause::Limit => {
                 log::warn!(target: "acme", name:% = &*job.name; "an authority refuses an order because of a limit: {failure}");
-                known.budget().limits(now, failure.wait);
+                known
+                    .budget()
+                    .limits(now, domain_of(&job.name), failure.wait);
             }
             Cause::Authority | Cause::Account => {
                 known.forget(failure.cause == Cause::Account).await;
