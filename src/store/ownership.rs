@@ -26,6 +26,18 @@ pub struct Ownership {
     pub since: u64,
     /// The text that DNS has to show. It is made for one owner and one host.
     pub token: Box<str>,
+    /// How often the host had gone from one owner to another when the token was made
+    /// ([`HostClaim::handovers`](super::HostClaim::handovers)).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub handovers: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+pub(super) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The states of a domain.

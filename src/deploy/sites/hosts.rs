@@ -110,7 +110,9 @@ impl SiteAdmin {
                 }
                 (None, Some(rules)) if !had.contains(host) => {
                     refused.extend(rules.refusal(host, &self.service));
-                    ownership.insert(host.clone(), rules.added(&site.owner, host, now));
+                    let handovers = self.handovers(host, &site.owner)?;
+                    let added = rules.added(&site.owner, host, handovers, now);
+                    ownership.insert(host.clone(), added);
                 }
                 (None, _) => {}
             }
@@ -162,6 +164,23 @@ impl SiteAdmin {
             && record.is_some_and(|record| is_served(&record))
             && self.in_file(&claim.project).is_none();
         Ok(counts.then_some(claim.project))
+    }
+
+    /// Returns how often a host went from one owner to another, with the next time if `owner` is
+    /// not the one who had it last.
+    pub(super) fn handovers(&self, host: &Host, owner: &str) -> Result<u64, Refused> {
+        let Some(claim) = self.store.host_claim(host)? else {
+            return Ok(0);
+        };
+        let last = match claim.quarantine {
+            Some(quarantine) => Some(quarantine.owner),
+            None => {
+                let record = self.store.site_record(&claim.project)?;
+                record.as_ref().map(owner_of)
+            }
+        };
+        let is_another = last.is_some_and(|last| *last != *owner);
+        Ok(claim.handovers.saturating_add(is_another.into()))
     }
 
     /// Returns whether the claim of a host is of this project, or cannot be read.
