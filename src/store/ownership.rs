@@ -11,6 +11,8 @@
 //!     └── added ── quarantined                  not served; a proof makes it verified again
 //! ```
 //!
+//! If the site gets another owner, a domain that is served is dangling, and another one is pending.
+//!
 //! The state is kept in the record of the site. A domain without a state was added while
 //! `verification.required` was false: it is served until its first check.
 

@@ -494,6 +494,52 @@ fn an_owner_that_waits_needs_a_new_text_after_another_owner_had_the_domain() {
 }
 
 #[test]
+fn a_site_that_an_operator_gives_to_another_owner_needs_its_proof_and_stays_served() {
+    let platform = Platform::start("dangling_seconds: 3600");
+    let names = &platform.names;
+    let host = "docs.acme.test";
+    let target = platform.activate("acme", host);
+    let waiting = wanted(&platform.add("acme", "help.acme.test"), "TXT");
+    let moved = platform.call(
+        &platform.operator,
+        "PATCH",
+        "/v1/sites/acme",
+        Some(&json!({ "owner": "evil" })),
+    );
+    assert_eq!(moved.status, 200, "{}", moved.text());
+    let show = |host: &str| {
+        let path = format!("/v1/sites/acme/domains/{host}");
+        platform.call(&platform.evil, "GET", &path, None).json()
+    };
+    let wait = |is_so: &dyn Fn(&Value) -> bool| {
+        let since = Instant::now();
+        while !is_so(&show(host)) {
+            assert!(since.elapsed() < 2 * TIMEOUT, "{:#}", show(host));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    // The token of the owner before is not shown, and proves nothing.
+    let shown = show(host);
+    assert_eq!(shown["ownership"]["state"], "dangling");
+    let fresh = wanted(&shown, "CNAME");
+    assert_ne!(fresh, target);
+    assert_ne!(wanted(&show("help.acme.test"), "TXT"), waiting);
+    wait(&|shown| sentences(shown).contains("it should point at"));
+    assert_eq!(show(host)["ownership"]["state"], "dangling");
+    assert!(platform.is_served(host));
+    names.alias(host, &fresh);
+    wait(&|shown| shown["ownership"]["state"] == "active");
+    // It is another owner's now.
+    let refused = platform.call(
+        &platform.acme,
+        "GET",
+        &format!("/v1/sites/acme/domains/{host}"),
+        None,
+    );
+    assert_eq!(refused.status, 404, "{}", refused.text());
+}
+
+#[test]
 fn a_domain_whose_proof_is_gone_goes_to_the_next_who_proves_it() {
     let platform = Platform::start("dangling_seconds: 3600");
     let names = &platform.names;

@@ -92,7 +92,9 @@ impl SiteAdmin {
         }
     }
 
-    /// Returns the ownership of each domain of a changed site. A new domain waits for a proof.
+    /// Returns the ownership of each domain of a changed site. A new domain waits for a proof. If the
+    /// site has another owner, each domain needs the proof of that owner; a domain that is served
+    /// stays served for as long as one whose proof is gone.
     pub(super) fn ownership_after(
         &self,
         site: &Site,
@@ -100,11 +102,21 @@ impl SiteAdmin {
     ) -> Result<BTreeMap<Host, Ownership>, Refused> {
         let had = before.map_or_else(Vec::new, |before| self.hosts_of(before));
         let known = before.map(|before| &before.ownership);
+        let is_moved = before.is_some_and(|before| *owner_of(before) != *site.owner);
         let now = self.clock.unix_seconds();
         let mut ownership = BTreeMap::new();
         let mut refused = Vec::new();
         for host in &site.domains {
             match (known.and_then(|known| known.get(host)), &self.rules) {
+                (Some(known), Some(rules)) if is_moved => {
+                    let handovers = self.handovers(host, &site.owner)?;
+                    let added = rules.added(&site.owner, host, handovers, now);
+                    let state = match known.state.is_served() {
+                        true => OwnershipState::Dangling,
+                        false => added.state,
+                    };
+                    ownership.insert(host.clone(), Ownership { state, ..added });
+                }
                 (Some(known), _) => {
                     ownership.insert(host.clone(), known.clone());
                 }
