@@ -246,6 +246,7 @@ impl Manager {
             &metrics.queue,
             &metrics.failing,
             &metrics.missing,
+            &metrics.late,
         ] {
             gauge.set(0);
         }
