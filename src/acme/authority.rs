@@ -253,6 +253,13 @@ impl Known {
         self.quota.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns whether renewals that name what they replace do not count for its limits. It has no
+    /// way to name that without renewal information.
+    pub(super) fn exempts_renewals(&self) -> bool {
+        let directory = self.transport.directory();
+        directory.is_none_or(|directory| directory.has_renewal_info)
+    }
+
     /// The budget of the authority.
     pub(super) fn budget(&self) -> MutexGuard<'_, Budget> {
         // Each step leaves it valid.

@@ -66,11 +66,13 @@ enum Proof {
 // === impl Job ===
 
 impl Job {
-    /// Returns whether it replaces a certificate of an authority, so that it does not count for its
-    /// limits.
-    pub(super) fn is_renewal_at(&self, directory: &str) -> bool {
+    /// Returns whether it names a certificate of an authority that it replaces, so that it does not
+    /// count for the limits of that authority.
+    pub(super) fn is_exempt_at(&self, known: &Known) -> bool {
         let replaced = self.replaces.as_ref();
-        replaced.is_some_and(|(authority, _)| **authority == *directory)
+        let is_renewal =
+            replaced.is_some_and(|(authority, _)| **authority == *known.config.directory);
+        is_renewal && known.exempts_renewals()
     }
 }
 
@@ -88,8 +90,7 @@ impl Shared {
 
     /// Returns whether an order counts for the limits of an authority.
     pub(super) fn lane(&self, known: &Known, job: &Job) -> Lane {
-        let is_free = job.is_renewal_at(&known.config.directory);
-        match is_free || self.begun_at(known, &job.name).is_some() {
+        match job.is_exempt_at(known) || self.begun_at(known, &job.name).is_some() {
             true => Lane::Uncounted,
             false => Lane::Counted,
         }
@@ -105,11 +106,12 @@ impl Shared {
             }
             Err(error) => return Err(Failure::new(Cause::Ourselves, chain(&error))),
         }
+        // What counts depends on the directory, which is read now.
+        let account = known.account().await?;
         let begun = self.begun_at(known, &job.name);
         if begun.is_none() {
             self.count(known, job)?;
         }
-        let account = known.account().await?;
         let (mut order, key) = match begun {
             Some(begun) => match self.resume(&account, begun).await {
                 Some(resumed) => resumed,
@@ -182,7 +184,7 @@ impl Shared {
 
     /// Counts a new order for the limits of the authority.
     fn count(&self, known: &Known, job: &Job) -> Result<(), Failure> {
-        match job.is_renewal_at(&known.config.directory) {
+        match job.is_exempt_at(known) {
             true => Ok(()),
             false => known.take(self.clock.unix_seconds(), &job.name),
         }
@@ -215,7 +217,7 @@ impl Shared {
             }
         };
         let replaced = job.replaces.as_ref();
-        let replaced = replaced.filter(|_| job.is_renewal_at(&known.config.directory));
+        let replaced = replaced.filter(|_| job.is_exempt_at(known));
         let place = "place the order";
         let failed = |error: &Error| Failure::of(place, error, &exchange());
         let order = match replaced {
@@ -225,8 +227,6 @@ impl Shared {
                     serial: serial.as_str().into(),
                 };
                 match account.new_order(&wanted().replaces(replaced)).await {
-                    // The authority has no renewal information.
-                    Err(Error::Unsupported(_)) => account.new_order(&wanted()).await,
                     // It was replaced already, or the authority does not know it any more: some
                     // say so, others report an internal error. This order counts for the limits.
                     Err(error)

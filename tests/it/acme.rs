@@ -1044,6 +1044,35 @@ fn new_orders_stay_within_the_budget_also_after_a_restart() {
 }
 
 #[test]
+fn renewals_count_at_an_authority_without_renewal_information() {
+    let settings = Settings::new();
+    let relay = Relay::start(&settings);
+    relay.change_directory(&serde_json::json!({}));
+    let setup = setup(
+        &settings.listen(),
+        &relay.entry(&settings),
+        "orders_max: 2, orders_seconds: 3600",
+    );
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    let second = wait_for_certificate(&edge, DOMAIN, &client, Some(&first));
+    edge.wait_for_nth_log(2, |line| issued(line, DOMAIN));
+    // The two orders use the whole budget, for new names and for renewals.
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    edge.write_site("second", &format!("domains: [{SECOND}]"));
+    edge.wait_for_metric("acme_queue", 2.0);
+    assert_eq!(relay.count(relay::PLACE), 2);
+    assert_eq!(
+        certificate(edge.https.unwrap(), DOMAIN, &client),
+        Some(second)
+    );
+}
+
+#[test]
 fn a_domain_with_many_names_waits_and_others_get_certificates_also_after_a_restart() {
     const MORE: &str = "help.acme.test";
     let settings = Settings::new();
