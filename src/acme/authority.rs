@@ -260,6 +260,12 @@ impl Known {
         directory.is_none_or(|directory| directory.has_renewal_info)
     }
 
+    /// Returns the names of the authority in CAA records, as its directory has them.
+    pub(super) fn caa_identities(&self) -> Vec<Box<str>> {
+        let directory = self.transport.directory();
+        directory.map_or_else(Vec::new, |directory| directory.caa_identities.clone())
+    }
+
     /// The budget of the authority.
     pub(super) fn budget(&self) -> MutexGuard<'_, Budget> {
         // Each step leaves it valid.

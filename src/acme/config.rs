@@ -15,8 +15,8 @@ pub struct Config {
     pub contacts: Vec<Box<str>>,
     /// Whether the operator agrees to the terms of the authorities.
     pub agree_to_terms: bool,
-    /// The names of the authorities in CAA records (RFC 8659 §4.2); empty: the records are not
-    /// checked.
+    /// The names of the authorities in CAA records (RFC 8659 §4.2); empty: those in the directory of
+    /// each authority.
     pub caa_identities: Vec<Box<str>>,
     /// Names that get a certificate beside the domains of sites.
     pub names: Vec<Name>,

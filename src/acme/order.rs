@@ -17,6 +17,7 @@ use instant_acme::{
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 
 use super::authority::{Known, exchange};
+use super::caa;
 use super::challenges::{Challenges, Installed};
 use super::config::{ChallengeKind, Config};
 use super::dns;
@@ -106,8 +107,17 @@ impl Shared {
             }
             Err(error) => return Err(Failure::new(Cause::Ourselves, chain(&error))),
         }
-        // What counts depends on the directory, which is read now.
+        // What counts, and the names in CAA records, depend on the directory, which is read now.
         let account = known.account().await?;
+        let identities = match self.config.caa_identities.is_empty() {
+            true => known.caa_identities(),
+            false => self.config.caa_identities.clone(),
+        };
+        let issuer = caa::Issuer {
+            identities: &identities,
+            account: account.id(),
+        };
+        caa::permit(&self.client, &job.name, &issuer).await?;
         let begun = self.begun_at(known, &job.name);
         if begun.is_none() {
             self.count(known, job)?;

@@ -58,6 +58,8 @@ pub(super) struct Answered {
 pub(super) struct Directory {
     /// Whether it has renewal information, so that orders can name what they replace (RFC 9773).
     pub(super) has_renewal_info: bool,
+    /// Its names in CAA records.
+    pub(super) caa_identities: Vec<Box<str>>,
 }
 
 /// Sends requests.
@@ -207,8 +209,14 @@ fn read_directory(bytes: &[u8]) -> Result<Directory, InvalidDirectory> {
             return Err(InvalidDirectory::Address(address.to_owned()));
         }
     }
+    let meta = members.get("meta");
+    let identities = meta.and_then(|meta| meta.get("caaIdentities")?.as_array());
+    let identities = identities.into_iter().flatten();
     Ok(Directory {
         has_renewal_info: members.get("renewalInfo").is_some_and(|at| at.is_string()),
+        caa_identities: identities
+            .filter_map(|identity| Some(identity.as_str()?.into()))
+            .collect(),
     })
 }
 

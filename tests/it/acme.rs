@@ -17,6 +17,7 @@ use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
 use crate::full::SmallDisk;
 use crate::http::{Connection, TIMEOUT};
+use crate::names::Names;
 use crate::pebble::{Pebble, Settings};
 use crate::ports::free_port;
 use crate::presets::{DOMAIN, SKILL};
@@ -1041,6 +1042,28 @@ fn new_orders_stay_within_the_budget_also_after_a_restart() {
     assert_eq!(certificate(edge.https.unwrap(), SECOND, &client), None);
     assert!(!pebble.log().contains(SECOND));
     edge.wait_for_metric("acme_names_without_certificate", 0.0);
+}
+
+#[test]
+fn the_names_in_the_directory_are_those_that_caa_records_must_have() {
+    let settings = Settings::new();
+    let relay = Relay::start(&settings);
+    relay.change_directory(&serde_json::json!({ "caaIdentities": ["ca.test"] }));
+    let names = Names::start();
+    names.authority(DOMAIN, "other-ca.test");
+    let setup = setup(&settings.listen(), &relay.entry(&settings), "").conf(
+        "verification",
+        &format!("{{ required: false, {} }}", names.resolvers()),
+    );
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    edge.wait_for_log(|line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.contains("allows only other-ca.test") && text.contains("add a CAA record for ca.test")
+    });
+    assert_eq!(relay.count(relay::PLACE), 0);
+    names.authority(DOMAIN, "ca.test");
+    wait_for_certificate(&edge, DOMAIN, &pebble.client(&[]), None);
 }
 
 #[test]

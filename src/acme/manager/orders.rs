@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::names::{EARLY_PART, Entry};
 use super::{Done, Manager};
 use crate::acme::authority::Authorities;
-use crate::acme::caa;
 use crate::acme::failure::{Cause, Failure};
 use crate::acme::leaf::Life;
 use crate::acme::order::{Job, Shared};
@@ -126,7 +125,7 @@ impl Manager {
         let result = match failure.cause {
             Cause::Authority | Cause::Account => "authority",
             Cause::Limit | Cause::Quota | Cause::Budget => "limited",
-            Cause::Name | Cause::Replaced => "name",
+            Cause::Name | Cause::Forbidden | Cause::Replaced => "name",
             Cause::Ourselves => "ourselves",
         };
         self.metrics.orders.with_label_values(&[result]).inc();
@@ -138,7 +137,7 @@ impl Manager {
         let retries = &self.shared.config.retries;
         let is_of_name = matches!(
             failure.cause,
-            Cause::Name | Cause::Limit | Cause::Quota | Cause::Replaced
+            Cause::Name | Cause::Forbidden | Cause::Limit | Cause::Quota | Cause::Replaced
         );
         if is_of_name {
             entry.failures = entry.failures.saturating_add(1);
@@ -239,7 +238,6 @@ async fn order_anywhere(
     authorities: &Authorities,
     job: &Job,
 ) -> Result<Record, Failure> {
-    caa::permit(&shared.client, &job.name, &shared.config.caa_identities).await?;
     let mut last = None;
     let mut is_one_left_out = false;
     for known in authorities.iter() {
@@ -269,7 +267,7 @@ async fn order_anywhere(
             Cause::Ourselves => return Err(failure),
             Cause::Budget => {}
             // Another authority that does not work now may accept the name sooner.
-            Cause::Quota if last.is_some() => continue,
+            Cause::Quota | Cause::Forbidden if last.is_some() => continue,
             Cause::Quota if is_one_left_out => {
                 last = Some(Failure {
                     wait: None,
@@ -277,7 +275,7 @@ async fn order_anywhere(
                 });
                 continue;
             }
-            Cause::Quota => {}
+            Cause::Quota | Cause::Forbidden => {}
             Cause::Limit => {
                 log::warn!(target: "acme", name:% = &*job.name; "an authority refuses an order because of a limit: {failure}");
                 known
