@@ -1,7 +1,6 @@
 //! Names and their times: which names need a certificate, when each is ordered, and what operators
 //! request.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Manager, State};
@@ -67,7 +66,7 @@ impl Manager {
         }
         self.state.generation = Some(generation);
         self.state.compared_at = now;
-        let wanted: HashSet<Box<str>> = self.names.wanted().into_iter().collect();
+        let wanted = self.names.wanted();
         let gone: Vec<_> = self
             .state
             .entries
