@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "it prints its figures")]
 #![expect(clippy::cast_precision_loss, reason = "figures have three digits")]
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -111,7 +112,7 @@ impl Names for All {
         0
     }
 
-    fn wanted(&self) -> Vec<Box<str>> {
+    fn wanted(&self) -> HashSet<Box<str>> {
         let names = (0..self.0).map(|n| format!("docs.customer-{n}.example").into());
         names.collect()
     }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
@@ -15,8 +16,9 @@ use super::Vault;
 use super::budget::Budget;
 use super::config::{self, Config};
 use super::failure::{Cause, Failure};
+use super::quota::Quota;
 use super::record::Record;
-use super::state::{Taken, Versioned as _};
+use super::state::{Issues, Taken, Versioned as _};
 use super::transport::{EXCHANGE, Exchange, Transport};
 use crate::clock::Clock;
 use crate::digest::Digest;
@@ -44,6 +46,7 @@ pub(super) struct Authority {
     /// The account, once it was used.
     account: tokio::sync::Mutex<Option<Account>>,
     budget: Mutex<Budget>,
+    quota: Mutex<Quota>,
 }
 
 /// Why a certificate is revoked (RFC 5280 §5.3.1).
@@ -187,7 +190,7 @@ impl Authority {
             }
         };
         let taken = taken(vault, authority).unwrap_or_default();
-        Ok(Self {
+        let authority = Self {
             config: authority.clone(),
             contacts: config.contacts.clone(),
             transport,
@@ -195,13 +198,72 @@ impl Authority {
             vault: vault.clone(),
             account: tokio::sync::Mutex::new(None),
             budget: Mutex::new(Budget::new(config.orders_max, config.orders_window, taken)),
-        })
+            quota: Mutex::new(Quota::new(
+                config.domain_certificates_max,
+                config.name_certificates_max,
+                config.certificates_window,
+            )),
+        };
+        authority.read_quota();
+        Ok(authority)
     }
 
     fn read_budget(&self) {
         if let Some(taken) = taken(&self.vault, &self.config) {
             self.budget().replace(taken);
         }
+        self.read_quota();
+    }
+
+    fn read_quota(&self) {
+        let documents = &self.vault.documents;
+        let own = key(&self.config);
+        for key in documents.keys(Kind::Budget).unwrap_or_default() {
+            let part = key
+                .strip_prefix(&*own)
+                .and_then(|key| key.strip_prefix('~'));
+            let part = part.and_then(|part| u8::from_str_radix(part, 16).ok());
+            let bytes = documents.get(Kind::Budget, &key).ok().flatten();
+            let issues = bytes.and_then(|bytes| Issues::read(&bytes));
+            if let Some((part, issues)) = part.zip(issues) {
+                self.quota().replace(part, issues.list);
+            }
+        }
+    }
+
+    fn write_quota(&self, name: &str) {
+        let (part, list) = self.quota().part_with(name);
+        let bytes = Issues::new(list).write();
+        let put = self
+            .vault
+            .documents
+            .put(Kind::Budget, &self.key_of(part), &bytes);
+        if let Err(error) = put {
+            log::warn!(target: "acme", name; "count a certificate: {}", chain(&error));
+        }
+    }
+
+    /// Returns the key of the document with a part of the issued certificates.
+    fn key_of(&self, part: u8) -> String {
+        format!("{}~{part:02x}", key(&self.config))
+    }
+
+    fn quota(&self) -> MutexGuard<'_, Quota> {
+        // Each step leaves it valid.
+        self.quota.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether renewals that name what they replace do not count for its limits. It has no
+    /// way to name that without renewal information.
+    pub(super) fn exempts_renewals(&self) -> bool {
+        let directory = self.transport.directory();
+        directory.is_none_or(|directory| directory.has_renewal_info)
+    }
+
+    /// Returns the names of the authority in CAA records, as its directory has them.
+    pub(super) fn caa_identities(&self) -> Vec<Box<str>> {
+        let directory = self.transport.directory();
+        directory.map_or_else(Vec::new, |directory| directory.caa_identities.clone())
     }
 
     /// The budget of the authority.
@@ -210,11 +272,18 @@ impl Authority {
         self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a new order, if one may begin, also for the time after a restart.
-    pub(super) fn take(&self, now: u64) -> bool {
+    /// Counts a new order for a name, if one may begin, also for the time after a restart.
+    pub(super) fn take(&self, now: u64, name: &str) -> Result<(), Failure> {
+        if let Err(full) = self.quota().check(now, name) {
+            let wait = full.until.saturating_sub(now);
+            return Err(Failure {
+                wait: Some(Duration::from_secs(wait)),
+                ..Failure::new(Cause::Quota, full.to_string())
+            });
+        }
         let mut budget = self.budget();
         if !budget.take(now) {
-            return false;
+            return Err(Failure::new(Cause::Budget, "no new order may begin now"));
         }
         let taken = budget.taken();
         drop(budget);
@@ -226,7 +295,17 @@ impl Authority {
         if let Err(error) = put {
             log::warn!(target: "acme", "cannot count an order: {}", chain(&error));
         }
-        true
+        self.quota().begin(now, name);
+        self.write_quota(name);
+        Ok(())
+    }
+
+    /// Notes the end of an order of a name. Only a certificate that was issued stays counted.
+    pub(super) fn ended(&self, now: u64, name: &str, is_issued: bool) {
+        let is_counted = self.quota().end(now, name, is_issued);
+        if is_counted {
+            self.write_quota(name);
+        }
     }
 
     /// Returns the account; it is made when it is used for the first time.

@@ -1,11 +1,14 @@
-//! The limits of an authority: how many new orders may begin, and whether it can be used now.
+//! The limits of an account at an authority: how many new orders may begin, and whether the
+//! authority can be used now.
 //!
 //! Orders that began before a restart count too, so a process that is started again and again does
 //! not exceed a limit. A renewal that names the certificate that it replaces counts for no limit
 //! (RFC 9773 §5; rate limits of Let's Encrypt).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
+
+use super::queue::Lane;
 
 /// The budget of one authority.
 #[derive(Debug)]
@@ -14,18 +17,20 @@ pub(super) struct Budget {
     window: u64,
     /// When the orders began that still count, the oldest first.
     taken: VecDeque<u64>,
-    /// Until when it is not used.
+    /// Until when it is not used, after failures.
     paused_until: u64,
+    /// Until when no new orders begin, after refusals because of a limit.
+    limited_until: u64,
     /// How many failures in a row the authority caused.
     failures: u32,
-    /// How many names in a row the authority rejected with 'too many requests'.
-    limited: u32,
+    /// The registrable domains of the names that it refused in a row because of a limit.
+    limited: BTreeSet<Box<str>>,
 }
 
-/// After the authority has rejected this many names in a row with 'too many requests', the limit
-/// is that of the account.
-const LIMITED_MAX: u32 = 3;
-/// The longest pause after failures of an authority, unless it asks for a longer one.
+/// After refusals for so many registrable domains in a row, the limit is that of the account: most
+/// limits are those of one domain, and one owner may have many names.
+const LIMITED_MAX: usize = 3;
+/// The longest pause, whatever the authority asks for: its answer may be wrong.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
 
 // === impl Budget ===
@@ -37,17 +42,20 @@ impl Budget {
             window: window.as_secs(),
             taken: taken.into(),
             paused_until: 0,
+            limited_until: 0,
             failures: 0,
-            limited: 0,
+            limited: BTreeSet::new(),
         }
     }
 
-    /// Returns whether the authority can be used now.
-    pub(super) fn is_usable(&self, now: u64) -> bool {
-        now >= self.paused_until
+    /// Returns whether the authority can be used now. What does not count for its limits goes on
+    /// when a limit is reached.
+    pub(super) fn is_usable(&self, now: u64, lane: Lane) -> bool {
+        let is_limited = lane == Lane::Counted && now < self.limited_until;
+        now >= self.paused_until && !is_limited
     }
 
-    /// Returns until when the authority is not used.
+    /// Returns until when the authority is not used, after failures.
     pub(super) fn paused_until(&self) -> u64 {
         self.paused_until
     }
@@ -79,16 +87,21 @@ impl Budget {
         self.taken.iter().copied().collect()
     }
 
-    /// Notes that the authority has worked.
-    pub(super) fn works(&mut self) {
-        (self.failures, self.limited) = (0, 0);
+    /// Notes that the authority has worked. An order that does not count shows nothing about the
+    /// limits.
+    pub(super) fn works(&mut self, lane: Lane) {
+        self.failures = 0;
+        if lane == Lane::Counted {
+            self.limited.clear();
+        }
     }
 
     /// Notes a failure of the authority; it is not used for `wait`, or for as long as it asks.
     pub(super) fn fails(&mut self, now: u64, wait: Duration, asked: Option<Duration>) {
         self.failures = self.failures.saturating_add(1);
-        let wait = asked.unwrap_or(wait.min(PAUSE_MAX)).as_secs().max(1);
-        self.paused_until = self.paused_until.max(now.saturating_add(wait));
+        self.paused_until = self
+            .paused_until
+            .max(end_of_pause(now, asked.unwrap_or(wait)));
     }
 
     /// Returns how many failures in a row the authority caused.
@@ -96,15 +109,22 @@ impl Budget {
         self.failures
     }
 
-    /// Notes that the authority has refused one name because of a limit. If it refuses several in a
-    /// row, the limit is that of the account, and the authority is not used for that time.
-    pub(super) fn limits(&mut self, now: u64, asked: Option<Duration>) {
-        self.limited = self.limited.saturating_add(1);
-        if self.limited >= LIMITED_MAX {
-            let wait = asked.unwrap_or(PAUSE_MAX).as_secs().max(1);
-            self.paused_until = self.paused_until.max(now.saturating_add(wait));
+    /// Notes that the authority has refused a name of a registrable domain because of a limit. If it
+    /// refuses several domains in a row, the limit is that of the account, and no new orders begin
+    /// for that time.
+    pub(super) fn limits(&mut self, now: u64, domain: &str, asked: Option<Duration>) {
+        if self.limited.len() < LIMITED_MAX {
+            self.limited.insert(domain.into());
+        }
+        if self.limited.len() >= LIMITED_MAX {
+            let end = end_of_pause(now, asked.unwrap_or(PAUSE_MAX));
+            self.limited_until = self.limited_until.max(end);
         }
     }
+}
+
+fn end_of_pause(now: u64, wait: Duration) -> u64 {
+    now.saturating_add(wait.min(PAUSE_MAX).as_secs().max(1))
 }
 
 #[cfg(test)]
@@ -129,30 +149,51 @@ mod tests {
     #[test]
     fn an_authority_that_fails_rests_and_is_used_again() {
         let mut budget = Budget::new(3, HOUR, Vec::new());
+        let is_usable = |budget: &Budget, now| {
+            let lanes = [Lane::Counted, Lane::Uncounted];
+            let [new, exempt] = lanes.map(|lane| budget.is_usable(now, lane));
+            assert_eq!(new, exempt);
+            new
+        };
         budget.fails(100, Duration::from_secs(60), None);
-        assert!(!budget.is_usable(159) && budget.is_usable(160));
+        assert!(!is_usable(&budget, 159) && is_usable(&budget, 160));
         // It is down for a week, and is asked once an hour.
         budget.fails(160, Duration::from_secs(86_400), None);
-        assert!(!budget.is_usable(3759) && budget.is_usable(3760));
-        // It says when.
-        budget.fails(4000, Duration::from_secs(60), Some(2 * HOUR));
-        assert!(!budget.is_usable(11_199) && budget.is_usable(11_200));
-        assert_eq!(budget.failures(), 3);
-        budget.works();
+        assert!(!is_usable(&budget, 3759) && is_usable(&budget, 3760));
+        // It says when, but not later than in an hour.
+        budget.fails(4000, Duration::from_secs(60), Some(HOUR / 2));
+        assert!(!is_usable(&budget, 5799) && is_usable(&budget, 5800));
+        budget.fails(6000, Duration::from_secs(60), Some(168 * HOUR));
+        assert!(!is_usable(&budget, 9599) && is_usable(&budget, 9600));
+        assert_eq!(budget.failures(), 4);
+        budget.works(Lane::Uncounted);
         assert_eq!(budget.failures(), 0);
     }
 
     #[test]
-    fn a_limit_of_one_name_does_not_stop_the_others() {
+    fn a_limit_of_one_domain_does_not_stop_the_others() {
         let mut budget = Budget::new(300, HOUR, Vec::new());
-        budget.limits(100, Some(HOUR));
-        budget.limits(101, Some(HOUR));
-        assert!(budget.is_usable(102));
-        budget.works();
-        budget.limits(103, Some(HOUR));
-        budget.limits(104, Some(HOUR));
-        assert!(budget.is_usable(105));
-        budget.limits(105, Some(HOUR));
-        assert!(!budget.is_usable(3704) && budget.is_usable(3705));
+        for now in 0..100 {
+            budget.limits(now, "acme.test", Some(HOUR));
+        }
+        budget.limits(100, "second.test", Some(HOUR));
+        assert!(budget.is_usable(100, Lane::Counted));
+        budget.works(Lane::Counted);
+        budget.limits(101, "third.test", Some(HOUR));
+        assert!(budget.is_usable(101, Lane::Counted));
+    }
+
+    #[test]
+    fn a_limit_of_the_account_stops_new_orders_only_and_for_an_hour_at_most() {
+        let mut budget = Budget::new(300, HOUR, Vec::new());
+        for domain in ["acme.test", "second.test"] {
+            budget.limits(100, domain, Some(168 * HOUR));
+        }
+        // A renewal that does not count shows nothing about the limit.
+        budget.works(Lane::Uncounted);
+        assert!(budget.is_usable(100, Lane::Counted));
+        budget.limits(100, "third.test", Some(168 * HOUR));
+        assert!(!budget.is_usable(3699, Lane::Counted) && budget.is_usable(3700, Lane::Counted));
+        assert!(budget.is_usable(101, Lane::Uncounted));
     }
 }

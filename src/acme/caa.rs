@@ -1,4 +1,4 @@
-//! Whether the owner of a name lets our authorities issue certificates for it.
+//! Whether the owner of a name lets an authority issue certificates for it, to our account.
 //!
 //! An authority reads these records itself and refuses. A lookup before the order costs no order,
 //! and the reason can name the record. So a lookup that fails stops nothing.
@@ -6,7 +6,7 @@
 //! The records of the name count, else those of the name above, up to the registrable domain:
 //! registries have none.
 //!
-//! Source: RFC 8659.
+//! Sources: RFC 8659; RFC 8657 §3 (the account).
 
 use super::failure::{Cause, Failure};
 use crate::dns::{Client, Data, Kind};
@@ -22,13 +22,22 @@ const KNOWN_TAGS: [&str; 7] = [
     "contactphone",
 ];
 
-/// Reads the records of a name, and fails if they forbid authorities with these identities.
+/// Who wants to issue a certificate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Issuer<'a> {
+    /// The names of the authority; empty: they are not known, so nothing is checked.
+    pub(super) identities: &'a [Box<str>],
+    /// The address of our account at the authority.
+    pub(super) account: &'a str,
+}
+
+/// Reads the records of a name, and fails if they forbid the issuer.
 pub(super) async fn permit(
     client: &Client,
     name: &str,
-    identities: &[Box<str>],
+    issuer: &Issuer<'_>,
 ) -> Result<(), Failure> {
-    if identities.is_empty() {
+    if issuer.identities.is_empty() {
         return Ok(());
     }
     let (host, is_wildcard) = match name.strip_prefix("*.") {
@@ -47,8 +56,8 @@ pub(super) async fn permit(
             }
         };
         if !found.records.is_empty() {
-            return match forbidden(at, &found.records, is_wildcard, identities) {
-                Some(why) => Err(Failure::new(Cause::Name, why)),
+            return match forbidden(at, &found.records, is_wildcard, issuer) {
+                Some(why) => Err(Failure::new(Cause::Forbidden, why)),
                 None => Ok(()),
             };
         }
@@ -64,7 +73,7 @@ fn forbidden(
     name: &str,
     records: &[Data],
     is_wildcard: bool,
-    identities: &[Box<str>],
+    issuer: &Issuer<'_>,
 ) -> Option<String> {
     let mut issue = Vec::new();
     let mut issue_wild = Vec::new();
@@ -77,11 +86,9 @@ fn forbidden(
         else {
             continue;
         };
-        // RFC 8659 §4.2: parameters follow the name of the authority.
-        let authority = value.split(';').next().unwrap_or_default().trim();
         match &**tag {
-            "issue" => issue.push(authority),
-            "issuewild" => issue_wild.push(authority),
+            "issue" => issue.push(&**value),
+            "issuewild" => issue_wild.push(&**value),
             tag if *is_critical && !KNOWN_TAGS.contains(&tag) => {
                 return Some(format!(
                     "the CAA record of {name} has the critical tag {tag:?}, which authorities do not know"
@@ -94,15 +101,40 @@ fn forbidden(
         true => issue_wild,
         false => issue,
     };
-    let is_ours = |authority: &&str| {
-        identities
-            .iter()
-            .any(|identity| identity.eq_ignore_ascii_case(authority))
-    };
-    if named.is_empty() || named.iter().any(is_ours) {
+    if named.is_empty() {
         return None;
     }
-    let others: Vec<_> = named.iter().filter(|other| !other.is_empty()).collect();
+    let mut others = Vec::new();
+    let mut is_for_another_account = false;
+    for value in named {
+        // RFC 8659 §4.2: parameters follow the name of the authority.
+        let mut parts = value.split(';').map(str::trim);
+        let authority = parts.next().unwrap_or_default();
+        let mut identities = issuer.identities.iter();
+        if !identities.any(|identity| identity.eq_ignore_ascii_case(authority)) {
+            others.push(authority);
+            continue;
+        }
+        let mut accounts = parts.filter_map(|parameter| {
+            let (tag, value) = parameter.split_once('=')?;
+            let is_account = tag.trim().eq_ignore_ascii_case("accounturi");
+            is_account.then_some(value.trim())
+        });
+        // RFC 8657 §3: a record with two of them allows nobody.
+        match (accounts.next(), accounts.next()) {
+            (None, _) => return None,
+            (Some(account), None) if account == issuer.account => return None,
+            _ => is_for_another_account = true,
+        }
+    }
+    let ours = issuer.identities.first().map_or("", |identity| &**identity);
+    if is_for_another_account {
+        let account = issuer.account;
+        return Some(format!(
+            "the CAA record of {name} lets {ours} issue certificates to another account only: add a CAA record with the value \"{ours}; accounturi={account}\""
+        ));
+    }
+    others.retain(|other| !other.is_empty());
     let others: Vec<String> = others
         .iter()
         .map(|other| super::failure::shortened(other))
@@ -111,7 +143,6 @@ fn forbidden(
         true => "no authority".to_owned(),
         false => format!("only {}", others.join(", ")),
     };
-    let ours = identities.first().map_or("", |identity| &**identity);
     Some(format!(
         "the CAA record of {name} allows {allowed} to issue certificates: add a CAA record for {ours}"
     ))
@@ -131,8 +162,11 @@ mod tests {
 
     #[track_caller]
     fn check(records: &[Data], is_wildcard: bool, expected: Option<&str>) {
-        let identities = [Box::from("letsencrypt.org"), Box::from("second.test")];
-        let why = forbidden("acme.com", records, is_wildcard, &identities);
+        let issuer = Issuer {
+            identities: &[Box::from("letsencrypt.org"), Box::from("second.test")],
+            account: "https://ca.test/account/7",
+        };
+        let why = forbidden("acme.com", records, is_wildcard, &issuer);
         match expected {
             None => assert_eq!(why, None),
             Some(expected) => {
@@ -140,6 +174,32 @@ mod tests {
                 assert!(why.contains(expected), "{why}");
             }
         }
+    }
+
+    #[test]
+    fn a_record_that_names_an_account_allows_that_account_only() {
+        let issue = |value| caa(false, "issue", value);
+        let ours = issue("letsencrypt.org; accounturi=https://ca.test/account/7");
+        let other = issue(
+            "letsencrypt.org; validationmethods=http-01; AccountURI = https://ca.test/account/8",
+        );
+        let twice = issue(
+            "letsencrypt.org;accounturi=https://ca.test/account/7;accounturi=https://ca.test/account/8",
+        );
+        let why = Some("letsencrypt.org; accounturi=https://ca.test/account/7");
+        check(std::slice::from_ref(&ours), false, None);
+        check(std::slice::from_ref(&other), false, why);
+        check(&[twice], false, why);
+        check(&[other.clone(), ours], false, None);
+        check(&[other, issue("letsencrypt.org")], false, None);
+        // The account of another authority says nothing about ours.
+        check(
+            &[issue("other.test; accounturi=https://ca.test/account/7")],
+            false,
+            Some("allows only other.test"),
+        );
+        let wild = caa(false, "issuewild", "letsencrypt.org; accounturi=x");
+        check(&[issue("letsencrypt.org"), wild], true, why);
     }
 
     #[test]

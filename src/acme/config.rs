@@ -15,8 +15,8 @@ pub struct Config {
     pub contacts: Vec<Box<str>>,
     /// Whether the operator agrees to the terms of the authorities.
     pub agree_to_terms: bool,
-    /// The names of the authorities in CAA records (RFC 8659 §4.2); empty: the records are not
-    /// checked.
+    /// The names of the authorities in CAA records (RFC 8659 §4.2); empty: those in the directory of
+    /// each authority.
     pub caa_identities: Vec<Box<str>>,
     /// Names that get a certificate beside the domains of sites.
     pub names: Vec<Name>,
@@ -34,6 +34,13 @@ pub struct Config {
     pub orders_max: u32,
     /// The time for [`Config::orders_max`].
     pub orders_window: Duration,
+    /// How many certificates an authority issues in [`Config::certificates_window`] for the names
+    /// of a registrable domain. Renewals that name the certificate that they replace do not count.
+    pub domain_certificates_max: u32,
+    /// How many it issues in that time for the same name.
+    pub name_certificates_max: u32,
+    /// The time for these two limits.
+    pub certificates_window: Duration,
     /// How many orders run at the same time.
     pub parallel_max: usize,
     /// How long an authority may take to answer a request.
@@ -102,6 +109,9 @@ impl Default for Config {
             // Let's Encrypt, August 2026: 300 new orders for each account in 3 hours.
             orders_max: 300,
             orders_window: Duration::from_secs(3 * 3600),
+            domain_certificates_max: 50,
+            name_certificates_max: 5,
+            certificates_window: Duration::from_secs(7 * 86_400),
             parallel_max: 20,
             request_time: Duration::from_secs(30),
             order_time: Duration::from_secs(120),

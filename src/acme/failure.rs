@@ -34,8 +34,13 @@ pub(super) enum Cause {
     Limit,
     /// No new order may begin now, so that the limits of the authority are kept.
     Budget,
+    /// The authority has issued as many certificates for the domain or the name as it does in some
+    /// days.
+    Quota,
     /// The name: it does not lead here, or may not have a certificate.
     Name,
+    /// The owner of the name does not let this authority issue certificates for it.
+    Forbidden,
     /// The authority knows the certificate that the order replaces as replaced already.
     Replaced,
     /// This machine: its disk is full, or a secret cannot be encrypted.
@@ -66,7 +71,7 @@ impl Failure {
 
     /// Returns whether the same may work later.
     pub(super) fn is_passing(&self) -> bool {
-        !matches!(self.cause, Cause::Name | Cause::Replaced)
+        !matches!(self.cause, Cause::Name | Cause::Forbidden | Cause::Replaced)
     }
 
     /// Converts an error, with the last answer of the authority.

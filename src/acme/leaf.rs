@@ -8,6 +8,12 @@ use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use super::schedule::seed_of;
 
+/// A certificate that was not replaced when so long is left of it is late, if a tenth of its life
+/// is longer.
+const LATE_SECONDS_MAX: u64 = 7 * 86_400;
+/// The part of a life.
+const LATE_PART: u64 = 10;
+
 /// The names, dates and numbers in a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
@@ -98,6 +104,19 @@ impl Leaf {
     #[must_use]
     pub fn covers(&self, name: &str) -> bool {
         self.names.iter().any(|pattern| covers(pattern, name))
+    }
+}
+
+// === impl Life ===
+
+impl Life {
+    /// Returns when a certificate that was not replaced is late: a tenth of its life before its
+    /// end, and at most seven days.
+    #[must_use]
+    pub fn late_at(&self) -> u64 {
+        let life = self.not_after.saturating_sub(self.not_before);
+        self.not_after
+            .saturating_sub((life / LATE_PART).min(LATE_SECONDS_MAX))
     }
 }
 

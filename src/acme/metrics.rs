@@ -14,6 +14,8 @@ pub struct Metrics {
     pub held: IntGauge,
     /// Names with a certificate that has at most so many days left.
     pub days_left: IntGaugeVec,
+    /// Names whose certificate should have been replaced.
+    pub late: IntGauge,
     /// When the first certificate of a name that needs one expires; 0 without any.
     pub expires_at: Gauge,
     /// Orders by result.
@@ -59,6 +61,10 @@ impl Metrics {
                 "Names with a certificate by ACME that this process serves.",
             ),
             days_left: metrics.register(days_left),
+            late: gauge(
+                "acme_certificates_late",
+                "Wanted names whose certificate by ACME was not replaced in time: less than a tenth of its life is left, and less than seven days. 0 in processes that do not lead.",
+            ),
             expires_at: metrics.register(Gauge::new(
                 "acme_certificate_expires_timestamp_seconds",
                 "When the first certificate by ACME of a wanted name expires, in seconds since 1970. 0 without any, and in processes that do not lead.",

@@ -27,7 +27,7 @@
 //! | all certificates in memory | [`Ordered`] |
 //! | answers to challenges | [`Challenges`] |
 //! | when a certificate is renewed; which name is next | `schedule`, `queue` |
-//! | what an authority allows | `budget` |
+//! | what an authority allows: for an account; for a domain and a name | `budget`, `quota` |
 //! | requests to an authority | `transport`, `authority` |
 //! | one order | `order` |
 //! | whether the owner of a name allows our authorities | `caa` |
@@ -49,6 +49,7 @@ mod metrics;
 mod order;
 mod ordered;
 mod queue;
+mod quota;
 mod record;
 mod released;
 mod schedule;

@@ -17,10 +17,12 @@ use instant_acme::{
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 
 use super::authority::{Authority, exchange};
+use super::caa;
 use super::challenges::{Challenges, Installed};
 use super::config::{ChallengeKind, Config};
 use super::dns;
 use super::failure::{Cause, Failure, is_internal, sentence_of};
+use super::queue::Lane;
 use super::record::Record;
 use super::state::{Pending, Versioned as _};
 use super::{UnusableRecord, Vault};
@@ -65,11 +67,13 @@ enum Proof {
 // === impl Job ===
 
 impl Job {
-    /// Returns whether it replaces a certificate of an authority, so that it does not count for its
-    /// limits.
-    pub(super) fn is_renewal_at(&self, directory: &str) -> bool {
+    /// Returns whether it names a certificate of an authority that it replaces, so that it does not
+    /// count for the limits of that authority.
+    pub(super) fn is_exempt_at(&self, authority: &Authority) -> bool {
         let replaced = self.replaces.as_ref();
-        replaced.is_some_and(|(authority, _)| **authority == *directory)
+        let is_renewal =
+            replaced.is_some_and(|(authority, _)| **authority == *authority.config.directory);
+        is_renewal && authority.exempts_renewals()
     }
 }
 
@@ -78,6 +82,22 @@ impl Job {
 impl Shared {
     /// Orders a certificate at an authority, and returns its record, which is not written yet.
     pub(super) async fn order(&self, authority: &Authority, job: &Job) -> Result<Record, Failure> {
+        let ordered = self.order_counted(authority, job).await;
+        if ordered.is_ok() || !self.has_begun(&job.name) {
+            authority.ended(self.clock.unix_seconds(), &job.name, ordered.is_ok());
+        }
+        ordered
+    }
+
+    /// Returns whether an order counts for the limits of an authority.
+    pub(super) fn lane(&self, authority: &Authority, job: &Job) -> Lane {
+        match job.is_exempt_at(authority) || self.begun_at(authority, &job.name).is_some() {
+            true => Lane::Uncounted,
+            false => Lane::Counted,
+        }
+    }
+
+    async fn order_counted(&self, authority: &Authority, job: &Job) -> Result<Record, Failure> {
         match self.vault.documents.has_space(SPACE_BYTES) {
             Ok(true) => {}
             Ok(false) => {
@@ -87,11 +107,21 @@ impl Shared {
             }
             Err(error) => return Err(Failure::new(Cause::Ourselves, chain(&error))),
         }
+        // What counts, and the names in CAA records, depend on the directory, which is read now.
+        let account = authority.account().await?;
+        let identities = match self.config.caa_identities.is_empty() {
+            true => authority.caa_identities(),
+            false => self.config.caa_identities.clone(),
+        };
+        let issuer = caa::Issuer {
+            identities: &identities,
+            account: account.id(),
+        };
+        caa::permit(&self.client, &job.name, &issuer).await?;
         let begun = self.begun_at(authority, &job.name);
         if begun.is_none() {
             self.count(authority, job)?;
         }
-        let account = authority.account().await?;
         let (mut order, key) = match begun {
             Some(begun) => match self.resume(&account, begun).await {
                 Some(resumed) => resumed,
@@ -164,10 +194,9 @@ impl Shared {
 
     /// Counts a new order for the limits of the authority.
     fn count(&self, authority: &Authority, job: &Job) -> Result<(), Failure> {
-        let is_free = job.is_renewal_at(&authority.config.directory);
-        match is_free || authority.take(self.clock.unix_seconds()) {
+        match job.is_exempt_at(authority) {
             true => Ok(()),
-            false => Err(Failure::new(Cause::Budget, "no new order may begin now")),
+            false => authority.take(self.clock.unix_seconds(), &job.name),
         }
     }
 
@@ -198,7 +227,7 @@ impl Shared {
             }
         };
         let replaced = job.replaces.as_ref();
-        let replaced = replaced.filter(|_| job.is_renewal_at(&authority.config.directory));
+        let replaced = replaced.filter(|_| job.is_exempt_at(authority));
         let place = "place the order";
         let failed = |error: &Error| Failure::of(place, error, &exchange());
         let order = match replaced {
@@ -208,16 +237,16 @@ impl Shared {
                     serial: serial.as_str().into(),
                 };
                 match account.new_order(&wanted().replaces(replaced)).await {
-                    // The authority has no renewal information.
-                    Err(Error::Unsupported(_)) => account.new_order(&wanted()).await,
                     // It was replaced already, or the authority does not know it any more: some
                     // say so, others report an internal error. This order counts for the limits.
                     Err(error)
                         if is_internal(&error)
                             || matches!(failed(&error).cause, Cause::Replaced | Cause::Name) =>
                     {
-                        let _is_within = authority.take(self.clock.unix_seconds());
-                        account.new_order(&wanted()).await
+                        match authority.take(self.clock.unix_seconds(), &job.name) {
+                            Err(failure) if failure.cause == Cause::Quota => return Err(failure),
+                            _ => account.new_order(&wanted()).await,
+                        }
                     }
                     placed => placed,
                 }

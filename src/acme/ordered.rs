@@ -52,6 +52,8 @@ struct Writing {
     shared: HashSet<&'static [u8]>,
     /// The addresses of directories.
     authorities: HashSet<Arc<str>>,
+    /// The names that are too long to be keys, by key.
+    long: HashMap<Box<str>, Box<str>>,
 }
 
 /// A certificate that serves a name.
@@ -78,7 +80,7 @@ pub struct Refreshed {
     pub failures: Vec<(Box<str>, String)>,
 }
 
-// === impl Held ===
+// === impl HeldCertificate ===
 
 impl HeldCertificate {
     /// Reads the certificate again: its names, its serial number.
@@ -171,7 +173,7 @@ impl Ordered {
             match change {
                 Change::Added(key) => wanted.push(key),
                 Change::Removed(key) => {
-                    if let Some(name) = self.holder_of(&key) {
+                    if let Some(name) = self.holder_of(&writing.long, &key) {
                         self.apply(vec![(name.clone(), None)]);
                         // An older certificate of the name may still exist.
                         let left = self
@@ -233,17 +235,12 @@ impl Ordered {
         Ok(Some((record, certified.map_err(|error| chain(&error))?)))
     }
 
-    /// Returns the name that the record under a key serves.
-    fn holder_of(&self, key: &str) -> Option<Box<str>> {
-        let (name, id) = key.split_once('~')?;
-        let serves = |held: &HeldCertificate| *held.id == *id;
-        if self.exactly(name).is_some_and(|held| serves(&held)) {
-            return Some(name.into());
-        }
-        // The key of a long name is another text.
-        let names = self.names().into_iter();
-        let mut long = names.filter(|held| held.len() > name.len() && key_of(held) == name);
-        long.find(|name| self.exactly(name).is_some_and(|held| serves(&held)))
+    /// Returns the name that the record under a key serves. The key of a long name is another text.
+    fn holder_of(&self, long: &HashMap<Box<str>, Box<str>>, key: &str) -> Option<Box<str>> {
+        let (key, id) = key.split_once('~')?;
+        let name = long.get(key).map_or(key, |name| &**name);
+        let held = self.exactly(name)?;
+        (*held.id == *id).then(|| name.into())
     }
 
     /// Changes certificates; each map is copied and swapped once. An older certificate never
@@ -310,6 +307,10 @@ impl Writing {
                 new
             }
         };
+        let name_key = key_of(&record.name);
+        if *name_key != *record.name {
+            self.long.insert(name_key.into(), record.name.clone());
+        }
         let mut certified = CertifiedKey::new(shared, key);
         certified.ocsp = ocsp;
         Arc::new(HeldCertificate {
@@ -336,5 +337,66 @@ impl Writing {
         let kept: &'static [u8] = Box::leak(certificate.as_ref().into());
         self.shared.insert(kept);
         CertificateDer::from_slice(kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+
+    /// Writes a record of a name, and returns its key and its identifier.
+    fn put(vault: &Vault, name: &str, issued_at: u64) -> (String, Box<str>) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        let chain = params.self_signed(&key).unwrap().pem();
+        let der = key.serialize_der();
+        let record = Record::new(
+            name,
+            "https://ca.test/dir",
+            issued_at,
+            &chain,
+            &der,
+            &vault.seal,
+        );
+        let record = record.unwrap();
+        let documents = &vault.documents;
+        documents
+            .put(Kind::Certificate, &record.key(), &record.to_bytes())
+            .unwrap();
+        (record.key(), record.id)
+    }
+
+    #[test]
+    fn a_removed_record_leaves_the_newest_one_that_is_left_also_of_a_long_name() {
+        let root = tempfile::tempdir().unwrap();
+        let key_file = root.path().join("key");
+        let vault = Vault::open(&root.path().join("certificates"), &key_file, Clock::System);
+        let vault = vault.unwrap();
+        let ordered = Ordered::new(vault.clone(), Clock::System);
+        let now = Clock::System.unix_seconds();
+        let label = "a".repeat(60);
+        let long = format!("{label}.{label}.{label}.acme.test");
+        assert_ne!(key_of(&long), long);
+        for name in ["docs.acme.test", &*long] {
+            let records: Vec<_> = (0..3).map(|n| put(&vault, name, now + n)).collect();
+            ordered.refresh().unwrap();
+            let held = || ordered.exactly(name).map(|held| held.id.clone());
+            let remove = |nth: usize| {
+                let key: &str = &records[nth].0;
+                vault.documents.remove(Kind::Certificate, key).unwrap();
+                ordered.refresh().unwrap().names
+            };
+            assert_eq!(held(), Some(records[2].1.clone()));
+            // An old record is no change of the name.
+            assert_eq!(remove(0), Vec::<Box<str>>::new());
+            assert_eq!(held(), Some(records[2].1.clone()));
+            assert!(remove(2).contains(&name.into()));
+            assert_eq!(held(), Some(records[1].1.clone()));
+            assert_eq!(remove(1), [name.into()]);
+            assert_eq!(held(), None);
+        }
     }
 }

@@ -140,6 +140,20 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_is_never_late_before_its_renewal_whatever_its_life_is() {
+        for (days, left_hours) in [(365, 168), (90, 168), (45, 108), (6, 14)] {
+            let life = life(days, "a");
+            let late_at = life.late_at();
+            assert_eq!((life.not_after - late_at) / 3600, left_hours, "{days}");
+            let never = Window {
+                start: u64::MAX,
+                end: u64::MAX,
+            };
+            assert!(renewal(life) < late_at && renewal_at(life, Some(never)) <= late_at);
+        }
+    }
+
+    #[test]
     fn failures_wait_longer_and_then_daily() {
         let retries = [60, 600, 6000, 86_400].map(Duration::from_secs);
         let waits: Vec<_> = (1..7).map(|n| wait_after(n, &retries).as_secs()).collect();

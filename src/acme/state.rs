@@ -1,5 +1,5 @@
 //! Small documents beside certificates: failures of a name, requests of the operator, unfinished
-//! orders, and the orders that count for a budget.
+//! orders, and the orders and certificates that count for the limits of an authority.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,23 @@ pub(super) struct Taken {
     pub(super) at: Vec<u64>,
 }
 
+/// Certificates that count for the limits of their domains and names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Issues {
+    version: u64,
+    pub(super) list: Vec<Issue>,
+}
+
+/// A certificate that counts for the limits of its domain and its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Issue {
+    pub(super) name: Box<str>,
+    /// When it was issued, or when its order began.
+    pub(super) at: u64,
+    /// Whether it was issued; its order may fail.
+    pub(super) is_issued: bool,
+}
+
 /// A document with a version.
 pub(super) trait Versioned: Serialize + DeserializeOwned {
     fn version(&self) -> u64;
@@ -79,7 +96,7 @@ macro_rules! versioned {
     };
 }
 
-versioned!(OrderState, Request, Pending, Taken);
+versioned!(OrderState, Request, Pending, Taken, Issues);
 
 // === impl OrderState ===
 
@@ -147,6 +164,17 @@ impl Taken {
         Self {
             version: VERSION,
             at,
+        }
+    }
+}
+
+// === impl Issues ===
+
+impl Issues {
+    pub(super) fn new(list: Vec<Issue>) -> Self {
+        Self {
+            version: VERSION,
+            list,
         }
     }
 }

@@ -53,12 +53,23 @@ pub(super) struct Answered {
     pub(super) start: String,
 }
 
+/// What an authority says about itself (RFC 8555 §7.1.1) that `instant-acme` does not pass on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Directory {
+    /// Whether it has renewal information, so that orders can name what they replace (RFC 9773).
+    pub(super) has_renewal_info: bool,
+    /// Its names in CAA records.
+    pub(super) caa_identities: Vec<Box<str>>,
+}
+
 /// Sends requests.
 #[derive(Clone, Debug)]
 pub(super) struct Transport {
     agent: Agent,
     /// The address of the directory.
-    directory: Arc<str>,
+    address: Arc<str>,
+    /// The directory as it was last read.
+    directory: Arc<Mutex<Option<Arc<Directory>>>>,
     clock: Clock,
 }
 
@@ -96,7 +107,7 @@ impl Transport {
     /// When the file holds no certificate.
     pub(super) fn new(
         ca_file: Option<&Path>,
-        directory: &str,
+        address: &str,
         time: Duration,
         clock: Clock,
     ) -> io::Result<Self> {
@@ -115,15 +126,22 @@ impl Transport {
         }
         Ok(Self {
             agent: settings.build().into(),
-            directory: directory.into(),
+            address: address.into(),
+            directory: Arc::default(),
             clock,
         })
+    }
+
+    /// Returns the directory as it was last read; `None` if it was not read yet.
+    pub(super) fn directory(&self) -> Option<Arc<Directory>> {
+        let directory = self.directory.lock();
+        directory.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn send(&self, request: Request<Vec<u8>>) -> Result<(Response<Bytes>, Answered), ureq::Error> {
         let (parts, body) = request.into_parts();
         let is_get = parts.method == Method::GET;
-        let is_directory = is_get && parts.uri == *self.directory;
+        let is_directory = is_get && parts.uri == *self.address;
         let response = match parts.method {
             Method::GET | Method::HEAD => self.agent.run(Request::from_parts(parts, ()))?,
             _ => self.agent.run(Request::from_parts(parts, body))?,
@@ -131,7 +149,10 @@ impl Transport {
         let (mut parts, mut body) = response.into_parts();
         let bytes = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?;
         if is_directory && parts.status.is_success() {
-            check_directory(&bytes).map_err(|error| ureq::Error::Other(Box::new(error)))?;
+            let read = read_directory(&bytes);
+            let read = read.map_err(|error| ureq::Error::Other(Box::new(error)))?;
+            let directory = self.directory.lock();
+            *directory.unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(read));
         }
         let wait = self.wait(parts.headers.get(RETRY_AFTER));
         // `instant-acme` adds the number to the time of day, which a large one overflows.
@@ -176,8 +197,8 @@ impl Transport {
     }
 }
 
-/// Checks the addresses of a directory, which `instant-acme` takes for addresses.
-fn check_directory(bytes: &[u8]) -> Result<(), InvalidDirectory> {
+/// Reads a directory, and checks its addresses, which `instant-acme` takes for addresses.
+fn read_directory(bytes: &[u8]) -> Result<Directory, InvalidDirectory> {
     let members: serde_json::Map<String, serde_json::Value> =
         serde_json::from_slice(bytes).map_err(InvalidDirectory::Json)?;
     for address in members.values().filter_map(|value| value.as_str()) {
@@ -188,7 +209,15 @@ fn check_directory(bytes: &[u8]) -> Result<(), InvalidDirectory> {
             return Err(InvalidDirectory::Address(address.to_owned()));
         }
     }
-    Ok(())
+    let meta = members.get("meta");
+    let identities = meta.and_then(|meta| meta.get("caaIdentities")?.as_array());
+    let identities = identities.into_iter().flatten();
+    Ok(Directory {
+        has_renewal_info: members.get("renewalInfo").is_some_and(|at| at.is_string()),
+        caa_identities: identities
+            .filter_map(|identity| Some(identity.as_str()?.into()))
+            .collect(),
+    })
 }
 
 fn roots(file: &Path) -> io::Result<Vec<Certificate<'static>>> {

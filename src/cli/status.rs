@@ -12,8 +12,6 @@ use super::settings::Settings;
 use crate::clock::Clock;
 use crate::store::OwnershipState;
 
-/// A certificate that expires in less than this is a problem.
-const CERTIFICATE_SECONDS_MIN: f64 = 7.0 * 86_400.0;
 /// An index that was not compared with the disk for so long is a problem.
 const INDEX_SECONDS_MAX: f64 = 900.0;
 /// How many servers that pause, or fail their checks, are named.
@@ -245,13 +243,17 @@ impl Status {
             return;
         };
         let left = first - now;
+        let late_at = samples.value("tls_certificate_late_timestamp_seconds");
+        // A certificate that lives only some days is not wrong because it soon expires.
+        let is_late =
+            late_at > 0.0 && late_at <= now || samples.value("acme_certificates_late") > 0.0;
         match left {
             left if left <= 0.0 => self.wrong(format!(
                 "a certificate has expired {} ago: `waypost cert list` and the log name it",
                 span(-left)
             )),
-            left if left < CERTIFICATE_SECONDS_MIN => self.wrong(format!(
-                "a certificate expires in {}: `waypost cert list` and the log name it",
+            left if is_late => self.wrong(format!(
+                "a certificate was not replaced in time, the first one expires in {}: `waypost cert list` and the log name it",
                 span(left)
             )),
             _ => {}
@@ -415,10 +417,12 @@ mod tests {
             "# HELP index_sites x\nindex_sites 3\nindex_hosts 5\nsite_records_rejected 2\n\
              index_fresh_timestamp_seconds {}\nprocess_panics_total 1\ngateway_memory_stage 2\n\
              gateway_access_lines_dropped_total 9\ntls_certificate_expires_timestamp_seconds {}\n\
+             tls_certificate_late_timestamp_seconds {}\n\
              acme_names_failing 4\ngateway_upstream_ejected 1\n\
              gateway_upstream_checks_failing 2\n",
             NOW - 2000.0,
             NOW + 3.0 * 86_400.0,
+            NOW - 86_400.0,
         );
         let found = status(&ready, &metrics);
         let all = found.problems.join("\n");
@@ -429,7 +433,7 @@ mod tests {
             "1 panics",
             "memory is scarce: new connections are refused",
             "9 lines of the access log were lost",
-            "a certificate expires in 3 days",
+            "a certificate was not replaced in time, the first one expires in 3 days",
             "the last order of 4 names failed",
             "1 servers of sites pause",
             "2 servers of sites fail their checks",
@@ -449,6 +453,25 @@ mod tests {
             text.contains("process      7, version 1.2.3, runs for 2 hours"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_certificate_is_wrong_when_it_is_late_and_not_because_its_life_is_short() {
+        let ready = serde_json::json!({ "status": "ready", "parts": {} });
+        let problems = |late: u32, tls_late_at: f64| {
+            let metrics = format!(
+                "acme_certificates 1\nacme_certificate_expires_timestamp_seconds {}\n\
+                 acme_certificates_late {late}\n\
+                 tls_certificate_late_timestamp_seconds {tls_late_at}\n",
+                NOW + 80.0 * 3600.0
+            );
+            status(&ready, &metrics).problems
+        };
+        assert_eq!(problems(0, 0.0), Vec::<String>::new());
+        assert_eq!(problems(0, NOW + 1.0), Vec::<String>::new());
+        for found in [problems(1, 0.0), problems(0, NOW - 1.0)] {
+            assert!(found[0].contains("not replaced in time"), "{found:?}");
+        }
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub(super) fn read(
         key_file,
         orders_max,
         orders_window,
+        domain_certificates_max,
+        name_certificates_max,
+        certificates_window,
         parallel_max,
         request_time,
         order_time,
@@ -60,6 +63,21 @@ pub(super) fn read(
     section.set(
         "orders_seconds",
         orders_window,
+        seconds(1..=365 * DAY_SECONDS),
+    );
+    section.set(
+        "domain_certificates_max",
+        domain_certificates_max,
+        number(1..=10_000_000),
+    );
+    section.set(
+        "name_certificates_max",
+        name_certificates_max,
+        number(1..=10_000_000),
+    );
+    section.set(
+        "certificates_seconds",
+        certificates_window,
         seconds(1..=365 * DAY_SECONDS),
     );
     section.set("parallel_max", parallel_max, number(1..=1000));

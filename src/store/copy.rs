@@ -171,6 +171,10 @@ fn copy_sites(
                 claimed: claimed.clone(),
                 released,
                 quarantine,
+                handovers: claims
+                    .iter()
+                    .map(|claim| (claim.host.clone(), claim.handovers))
+                    .collect(),
                 entry,
             };
             to.change_site(&lock, &change)?;

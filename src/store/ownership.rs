@@ -11,6 +11,8 @@
 //!     └── added ── quarantined                  not served; a proof makes it verified again
 //! ```
 //!
+//! If the site gets another owner, a domain that is served is dangling, and another one is pending.
+//!
 //! The state is kept in the record of the site. A domain without a state was added while
 //! `verification.required` was false: it is served until its first check.
 
@@ -26,6 +28,18 @@ pub struct Ownership {
     pub since: u64,
     /// The text that DNS has to show. It is made for one owner and one host.
     pub token: Box<str>,
+    /// How often the host had gone from one owner to another when the token was made
+    /// ([`HostClaim::handovers`](super::HostClaim::handovers)).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub handovers: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+pub(super) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The states of a domain.

@@ -43,6 +43,9 @@ pub struct HostClaim {
     pub project: ProjectId,
     /// The time after the project has lost the host; `None` while the project has it.
     pub quarantine: Option<Quarantine>,
+    /// How often the host went from one owner to another. A proof from before a handover does not
+    /// count after it.
+    pub handovers: u64,
 }
 
 /// After an owner has lost a host, the time in which another owner must prove it with a TXT record.
@@ -68,6 +71,9 @@ pub struct SiteChange {
     pub released: Vec<Host>,
     /// The released hosts that go into quarantine, and their quarantine.
     pub quarantine: Option<(Vec<Host>, Quarantine)>,
+    /// How often a claimed or released host went from one owner to another, this change included; 0
+    /// for the others.
+    pub handovers: BTreeMap<Host, u64>,
     /// The line of the audit log.
     pub entry: audit::Entry,
 }
@@ -123,6 +129,8 @@ struct ClaimFile {
     project: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     quarantine: Option<Quarantine>,
+    #[serde(default, skip_serializing_if = "super::ownership::is_zero")]
+    handovers: u64,
 }
 
 // === impl SiteChange ===
@@ -134,6 +142,7 @@ impl SiteChange {
             host: host.clone(),
             project: self.project.clone(),
             quarantine,
+            handovers: self.handovers.get(host).copied().unwrap_or(0),
         };
         let claimed = self.claimed.iter();
         let claimed = claimed.map(move |host| (host, Some(claim(host, None))));
@@ -205,8 +214,9 @@ impl HostClaim {
             host: self.host.to_string(),
             project: self.project.to_string(),
             quarantine: self.quarantine.clone(),
+            handovers: self.handovers,
         };
-        serde_json::to_string(&file).expect("texts and a number are JSON")
+        serde_json::to_string(&file).expect("texts and numbers are JSON")
     }
 
     pub(super) fn parse(bytes: &[u8], host: &Host) -> Result<Self, InvalidRecord> {
@@ -225,6 +235,7 @@ impl HostClaim {
                 host,
                 project,
                 quarantine: file.quarantine,
+                handovers: file.handovers,
             }),
             _ => Err(InvalidRecord::Other(file.host)),
         }

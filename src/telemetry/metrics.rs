@@ -143,6 +143,9 @@ pub struct Metrics {
     pub site_records_rejected: IntGauge,
     /// When the first certificate expires, in seconds after the Unix epoch; 0 without any.
     pub certificate_expires_at: Gauge,
+    /// When the first certificate should have been replaced, in seconds after the Unix epoch; 0
+    /// without any.
+    pub certificate_late_at: Gauge,
     /// Certificate files that could not be used; the previous certificate stays in use.
     pub certificate_failures: IntCounter,
 }
@@ -347,6 +350,10 @@ impl Metrics {
             certificate_expires_at: time(
                 "tls_certificate_expires_timestamp_seconds",
                 "When the first certificate expires, in seconds since 1970. 0 without certificates.",
+            ),
+            certificate_late_at: time(
+                "tls_certificate_late_timestamp_seconds",
+                "When the first certificate should have been replaced, in seconds since 1970: a tenth of its life before its end, and at most seven days. 0 without certificates.",
             ),
             certificate_failures: counter(
                 "tls_certificate_failures_total",

@@ -17,6 +17,7 @@ use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
 use crate::full::SmallDisk;
 use crate::http::{Connection, TIMEOUT};
+use crate::names::Names;
 use crate::pebble::{Pebble, Settings};
 use crate::ports::free_port;
 use crate::presets::{DOMAIN, SKILL};
@@ -1040,7 +1041,119 @@ fn new_orders_stay_within_the_budget_also_after_a_restart() {
     wait_for_certificate(&edge, DOMAIN, &client, Some(&renewed));
     assert_eq!(certificate(edge.https.unwrap(), SECOND, &client), None);
     assert!(!pebble.log().contains(SECOND));
-    edge.wait_for_metric("acme_names_without_certificate", 0.0);
+    edge.wait_for_metric("acme_names_without_certificate", 1.0);
+}
+
+#[test]
+fn the_names_in_the_directory_are_those_that_caa_records_must_have() {
+    let settings = Settings::new();
+    let relay = Relay::start(&settings);
+    relay.change_directory(&serde_json::json!({ "caaIdentities": ["ca.test"] }));
+    let names = Names::start();
+    names.authority(DOMAIN, "other-ca.test");
+    let setup = setup(&settings.listen(), &relay.entry(&settings), "").conf(
+        "verification",
+        &format!("{{ required: false, {} }}", names.resolvers()),
+    );
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    edge.wait_for_log(|line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.contains("allows only other-ca.test") && text.contains("add a CAA record for ca.test")
+    });
+    assert_eq!(relay.count(relay::PLACE), 0);
+    names.authority(DOMAIN, "ca.test");
+    wait_for_certificate(&edge, DOMAIN, &pebble.client(&[]), None);
+}
+
+#[test]
+fn renewals_count_at_an_authority_without_renewal_information() {
+    let settings = Settings::new();
+    let relay = Relay::start(&settings);
+    relay.change_directory(&serde_json::json!({}));
+    let setup = setup(
+        &settings.listen(),
+        &relay.entry(&settings),
+        "orders_max: 2, orders_seconds: 3600",
+    );
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    let second = wait_for_certificate(&edge, DOMAIN, &client, Some(&first));
+    edge.wait_for_nth_log(2, |line| issued(line, DOMAIN));
+    // The two orders use the whole budget, for new names and for renewals.
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    edge.write_site("second", &format!("domains: [{SECOND}]"));
+    edge.wait_for_metric("acme_queue", 2.0);
+    assert_eq!(relay.count(relay::PLACE), 2);
+    assert_eq!(
+        certificate(edge.https.unwrap(), DOMAIN, &client),
+        Some(second)
+    );
+}
+
+#[test]
+fn a_domain_with_many_names_waits_and_others_get_certificates_also_after_a_restart() {
+    const MORE: &str = "help.acme.test";
+    let settings = Settings::new();
+    let more = "domain_certificates_max: 1";
+    let setup = setup(&settings.listen(), &settings.entry(), more);
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    let is_full = |line: &serde_json::Value| {
+        let text = line["message"].as_str().unwrap_or_default();
+        line["name"] == MORE && text.contains("the limit `acme.domain_certificates_max`")
+    };
+    edge.write_site("more", &format!("domains: [{MORE}]"));
+    edge.wait_for_log(is_full);
+    // A renewal does not count.
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    wait_for_certificate(&edge, DOMAIN, &client, Some(&first));
+    edge.wait_for_nth_log(2, |line| issued(line, DOMAIN));
+    edge.signal("TERM");
+    let edge = edge.ended().start();
+    edge.write_site("second", &format!("domains: [{SECOND}]"));
+    wait_for_certificate(&edge, SECOND, &client, None);
+    let listed = stdout(edge.setup.run(&["cert", "list"]));
+    assert!(listed.contains("acme.domain_certificates_max"), "{listed}");
+    assert!(!pebble.log().contains(MORE));
+}
+
+#[test]
+fn a_limit_of_the_account_stops_new_orders_and_no_renewals() {
+    let settings = Settings::new();
+    let relay = Relay::start(&settings);
+    let setup = setup(&settings.listen(), &relay.entry(&settings), "");
+    let pebble = settings.start();
+    let edge = setup.acme("").start();
+    let client = pebble.client(&[]);
+    let first = wait_for_certificate(&edge, DOMAIN, &client, None);
+    edge.wait_for_log(|line| issued(line, DOMAIN));
+    let limited = relay::answer(
+        "429 Too Many Requests\r\nRetry-After: 600000",
+        "application/problem+json",
+        "{\"type\":\"urn:ietf:params:acme:error:rateLimited\",\"status\":429}",
+    );
+    relay.answer_always(relay::PLACE, &limited);
+    for n in 0..3 {
+        edge.write_site(&format!("p{n}"), &format!("domains: [docs.p{n}.test]"));
+    }
+    edge.wait_for_nth_log(3, |line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.contains("an authority refuses an order because of a limit")
+    });
+    relay.answer_never(relay::PLACE);
+    edge.write_site("second", &format!("domains: [{SECOND}]"));
+    edge.wait_for_metric("acme_queue", 1.0);
+    stdout(edge.setup.run(&["cert", "renew", DOMAIN]));
+    wait_for_certificate(&edge, DOMAIN, &client, Some(&first));
+    assert!(!pebble.log().contains(SECOND));
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn everything_that_would_fail_is_found_at_once_with_its_line() {
             "the certificate for half.acme.test: ",
             "there is no certificate for none.acme.test",
             "warning[conf]: there is no certificate for docs.acme.test, a domain of a site",
-            "other",
+            "docs.acme.test is a host of project acme already",
         ],
     );
     let conf = setup.path("waypost.yaml").display().to_string();

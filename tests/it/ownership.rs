@@ -129,6 +129,14 @@ impl Platform {
         added.json()
     }
 
+    /// Removes a domain from the site of an owner.
+    #[track_caller]
+    fn remove(&self, owner: &str, host: &str) {
+        let path = format!("/v1/sites/{owner}/domains/{host}");
+        let removed = self.call(self.key(owner), "DELETE", &path, None);
+        assert_eq!(removed.status, 204, "{}", removed.text());
+    }
+
     fn key(&self, owner: &str) -> &str {
         match owner {
             "acme" => &self.acme,
@@ -434,6 +442,101 @@ fn nobody_takes_a_domain_of_somebody_else() {
     );
     platform.wait_for_state("evil", host, "active");
     assert!(platform.is_served(host));
+}
+
+#[test]
+fn the_earlier_text_of_an_owner_proves_nothing_after_another_owner_had_the_domain() {
+    let platform = Platform::start("");
+    let names = &platform.names;
+    let host = "docs.acme.test";
+    let text = "_waypost-challenge.docs.acme.test";
+    let mut texts = Vec::new();
+    for owner in ["evil", "acme"] {
+        texts.push(wanted(&platform.add(owner, host), "TXT"));
+        // Nobody removes the texts of earlier owners.
+        let all: Vec<&str> = texts.iter().map(String::as_str).collect();
+        names.text(text, &all);
+        platform.wait(owner, host, |shown| shown["served"] == true);
+        platform.remove(owner, host);
+    }
+    let [evil, acme] = [&texts[0], &texts[1]];
+    // The owner that had it last has the same token.
+    assert_eq!(wanted(&platform.add("acme", host), "TXT"), *acme);
+    platform.wait("acme", host, |shown| shown["served"] == true);
+    platform.remove("acme", host);
+    let claimed = wanted(&platform.add("evil", host), "TXT");
+    assert_ne!(claimed, *evil);
+    platform.wait_for_look("evil", host);
+    assert_eq!(platform.show("evil", host)["ownership"]["state"], "pending");
+    assert!(!platform.is_served(host));
+    names.text(text, &[evil, acme, &claimed]);
+    platform.wait("evil", host, |shown| shown["served"] == true);
+}
+
+#[test]
+fn an_owner_that_waits_needs_a_new_text_after_another_owner_had_the_domain() {
+    let platform = Platform::start("");
+    let names = &platform.names;
+    let host = "docs.acme.test";
+    let evil = wanted(&platform.add("evil", host), "TXT");
+    let acme = wanted(&platform.add("acme", host), "TXT");
+    names.text("_waypost-challenge.docs.acme.test", &[&acme]);
+    platform.wait("acme", host, |shown| shown["served"] == true);
+    names.text("_waypost-challenge.docs.acme.test", &[&acme, &evil]);
+    platform.remove("acme", host);
+    platform.wait_for_look("evil", host);
+    let shown = platform.show("evil", host);
+    assert_eq!(shown["ownership"]["state"], "pending");
+    let fresh = wanted(&shown, "TXT");
+    assert_ne!(fresh, evil);
+    names.text("_waypost-challenge.docs.acme.test", &[&fresh]);
+    platform.wait("evil", host, |shown| shown["served"] == true);
+}
+
+#[test]
+fn a_site_that_an_operator_gives_to_another_owner_needs_its_proof_and_stays_served() {
+    let platform = Platform::start("dangling_seconds: 3600");
+    let names = &platform.names;
+    let host = "docs.acme.test";
+    let target = platform.activate("acme", host);
+    let waiting = wanted(&platform.add("acme", "help.acme.test"), "TXT");
+    let moved = platform.call(
+        &platform.operator,
+        "PATCH",
+        "/v1/sites/acme",
+        Some(&json!({ "owner": "evil" })),
+    );
+    assert_eq!(moved.status, 200, "{}", moved.text());
+    let show = |host: &str| {
+        let path = format!("/v1/sites/acme/domains/{host}");
+        platform.call(&platform.evil, "GET", &path, None).json()
+    };
+    let wait = |is_so: &dyn Fn(&Value) -> bool| {
+        let since = Instant::now();
+        while !is_so(&show(host)) {
+            assert!(since.elapsed() < 2 * TIMEOUT, "{:#}", show(host));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    // The token of the owner before is not shown, and proves nothing.
+    let shown = show(host);
+    assert_eq!(shown["ownership"]["state"], "dangling");
+    let fresh = wanted(&shown, "CNAME");
+    assert_ne!(fresh, target);
+    assert_ne!(wanted(&show("help.acme.test"), "TXT"), waiting);
+    wait(&|shown| sentences(shown).contains("it should point at"));
+    assert_eq!(show(host)["ownership"]["state"], "dangling");
+    assert!(platform.is_served(host));
+    names.alias(host, &fresh);
+    wait(&|shown| shown["ownership"]["state"] == "active");
+    // It is another owner's now.
+    let refused = platform.call(
+        &platform.acme,
+        "GET",
+        &format!("/v1/sites/acme/domains/{host}"),
+        None,
+    );
+    assert_eq!(refused.status, 404, "{}", refused.text());
 }
 
 #[test]

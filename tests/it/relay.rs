@@ -14,6 +14,7 @@ use crate::pebble::Settings;
 use crate::tls;
 
 /// The paths of pebble, by the steps of an order.
+pub const DIRECTORY: &str = "/dir";
 pub const PLACE: &str = "/order-plz";
 pub const AUTHORIZATION: &str = "/authZ/";
 pub const CHALLENGE: &str = "/chalZ/";
@@ -76,6 +77,19 @@ impl Relay {
         settings.entry().replace(&direct, &self.address.to_string())
     }
 
+    /// Answers each request for the directory with one that has these facts, and no renewal
+    /// information.
+    pub fn change_directory(&self, meta: &serde_json::Value) {
+        let at = |path: &str| format!("https://{}{path}", self.address);
+        let directory = serde_json::json!({
+            "newNonce": at("/nonce-plz"), "newAccount": at("/sign-me-up"), "newOrder": at(PLACE),
+            "revokeCert": at("/revoke-cert"), "keyChange": at("/rollover-account-key"),
+            "meta": meta,
+        });
+        let answer = answer("200 OK", "application/json", &directory.to_string());
+        self.answer_always(DIRECTORY, &answer);
+    }
+
     /// Holds back the next answer to a step.
     pub fn hold(&self, step: &'static str) {
         self.shared.lock().hold = Some(step);
@@ -108,6 +122,12 @@ impl Relay {
     pub fn answer_always(&self, step: &'static str, bytes: &[u8]) {
         let mut state = self.shared.lock();
         state.answers.push((step, bytes.to_vec(), false));
+    }
+
+    /// Lets the authority answer a step again.
+    pub fn answer_never(&self, step: &'static str) {
+        let mut state = self.shared.lock();
+        state.answers.retain(|(of, ..)| *of != step);
     }
 
     /// Returns how many requests have come.
@@ -201,6 +221,7 @@ fn step_of(request: &[u8]) -> Option<&'static str> {
     let line = request.split(|&b| b == b'\r').next()?;
     let path = line.split(|&b| b == b' ').nth(1)?;
     let steps = [
+        DIRECTORY,
         PLACE,
         AUTHORIZATION,
         CHALLENGE,

@@ -20,7 +20,7 @@ impl Manager {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         };
         let mut by_days = [0_usize; DAYS.len()];
-        let (mut missing, mut failing, mut first) = (0, 0, u64::MAX);
+        let (mut missing, mut failing, mut late, mut first) = (0, 0, 0, u64::MAX);
         for (name, entry) in &self.state.entries {
             failing += usize::from(entry.failures > 0);
             let held = self.ordered.exactly(name);
@@ -29,6 +29,7 @@ impl Manager {
                 Some(held) => {
                     let left = held.life.not_after.saturating_sub(now) / 86_400;
                     first = first.min(held.life.not_after);
+                    late += usize::from(held.life.late_at() <= now);
                     for (count, days) in by_days.iter_mut().zip(DAYS) {
                         *count += usize::from(left <= days);
                     }
@@ -38,6 +39,7 @@ impl Manager {
         let metrics = &self.metrics;
         set(&metrics.missing, missing);
         set(&metrics.failing, failing);
+        set(&metrics.late, late);
         let due = self.state.queue.due(now);
         set(&metrics.queue, due);
         for (count, days) in by_days.iter().zip(DAYS) {

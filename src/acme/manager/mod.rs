@@ -18,7 +18,7 @@ mod orders;
 mod questions;
 mod releases;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub trait Names: Send {
     fn generation(&self) -> u64;
 
     /// Returns the names that need a certificate by ACME, in normal form.
-    fn wanted(&self) -> Vec<Box<str>>;
+    fn wanted(&self) -> HashSet<Box<str>>;
 
     /// Returns whether a name in normal form is served, with whichever certificate.
     fn serves(&self, name: &str) -> bool;
@@ -246,6 +246,7 @@ impl Manager {
             &metrics.queue,
             &metrics.failing,
             &metrics.missing,
+            &metrics.late,
         ] {
             gauge.set(0);
         }

@@ -1,7 +1,6 @@
 //! Names and their times: which names need a certificate, when each is ordered, and what operators
 //! request.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Manager, State};
@@ -67,7 +66,7 @@ impl Manager {
         }
         self.state.generation = Some(generation);
         self.state.compared_at = now;
-        let wanted: HashSet<Box<str>> = self.names.wanted().into_iter().collect();
+        let wanted = self.names.wanted();
         let gone: Vec<_> = self
             .state
             .entries
@@ -129,7 +128,11 @@ impl Manager {
             return;
         }
         let held = self.ordered.exactly(&name);
-        queue.put(&name, entry.wait(held.as_deref()));
+        let is_exempt = held.as_ref().is_some_and(|held| {
+            let known = self.authorities.at(&held.authority);
+            known.is_some_and(|known| known.exempts_renewals())
+        });
+        queue.put(&name, entry.wait(held.as_deref(), is_exempt));
         // Authorities are asked about certificates, at different times.
         let ask_at = held.filter(|held| held.life.not_after > entry.since);
         let ask_at = ask_at.map(|held| match entry.ask_at {
@@ -183,16 +186,18 @@ impl Manager {
 // === impl Entry ===
 
 impl Entry {
-    /// Returns when its order is due, and how urgent it is.
-    fn wait(&self, held: Option<&HeldCertificate>) -> Wait {
+    /// Returns when its order is due, and how urgent it is. With `is_exempt`, the order replaces a
+    /// certificate and does not count.
+    fn wait(&self, held: Option<&HeldCertificate>, is_exempt: bool) -> Wait {
+        let lane = match self.is_begun || is_exempt {
+            true => Lane::Uncounted,
+            false => Lane::Counted,
+        };
         let Some(held) = held else {
             return Wait {
                 at: self.since.max(self.retry_at),
                 deadline: self.since + NEW_SECONDS,
-                lane: match self.is_begun {
-                    true => Lane::Uncounted,
-                    false => Lane::Counted,
-                },
+                lane,
             };
         };
         let life = held.life;
@@ -206,7 +211,7 @@ impl Entry {
         Wait {
             at: at.max(self.retry_at),
             deadline: life.not_after,
-            lane: Lane::Uncounted,
+            lane,
         }
     }
 }

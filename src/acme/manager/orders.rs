@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::names::{EARLY_PART, Entry};
 use super::{Done, Manager};
 use crate::acme::authority::Authorities;
-use crate::acme::caa;
 use crate::acme::failure::{Cause, Failure};
 use crate::acme::leaf::Life;
 use crate::acme::order::{Job, Shared};
+use crate::acme::queue::Lane;
+use crate::acme::quota::domain_of;
 use crate::acme::record::Record;
 use crate::acme::schedule::{part_of, seed_of, wait_after};
 use crate::acme::state::{OrderState, Versioned as _};
@@ -24,13 +25,14 @@ impl Manager {
     /// Begins the orders that are due and allowed.
     pub(super) fn begin_orders(&mut self, now: u64) {
         while self.orders < self.shared.config.parallel_max {
-            let mut usable = self
-                .authorities
-                .iter()
-                .filter(|authority| authority.budget().is_usable(now));
-            let Some(first) = usable.next() else { return };
-            let may_begin = first.budget().left(now) > 0
-                || usable.any(|authority| authority.budget().left(now) > 0);
+            let mut authorities = self.authorities.iter();
+            if !authorities.any(|authority| authority.budget().is_usable(now, Lane::Uncounted)) {
+                return;
+            }
+            let may_begin = self.authorities.iter().any(|authority| {
+                let mut budget = authority.budget();
+                budget.is_usable(now, Lane::Counted) && budget.left(now) > 0
+            });
             let Some(name) = self.state.queue.take(now, !may_begin) else {
                 return;
             };
@@ -122,8 +124,8 @@ impl Manager {
     pub(super) async fn failed(&mut self, name: &Arc<str>, failure: &Failure, now: u64) {
         let result = match failure.cause {
             Cause::Authority | Cause::Account => "authority",
-            Cause::Limit | Cause::Budget => "limited",
-            Cause::Name | Cause::Replaced => "name",
+            Cause::Limit | Cause::Quota | Cause::Budget => "limited",
+            Cause::Name | Cause::Forbidden | Cause::Replaced => "name",
             Cause::Ourselves => "ourselves",
         };
         self.metrics.orders.with_label_values(&[result]).inc();
@@ -133,7 +135,10 @@ impl Manager {
         entry.is_running = false;
         entry.is_begun = self.shared.has_begun(name);
         let retries = &self.shared.config.retries;
-        let is_of_name = matches!(failure.cause, Cause::Name | Cause::Limit | Cause::Replaced);
+        let is_of_name = matches!(
+            failure.cause,
+            Cause::Name | Cause::Forbidden | Cause::Limit | Cause::Quota | Cause::Replaced
+        );
         if is_of_name {
             entry.failures = entry.failures.saturating_add(1);
             let wait = wait_after(entry.failures, retries);
@@ -157,8 +162,8 @@ impl Manager {
             // the name.
             let wait = wait_after(1, retries).as_secs().max(1);
             entry.retry_at = now + wait.min(60);
-            let known = self.state.trouble.as_ref();
-            let is_new = known.is_none_or(|known| known.text != failure.text);
+            let authority = self.state.trouble.as_ref();
+            let is_new = authority.is_none_or(|authority| authority.text != failure.text);
             if is_new {
                 log::error!(target: "acme", name:% = &**name; "certificates are not ordered now, those in use stay: {failure}");
             }
@@ -233,18 +238,20 @@ async fn order_anywhere(
     authorities: &Authorities,
     job: &Job,
 ) -> Result<Record, Failure> {
-    caa::permit(&shared.client, &job.name, &shared.config.caa_identities).await?;
     let mut last = None;
+    let mut is_one_left_out = false;
     for authority in authorities.iter() {
         let now = shared.clock.unix_seconds();
-        if !authority.budget().is_usable(now) {
+        let lane = shared.lane(authority, job);
+        if !authority.budget().is_usable(now, lane) {
+            is_one_left_out = true;
             continue;
         }
         let exchange = Arc::new(Exchange::default());
         let ordering = EXCHANGE.scope(exchange, Box::pin(shared.order(authority, job)));
         let failure = match ordering.await {
             Ok(record) => {
-                authority.budget().works();
+                authority.budget().works(lane);
                 return Ok(record);
             }
             Err(failure) => failure,
@@ -254,14 +261,26 @@ async fn order_anywhere(
         let now = shared.clock.unix_seconds();
         match failure.cause {
             Cause::Name | Cause::Replaced => {
-                authority.budget().works();
+                authority.budget().works(lane);
                 return Err(failure);
             }
             Cause::Ourselves => return Err(failure),
             Cause::Budget => {}
+            // Another authority that does not work now may accept the name sooner.
+            Cause::Quota | Cause::Forbidden if last.is_some() => continue,
+            Cause::Quota if is_one_left_out => {
+                last = Some(Failure {
+                    wait: None,
+                    ..failure
+                });
+                continue;
+            }
+            Cause::Quota | Cause::Forbidden => {}
             Cause::Limit => {
                 log::warn!(target: "acme", name:% = &*job.name; "an authority refuses an order because of a limit: {failure}");
-                authority.budget().limits(now, failure.wait);
+                authority
+                    .budget()
+                    .limits(now, domain_of(&job.name), failure.wait);
             }
             Cause::Authority | Cause::Account => {
                 authority.forget(failure.cause == Cause::Account).await;

@@ -8,6 +8,7 @@ use instant_acme::CertificateIdentifier;
 use super::{Done, Manager};
 use crate::acme::authority::Authority;
 use crate::acme::failure::{Cause, Failure};
+use crate::acme::queue::Lane;
 use crate::acme::schedule::Window;
 use crate::acme::transport::{EXCHANGE, Exchange};
 use crate::telemetry::panics;
@@ -42,7 +43,7 @@ impl Manager {
                 // No authority can be asked.
                 continue;
             };
-            if !authority.budget().is_usable(now) {
+            if !authority.budget().is_usable(now, Lane::Uncounted) {
                 self.ask_again(
                     &name,
                     now + authority.budget().paused_until().saturating_sub(now).max(1),

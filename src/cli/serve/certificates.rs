@@ -1,5 +1,6 @@
 //! The certificates of the process: those of the operator's directory, and those by ACME.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -213,10 +214,12 @@ impl Names for Served {
         self.index.generation().wrapping_add(directory << 32)
     }
 
-    fn wanted(&self) -> Vec<Box<str>> {
+    fn wanted(&self) -> HashSet<Box<str>> {
         let domains = self.index.domains().into_iter();
-        let mut wanted = self.more.clone();
-        wanted.extend(domains.map(|host| host.as_str().into()));
+        let more = self.more.iter().cloned();
+        let mut wanted: HashSet<_> = more
+            .chain(domains.map(|host| host.as_str().into()))
+            .collect();
         wanted.retain(|name| {
             let has_own = self.directory.as_ref();
             let has_own = has_own.is_some_and(|directory| directory.names(name));
@@ -229,8 +232,6 @@ impl Names for Served {
             });
             !has_own && !by_wildcard
         });
-        wanted.sort_unstable();
-        wanted.dedup();
         wanted
     }
 

@@ -226,14 +226,25 @@ impl SiteAdmin {
             .cloned()
             .collect();
         let what = entry.what.clone();
+        let released: Vec<Host> = hosts_before
+            .into_iter()
+            .filter(|host| !claimed.contains(host) && self.is_claimed(project, host))
+            .collect();
+        let mut handovers = BTreeMap::new();
+        for host in &claimed {
+            let owner = site.as_ref().map_or("", |site| &*site.owner);
+            handovers.insert(host.clone(), self.handovers(host, owner)?);
+        }
+        for host in &released {
+            let owner = before.as_ref().map(owner_of).unwrap_or_default();
+            handovers.insert(host.clone(), self.handovers(host, &owner)?);
+        }
         let change = SiteChange {
             project: project.clone(),
             record: after.clone(),
-            released: hosts_before
-                .into_iter()
-                .filter(|host| !claimed.contains(host) && self.is_claimed(project, host))
-                .collect(),
+            released,
             claimed,
+            handovers,
             quarantine: self.quarantine_of(before.as_ref(), &gone),
             entry,
         };

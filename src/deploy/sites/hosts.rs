@@ -92,7 +92,9 @@ impl SiteAdmin {
         }
     }
 
-    /// Returns the ownership of each domain of a changed site. A new domain waits for a proof.
+    /// Returns the ownership of each domain of a changed site. A new domain waits for a proof. If the
+    /// site has another owner, each domain needs the proof of that owner; a domain that is served
+    /// stays served for as long as one whose proof is gone.
     pub(super) fn ownership_after(
         &self,
         site: &Site,
@@ -100,17 +102,29 @@ impl SiteAdmin {
     ) -> Result<BTreeMap<Host, Ownership>, Refused> {
         let had = before.map_or_else(Vec::new, |before| self.hosts_of(before));
         let known = before.map(|before| &before.ownership);
+        let is_moved = before.is_some_and(|before| *owner_of(before) != *site.owner);
         let now = self.clock.unix_seconds();
         let mut ownership = BTreeMap::new();
         let mut refused = Vec::new();
         for host in &site.domains {
             match (known.and_then(|known| known.get(host)), &self.rules) {
+                (Some(known), Some(rules)) if is_moved => {
+                    let handovers = self.handovers(host, &site.owner)?;
+                    let added = rules.added(&site.owner, host, handovers, now);
+                    let state = match known.state.is_served() {
+                        true => OwnershipState::Dangling,
+                        false => added.state,
+                    };
+                    ownership.insert(host.clone(), Ownership { state, ..added });
+                }
                 (Some(known), _) => {
                     ownership.insert(host.clone(), known.clone());
                 }
                 (None, Some(rules)) if !had.contains(host) => {
                     refused.extend(rules.rejection(host, &self.service));
-                    ownership.insert(host.clone(), rules.added(&site.owner, host, now));
+                    let handovers = self.handovers(host, &site.owner)?;
+                    let added = rules.added(&site.owner, host, handovers, now);
+                    ownership.insert(host.clone(), added);
                 }
                 (None, _) => {}
             }
@@ -162,6 +176,23 @@ impl SiteAdmin {
             && record.is_some_and(|record| is_served(&record))
             && self.in_file(&claim.project).is_none();
         Ok(counts.then_some(claim.project))
+    }
+
+    /// Returns how often a host went from one owner to another, with the next time if `owner` is
+    /// not the one who had it last.
+    pub(super) fn handovers(&self, host: &Host, owner: &str) -> Result<u64, Refused> {
+        let Some(claim) = self.store.host_claim(host)? else {
+            return Ok(0);
+        };
+        let last = match claim.quarantine {
+            Some(quarantine) => Some(quarantine.owner),
+            None => {
+                let record = self.store.site_record(&claim.project)?;
+                record.as_ref().map(owner_of)
+            }
+        };
+        let is_another = last.is_some_and(|last| *last != *owner);
+        Ok(claim.handovers.saturating_add(is_another.into()))
     }
 
     /// Returns whether the claim of a host is of this project, or cannot be read.

@@ -1,5 +1,6 @@
 //! The ownership of domains, as callers see it and as the verification changes it.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -80,6 +81,7 @@ pub(super) struct Claim {
     pub(super) state: Option<State>,
     pub(super) since: u64,
     pub(super) token: Box<str>,
+    pub(super) handovers: u64,
     /// The default host of the site, which an alias may name too.
     pub(super) default: Option<Host>,
     /// The parent domains that belong to sites of other owners.
@@ -124,11 +126,15 @@ impl Rules {
         }
     }
 
-    /// Returns the text that proves a host for an owner. Nobody can compute it without the key of
-    /// the store.
-    fn token(&self, owner: &str, host: &Host) -> Box<str> {
-        // A host has no slash.
-        let tag = hmac::sign(&self.key, format!("{host}/{owner}").as_bytes());
+    /// Returns the text that proves a host for an owner, after so many handovers of the host between
+    /// owners. Nobody can compute it without the key of the store.
+    fn token(&self, owner: &str, host: &Host, handovers: u64) -> Box<str> {
+        // A host has no slash, and the host of a domain is not a number.
+        let text = match handovers {
+            0 => format!("{host}/{owner}"),
+            _ => format!("{handovers}/{host}/{owner}"),
+        };
+        let tag = hmac::sign(&self.key, text.as_bytes());
         hex::encode(&tag.as_ref()[..TOKEN_BYTES]).into()
     }
 
@@ -153,11 +159,12 @@ impl Rules {
     }
 
     /// Returns the ownership of a domain that was just added.
-    pub(super) fn added(&self, owner: &str, host: &Host, now: u64) -> Ownership {
+    pub(super) fn added(&self, owner: &str, host: &Host, handovers: u64, now: u64) -> Ownership {
         Ownership {
             state: State::Pending,
             since: now,
-            token: self.token(owner, host),
+            token: self.token(owner, host, handovers),
+            handovers,
         }
     }
 
@@ -214,14 +221,18 @@ impl SiteAdmin {
     /// Returns what a caller sees of the ownership of a domain; `None` if no proof is needed.
     pub(super) fn shown(&self, record: &SiteRecord, host: &Host) -> Option<Shown> {
         let rules = self.rules.as_ref()?;
-        let owner = owner_of(record);
-        let ownership = record.ownership.get(host).cloned().unwrap_or(Ownership {
-            state: State::Dangling,
-            since: record.changed_at,
-            token: rules.token(&owner, host),
+        let known = self.current_ownership(rules, record, host);
+        // If the claim cannot be read, the record is shown as it is.
+        let known = known.unwrap_or_else(|_| record.ownership.get(host).cloned());
+        let check = Check::read(&self.store, &record.project, host, known.as_ref());
+        let ownership = known.unwrap_or_else(|| {
+            let owner = owner_of(record);
+            let handovers = self.handovers(host, &owner).unwrap_or(0);
+            Ownership {
+                state: State::Dangling,
+                ..rules.added(&owner, host, handovers, record.changed_at)
+            }
         });
-        let known = record.ownership.get(host);
-        let check = Check::read(&self.store, &record.project, host, known);
         let now = self.clock.unix_seconds();
         let mut in_the_way = Vec::new();
         match &check {
@@ -290,29 +301,64 @@ impl SiteAdmin {
         let Some(site) = self.read(&record) else {
             return Ok(Vec::new());
         };
-        let claim = |host: &Host| {
-            let ownership = record.ownership.get(host);
-            Claim {
+        let claim = |host: &Host| -> Result<Claim, Refused> {
+            let known = self.current_ownership(rules, &record, host)?;
+            let state = known.as_ref().map(|known| known.state);
+            let ownership = match known {
+                Some(known) => known,
+                None => {
+                    let handovers = self.handovers(host, &site.owner)?;
+                    rules.added(&site.owner, host, handovers, 0)
+                }
+            };
+            Ok(Claim {
                 project: project.clone(),
                 host: host.clone(),
                 owner: site.owner.clone(),
-                state: ownership.map(|ownership| ownership.state),
-                since: ownership.map_or(0, |ownership| ownership.since),
-                token: ownership.map_or_else(
-                    || rules.token(&site.owner, host),
-                    |ownership| ownership.token.clone(),
-                ),
+                state,
+                since: ownership.since,
+                token: ownership.token,
+                handovers: ownership.handovers,
                 default: site.default_host(&self.service).ok(),
                 parents: Vec::new(),
-            }
+            })
         };
-        Ok(site.domains.iter().map(claim).collect())
+        site.domains.iter().map(claim).collect()
+    }
+
+    /// Returns the ownership of a domain; `None` for a domain that was added while no proof was
+    /// needed. If another owner has had the host since the token of a waiting domain was made, the
+    /// domain needs another token: the records in DNS may be from before.
+    fn current_ownership(
+        &self,
+        rules: &Rules,
+        record: &SiteRecord,
+        host: &Host,
+    ) -> Result<Option<Ownership>, Refused> {
+        let Some(known) = record.ownership.get(host).cloned() else {
+            return Ok(None);
+        };
+        if known.state.is_served() {
+            return Ok(Some(known));
+        }
+        let owner = owner_of(record);
+        let handovers = self.handovers(host, &owner)?;
+        Ok(Some(match handovers == known.handovers {
+            true => known,
+            false => Ownership {
+                token: rules.token(&owner, host, handovers),
+                handovers,
+                ..known
+            },
+        }))
     }
 
     /// Returns whether the site still has the domain of a claim, in the state of the claim.
     pub(super) fn has(&self, claim: &Claim) -> Result<bool, Refused> {
-        let record = self.store.site_record(&claim.project)?;
-        Ok(record.is_some_and(|record| self.is_current(&record, claim)))
+        match self.store.site_record(&claim.project)? {
+            Some(record) => self.is_current(&record, claim),
+            None => Ok(false),
+        }
     }
 
     /// Returns the names above a host that sites of other owners have.
@@ -340,10 +386,12 @@ impl SiteAdmin {
             return Ok(Settled::Same);
         }
         let lock = self.store.lock_sites()?;
-        let record = self.store.site_record(&claim.project)?;
-        let Some(record) = record.filter(|record| self.is_current(record, claim)) else {
+        let Some(record) = self.store.site_record(&claim.project)? else {
             return Ok(Settled::Removed);
         };
+        if !self.is_current(&record, claim)? {
+            return Ok(Settled::Removed);
+        }
         let was_served = claim.state.is_none_or(State::is_served);
         let mut others = Vec::new();
         if state.is_served() && !was_served {
@@ -369,8 +417,12 @@ impl SiteAdmin {
     }
 
     /// Returns whether the record still has the domain of a claim, in the state of the claim.
-    fn is_current(&self, record: &SiteRecord, claim: &Claim) -> bool {
-        let is_same = match (record.ownership.get(&claim.host), claim.state) {
+    fn is_current(&self, record: &SiteRecord, claim: &Claim) -> Result<bool, Refused> {
+        let known = match &self.rules {
+            Some(rules) => self.current_ownership(rules, record, &claim.host)?,
+            None => record.ownership.get(&claim.host).cloned(),
+        };
+        let is_same = match (known, claim.state) {
             (None, None) => true,
             (Some(now), Some(state)) => {
                 now.state == state && now.since == claim.since && now.token == claim.token
@@ -378,9 +430,9 @@ impl SiteAdmin {
             _ => false,
         };
         let site = self.read(record);
-        is_same
+        Ok(is_same
             && self.in_file(&claim.project).is_none()
-            && site.is_some_and(|site| site.domains.contains(&claim.host))
+            && site.is_some_and(|site| site.domains.contains(&claim.host)))
     }
 
     /// Finds who else has a host: a project that loses it to this proof, or the reason why the
@@ -458,6 +510,7 @@ impl SiteAdmin {
             state: Some(ownership.state),
             since: ownership.since,
             token: ownership.token,
+            handovers: ownership.handovers,
             default: None,
             parents: Vec::new(),
         };
@@ -478,6 +531,7 @@ impl SiteAdmin {
             host,
             owner,
             token,
+            handovers,
             ..
         } = claim;
         let now = self.clock.unix_seconds();
@@ -485,6 +539,7 @@ impl SiteAdmin {
             state,
             since: now,
             token: token.clone(),
+            handovers: *handovers,
         };
         record.ownership.insert(host.clone(), ownership);
         let was_served = claim.state.is_none_or(State::is_served);
@@ -518,12 +573,14 @@ impl SiteAdmin {
         let hosts =
             |is_there: bool| -> Vec<Host> { is_there.then(|| host.clone()).into_iter().collect() };
         let is_ours = self.is_claimed(project, host);
+        let handovers = BTreeMap::from([(host.clone(), self.handovers(host, owner)?)]);
         let change = SiteChange {
             project: project.clone(),
             record: Some(record),
             claimed: hosts(is_gained),
             released: hosts(is_lost && is_ours),
             quarantine: is_lost.then(|| (vec![host.clone()], quarantine)),
+            handovers,
             entry,
         };
         self.store.change_site(lock, &change)?;

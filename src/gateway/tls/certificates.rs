@@ -22,7 +22,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-use crate::acme::Leaf;
+use crate::acme::{Leaf, Life};
 use crate::clock::{Clock, unix_seconds};
 use crate::telemetry::Metrics;
 
@@ -48,6 +48,7 @@ pub struct Certificates {
 struct Pair {
     key: Arc<CertifiedKey>,
     expires_at: u64,
+    late_at: u64,
 }
 
 /// Modification time and size of the two files of a pair.
@@ -62,6 +63,8 @@ pub struct Report {
     pub failures: Vec<(Box<str>, UnusableCertificate)>,
     /// When the first certificate expires, in seconds after the Unix epoch.
     pub expires_at: Option<u64>,
+    /// When the first certificate should have been replaced, in seconds after the Unix epoch.
+    pub late_at: Option<u64>,
 }
 
 /// Why a pair of files cannot serve its name.
@@ -94,7 +97,7 @@ pub enum UnusableCertificate {
 // === impl Report ===
 
 impl Report {
-    /// Logs and counts the failures, and sets the metric for the first expiry.
+    /// Logs and counts the failures, and sets the metrics for the first expiry.
     pub fn record(&self, metrics: &Metrics) {
         for (name, error) in &self.failures {
             metrics.certificate_failures.inc();
@@ -102,13 +105,16 @@ impl Report {
                 .map_or_else(String::new, |cause| format!(": {cause}"));
             log::error!(target: "tls", name:%; "the previous certificate stays in use for {name}: {error}{cause}");
         }
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "seconds stay exact for 285 million years"
-        )]
-        metrics
-            .certificate_expires_at
-            .set(self.expires_at.unwrap_or(0) as f64);
+        for (gauge, at) in [
+            (&metrics.certificate_expires_at, self.expires_at),
+            (&metrics.certificate_late_at, self.late_at),
+        ] {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "seconds stay exact for 285 million years"
+            )]
+            gauge.set(at.unwrap_or(0) as f64);
+        }
     }
 }
 
@@ -169,6 +175,7 @@ impl Certificates {
         pairs.retain(|name, _| listed.contains_key(name));
         report.names = pairs.len();
         report.expires_at = pairs.values().map(|pair| pair.expires_at).min();
+        report.late_at = pairs.values().map(|pair| pair.late_at).min();
         *seen = listed;
         self.pairs.store(Arc::new(pairs));
         self.generation.fetch_add(1, Ordering::Release);
@@ -260,23 +267,24 @@ fn load(directory: &Path, name: &str, now: u64) -> Result<Pair, UnusableCertific
     let key = PrivateKeyDer::from_pem_slice(&read(KEY)?)
         .map_err(|error| UnusableCertificate::Pem(KEY, error))?;
     let leaf = chain.first().ok_or(UnusableCertificate::Empty)?;
-    let expires_at = check(leaf, name, now)?;
+    let life = check(leaf, name, now)?;
     let key = CertifiedKey::from_der(chain, key, &aws_lc_rs::default_provider())
         .map_err(UnusableCertificate::Key)?;
     Ok(Pair {
         key: Arc::new(key),
-        expires_at,
+        expires_at: life.not_after,
+        late_at: life.late_at(),
     })
 }
 
-/// Checks that a certificate can serve a name now, and returns when it expires.
-fn check(leaf: &CertificateDer<'_>, name: &str, now: u64) -> Result<u64, UnusableCertificate> {
+/// Checks that a certificate can serve a name now, and returns when it is valid.
+fn check(leaf: &CertificateDer<'_>, name: &str, now: u64) -> Result<Life, UnusableCertificate> {
     let leaf = Leaf::parse(leaf).map_err(|_malformed| UnusableCertificate::Syntax)?;
     if !leaf.is_valid_at(now) {
         return Err(UnusableCertificate::Dates);
     }
     match leaf.covers(name) {
-        true => Ok(leaf.not_after),
+        true => Ok(leaf.life()),
         false => Err(UnusableCertificate::Name),
     }
 }

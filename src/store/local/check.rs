@@ -128,6 +128,10 @@ impl Check<'_> {
                 continue;
             };
             let is_served = record.as_ref().is_some_and(|record| record.serves(&host));
+            let ownership = record
+                .as_ref()
+                .and_then(|record| record.ownership.get(&host));
+            let handovers = ownership.map_or(0, |ownership| ownership.handovers);
             let repaired = match self.repair {
                 false => None,
                 true => {
@@ -139,6 +143,7 @@ impl Check<'_> {
                                 host: host.clone(),
                                 project: project.clone(),
                                 quarantine: None,
+                                handovers,
                             };
                             self.store.write_again(&path, &claim.to_text())?;
                             Some(format!("{host} belongs to {project} again"))

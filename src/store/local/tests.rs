@@ -508,6 +508,7 @@ fn site_change(name: &str, domain: &str) -> SiteChange {
         claimed: vec![Host::parse(domain).unwrap()],
         released: Vec::new(),
         quarantine: None,
+        handovers: std::collections::BTreeMap::new(),
         entry: Entry {
             id: 0,
             at: 7000,

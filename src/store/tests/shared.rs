@@ -319,6 +319,7 @@ fn change(name: &str, host: &str) -> SiteChange {
         claimed: vec![host.clone()],
         released: Vec::new(),
         quarantine: None,
+        handovers: BTreeMap::new(),
         entry: audit::Entry {
             id: 0,
             at: 7000,
@@ -355,6 +356,7 @@ fn a_copy_into_the_database_and_back_has_everything_and_never_goes_backwards() {
         until: 99,
     };
     quarantined.quarantine = Some((quarantined.released.clone(), quarantine));
+    quarantined.handovers = BTreeMap::from([(quarantined.released[0].clone(), 3)]);
     from.change_site(&lock, &quarantined).unwrap();
     let (shared, _kept) = store(Retention::default());
     let who = audit::Who::default();

@@ -273,6 +273,7 @@ impl Verifier {
                         state,
                         since: claim.since,
                         token: claim.token.clone(),
+                        handovers: claim.handovers,
                     });
                     let store = &self.shared.store;
                     let check = Check::read(store, project, &host, ownership.as_ref());
