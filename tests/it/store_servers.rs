@@ -5,10 +5,10 @@ use std::fs;
 use std::net::TcpListener;
 
 use crate::certificates::Authority;
-use crate::cluster::{Cluster, USER};
+use crate::cluster::{Cluster, PASSWORD, USER, as_user, program};
 use crate::edge::{Edge, Setup};
 use crate::queue_postgres::wait_until;
-use crate::store_postgres::{Objects, init, machine_at, private, serves, skill};
+use crate::store_postgres::{Objects, cluster, init, machine, machine_at, private, serves, skill};
 
 #[test]
 fn a_server_whose_certificate_does_not_prove_its_name_is_refused() {
@@ -140,4 +140,75 @@ fn after_a_fail_over_that_lost_commits_all_machines_compare_and_say_so() {
     all_serve(3);
     let follows = |edge: &Edge| edge.metric("follow_lag_revisions") == 0.0;
     assert!(gateways.iter().all(follows));
+}
+
+/// Runs a program of PostgreSQL on a server.
+fn postgres(cluster: &Cluster, name: &str, arguments: &[&str]) {
+    let output = as_user(&cluster.directory)
+        .arg(program(name))
+        .args(["-U", USER, "-p", &cluster.port.to_string(), "-h"])
+        .arg(&cluster.directory)
+        .args(arguments)
+        .env("PGPASSWORD", PASSWORD)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_database_that_was_restored_on_the_same_server_has_another_history() {
+    let cluster = cluster();
+    let first = machine(&cluster, None, &Objects::Directory);
+    init(&first);
+    let second = machine(&cluster, Some(&first), &Objects::Directory);
+    let writer = machine(&cluster, Some(&first), &Objects::Directory);
+    for setup in [&first, &second, &writer] {
+        setup.write_site("acme", "owner: acme");
+    }
+    writer.publish("acme", &[("skill.md", &*skill(1))]);
+    let (running, stopped) = (first.start(), second.start());
+    let all_serve = |gateways: &[&Edge], number: usize| {
+        for gateway in gateways {
+            wait_until("a gateway does not serve the release", || {
+                serves(gateway, &skill(number))
+            });
+        }
+    };
+    all_serve(&[&running, &stopped], 1);
+    postgres(&cluster, "pg_dump", &["-Fc", "-f", "dump", "waypost"]);
+    writer.publish("acme", &[("skill.md", &*skill(2))]);
+    all_serve(&[&running, &stopped], 2);
+    wait_until("its position is not on disk", || {
+        let position = fs::read_to_string(stopped.setup.path("store/follow-position"));
+        position.is_ok_and(|text| text.contains("\"revision\":2"))
+    });
+    stopped.signal("KILL");
+    let stopped = stopped.ended();
+
+    // The dump lacks the second release. The revision reaches the same number again.
+    cluster
+        .psql("postgres", "DROP DATABASE waypost WITH (FORCE)")
+        .unwrap();
+    cluster.psql("postgres", "CREATE DATABASE waypost").unwrap();
+    postgres(&cluster, "pg_restore", &["-d", "waypost", "dump"]);
+    writer.publish("acme", &[("skill.md", &*skill(3))]);
+    let revision = "SELECT n FROM waypost_store.revision";
+    assert_eq!(cluster.psql("waypost", revision).unwrap(), "2");
+
+    let restarted = stopped.start();
+    all_serve(&[&running, &restarted], 3);
+    let says = |gateway: &Edge, sentence: &str| {
+        gateway.wait_for_log(|line| {
+            let message = line["message"].as_str().unwrap_or_default();
+            line["level"] == "error" && message.contains(sentence)
+        });
+    };
+    says(&running, "the database of the store has another history");
+    says(&running, "the database of the queue has another history");
+    for gateway in [&running, &restarted] {
+        says(
+            gateway,
+            "everything is compared, and sites may go back to an earlier state",
+        );
+    }
 }

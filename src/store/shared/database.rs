@@ -54,8 +54,9 @@ struct Server {
 pub struct Life {
     /// A random text of the store, made with its tables.
     pub store: String,
-    /// The system identifier and the timeline of the server: they change when a standby takes over
-    /// or a backup is restored. Empty if the user may not read them.
+    /// The system identifier and the timeline of the server, unless the user may not read them, and
+    /// the numbers of the database and of its tables. One of them changes when a standby takes over
+    /// or a backup is restored.
     pub server: String,
 }
 
@@ -67,10 +68,7 @@ impl Server {
         let promises = Promises::ask(&link, &self.config, &SCHEMA)?;
         check_schema(&link, &SCHEMA, &self.service)?;
         let store = link.one("SELECT store FROM identity", &[])?.text()?;
-        let server = promises.life.as_ref();
-        let server = server.map_or_else(String::new, |life| {
-            format!("{}/{}", life.system, life.timeline)
-        });
+        let server = promises.life.to_string();
         let life = Life { store, server };
         let before = lock(&self.life).replace(life.clone());
         if before.as_ref().is_some_and(|before| *before != life) {
@@ -78,9 +76,9 @@ impl Server {
         }
         let mut last = lock(&self.promises);
         if last.as_ref() != Some(&promises) {
-            let level = match promises.gaps.is_empty() {
-                true => log::Level::Info,
-                false => log::Level::Warn,
+            let level = match promises.is_weak() {
+                false => log::Level::Info,
+                true => log::Level::Warn,
             };
             log::log!(target: "store", level, "the database of the store: {promises}");
             *last = Some(promises);
