@@ -63,7 +63,10 @@ impl Shared {
 
     /// Removes old changes, leases of owners, and entries of the audit log.
     fn prune(&self) -> Result<(), FileError> {
-        const CHANGES: &str = "DELETE FROM changes WHERE at < ?1";
+        // The time of a change is that of the begin of its transaction, so times are not in the
+        // order of revisions. Everything before the first young revision goes, and no hole stays.
+        const CHANGES: &str = "DELETE FROM changes WHERE revision < coalesce( \
+             (SELECT min(revision) FROM changes WHERE at >= ?1), (SELECT n + 1 FROM revision))";
         const LEASES: &str = "DELETE FROM leases WHERE name LIKE 'owner/%' AND ends_at < ?1";
         const AUDIT: &str = "DELETE FROM audit WHERE id <= (SELECT max(id) FROM (SELECT id, \
              sum(octet_length(entry)) OVER (ORDER BY id DESC) AS bytes FROM audit) AS entries \
