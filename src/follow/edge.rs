@@ -88,6 +88,8 @@ pub struct Follower {
     /// Whether the last request failed, or there was none: then the next one does not wait, so that
     /// the edge soon tells that it follows.
     is_cut_off: bool,
+    /// How often everything was compared without another answer in between.
+    comparisons: u32,
     /// Projects whose release could not be fetched, with the reason.
     waiting: BTreeMap<ProjectId, (Wanted, String)>,
     /// When these are tried again, and how long was waited.
@@ -127,7 +129,7 @@ impl Follower {
 
     fn new(parts: FollowerParts, client: Upstream) -> Result<Self, FollowError> {
         let space = Space::new(&parts.store, parts.config.cache_bytes_max)?;
-        let position = Position::read(&parts.directory.join(POSITION));
+        let position = Position::read(&parts.directory.join(POSITION), &parts.config.url);
         if let Some(position) = &position {
             parts.status.filled();
             parts.status.contacted(position.contact);
@@ -142,6 +144,7 @@ impl Follower {
             space,
             latest: 0,
             is_cut_off: true,
+            comparisons: 0,
             written: position.clone(),
             position,
             waiting: BTreeMap::new(),
@@ -153,7 +156,8 @@ impl Follower {
     pub fn run(mut self) {
         let _lock = self.lock();
         // Another process may have followed until now.
-        self.position = Position::read(&self.parts.directory.join(POSITION));
+        let path = self.parts.directory.join(POSITION);
+        self.position = Position::read(&path, &self.parts.config.url);
         self.written.clone_from(&self.position);
         let is_node = matches!(self.client, Upstream::Node(_));
         let pause_max = match is_node {
@@ -168,9 +172,16 @@ impl Follower {
         loop {
             match self.round() {
                 Ok(()) => {
-                    pause = PAUSE;
                     self.is_cut_off = false;
                     self.report(None);
+                    match self.comparisons {
+                        0 | 1 => pause = PAUSE,
+                        // The last one did not help.
+                        _ => {
+                            std::thread::sleep(jitter::pause(pause));
+                            pause = (pause * 2).min(pause_max);
+                        }
+                    }
                 }
                 Err(error) => {
                     let cause = self.parts.status.count(&error);
@@ -241,17 +252,21 @@ impl Follower {
         let (id, after) = (&identity.id, position.revision);
         match self.client.changes(id, after, wait, &report)? {
             Changes::None => {
+                self.comparisons = 0;
                 self.contacted();
-                self.keep(identity.clone(), position.revision)
+                let source_revision = position.source_revision;
+                self.keep(identity.clone(), position.revision, source_revision)
             }
             Changes::Gone => self.compare(),
             Changes::Some(message) if message.head.identity != *identity => Err(FollowError::Older),
             Changes::Some(message) => {
                 let Message { head, entries } = message;
+                self.comparisons = 0;
                 self.latest = head.latest;
                 self.apply(entries)?;
                 self.contacted();
-                self.keep(head.identity, head.revision)
+                let source_revision = head.source_revision.max(position.source_revision);
+                self.keep(head.identity, head.revision, source_revision)
             }
         }
     }
@@ -297,9 +312,11 @@ impl Follower {
         self.latest = head.latest;
         self.apply(entries)?;
         let (revision, identity) = (head.revision, &head.identity.id);
-        log::info!(target: "follow", revision, identity:%, sites, removed = count; "compared everything with the source");
+        let ring = head.ring;
+        log::info!(target: "follow", revision, identity:%, ring, sites, removed = count; "compared everything with the source");
+        self.comparisons = self.comparisons.saturating_add(1);
         self.contacted();
-        self.keep(head.identity, head.revision)?;
+        self.keep(head.identity, head.revision, head.source_revision)?;
         status.filled();
         Ok(())
     }
@@ -406,7 +423,11 @@ impl Follower {
             self.again = Some((Instant::now() + jitter::pause(pause), pause));
         }
         if let Some(position) = self.position.clone()
-            && let Err(error) = self.keep(position.identity, position.revision)
+            && let Err(error) = self.keep(
+                position.identity,
+                position.revision,
+                position.source_revision,
+            )
         {
             // The next round reports it.
             self.parts.status.count(&error);
@@ -419,16 +440,24 @@ impl Follower {
     }
 
     /// Moves the position. On disk it is before the first change that waits.
-    fn keep(&mut self, identity: Identity, revision: u64) -> Result<(), FollowError> {
+    fn keep(
+        &mut self,
+        identity: Identity,
+        revision: u64,
+        source_revision: u64,
+    ) -> Result<(), FollowError> {
         let contact = self.parts.status.now();
-        let position = Position::new(identity, revision, contact);
-        let complete = self.complete(&position);
-        let kept = Position::new(position.identity.clone(), complete, contact);
+        let url = &self.parts.config.url;
+        let mut position = Position::new(url, identity, revision, contact);
+        position.source_revision = source_revision;
+        let mut kept = position.clone();
+        kept.revision = self.complete(&position);
         self.client.has_followed(position.revision);
         self.position = Some(position);
         let is_written = self.written.as_ref().is_some_and(|written| {
             written.identity == kept.identity
                 && written.revision == kept.revision
+                && written.source_revision == kept.source_revision
                 && contact < written.contact.saturating_add(CONTACT_SECONDS)
         });
         if !is_written {

@@ -97,6 +97,7 @@ pub trait Certificates: std::fmt::Debug + Send + Sync {
 #[derive(Clone, Debug)]
 struct Snapshot {
     revision: u64,
+    source_revision: u64,
     made_at: Instant,
     content: Bytes,
     signature: String,
@@ -409,9 +410,12 @@ impl Source {
         }
         // Held while a snapshot is made: others wait for the same one.
         let mut kept = self.snapshots[ring].lock().await;
-        let latest = self.fleet.rings().log(edge.ring).revision();
-        let is_fresh =
-            |kept: &Snapshot| kept.revision == latest || kept.made_at.elapsed() < SNAPSHOT_AGE_MAX;
+        let log = self.fleet.rings().log(edge.ring);
+        let latest = (log.revision(), log.source_revision());
+        let is_fresh = |kept: &Snapshot| {
+            (kept.revision, kept.source_revision) == latest
+                || kept.made_at.elapsed() < SNAPSHOT_AGE_MAX
+        };
         let snapshot = match kept.as_ref().filter(|kept| is_fresh(kept)) {
             Some(kept) => kept.clone(),
             None => {
@@ -438,12 +442,13 @@ impl Source {
 
     fn make_snapshot(&self, ring: u8) -> io::Result<Snapshot> {
         let since = Instant::now();
-        let (revision, message) = self.fleet.rings().log(ring).snapshot();
+        let (revision, source_revision, message) = self.fleet.rings().log(ring).snapshot();
         let content: Bytes = zstd::bulk::compress(&message, SNAPSHOT_LEVEL)?.into();
         let (bytes, took_ms) = (content.len(), since.elapsed().as_millis());
         log::info!(target: "follow", revision, bytes, took_ms; "made a snapshot of {bytes} bytes");
         Ok(Snapshot {
             revision,
+            source_revision,
             made_at: Instant::now(),
             signature: self.key.sign(&message),
             content,

@@ -64,8 +64,14 @@ impl Upstream {
     /// Refuses everything of a source that must not replace what the cache has.
     pub(super) fn accept(&self, known: &Position, head: &Head) -> Result<(), FollowError> {
         let is_back = head.identity == known.identity && head.revision < known.revision;
+        let is_back_in_another_ring = head.identity.life == known.identity.life
+            && head.source_revision < known.source_revision;
         match self {
-            Self::Node(_) if is_back || head.identity.life < known.identity.life => {
+            Self::Node(_)
+                if is_back
+                    || is_back_in_another_ring
+                    || head.identity.life < known.identity.life =>
+            {
                 Err(FollowError::Older)
             }
             Self::Node(_) => Ok(()),
@@ -162,6 +168,8 @@ impl OfStore {
                     life: 0,
                     id: id(&stored.life),
                 },
+                ring: 0,
+                source_revision: 0,
                 after,
                 revision: stored.revision,
                 latest: stored.latest,

@@ -397,12 +397,10 @@ fn source_of_another_key() -> Setup {
     source(free_address())
 }
 
-#[test]
-fn an_earlier_state_is_not_accepted_again() {
-    let (listen, source, between, edge) = source_between_edge();
-    // A snapshot of this life is kept by the server between, and sent again later.
+/// Returns the answer of a source to the request of an edge for everything.
+fn snapshot_of(source: SocketAddr, edge: &Edge) -> Vec<u8> {
     let token = std::fs::read_to_string(edge.setup.path("token")).unwrap();
-    let mut stream = TcpStream::connect(listen).unwrap();
+    let mut stream = TcpStream::connect(source).unwrap();
     let request = format!(
         "GET /v1/follow/snapshot HTTP/1.1\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
         token.trim()
@@ -411,6 +409,34 @@ fn an_earlier_state_is_not_accepted_again() {
     let mut kept = Vec::new();
     stream.read_to_end(&mut kept).unwrap();
     assert!(kept.starts_with(b"HTTP/1.1 200"));
+    kept
+}
+
+#[test]
+fn an_edge_that_must_compare_again_and_again_pauses() {
+    let (_, _source, between, edge) = source_between_edge();
+    between.lie(|path, response| {
+        if path.contains("changes") {
+            *response = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n".to_vec();
+        }
+    });
+    let compared = || edge.metric("follow_comparisons_total");
+    let before = compared();
+    wait_until("a comparison", || compared() >= before + 2.0);
+    let since = Instant::now();
+    while since.elapsed().as_secs() < 4 {
+        std::thread::yield_now();
+    }
+    assert!(compared() <= before + 8.0, "{}", compared());
+    between.be_honest();
+    wait_until("it follows", || readiness(&edge)["status"] == "ready");
+}
+
+#[test]
+fn an_earlier_state_is_not_accepted_again() {
+    let (listen, source, between, edge) = source_between_edge();
+    // A snapshot of this life is kept by the server between, and sent again later.
+    let kept = snapshot_of(listen, &edge);
     source.publish("acme", &[("skill.md", PAY)]);
     wait_until_serves(&edge, PAY);
     between.lie(move |path, response| match path.contains("snapshot") {

@@ -177,6 +177,40 @@ fn a_poisoned_release_cannot_take_down_two_rings() {
 }
 
 #[test]
+fn an_earlier_state_of_another_ring_is_not_accepted() {
+    let listen = free_address();
+    let edges = format!("{{ listen: \"{listen}\", allow_http: true, rings: 2, hold_seconds: 1 }}");
+    let source = Setup::new().acme("").with_skill();
+    let source = source.conf("edges", &edges).start();
+    let between = Between::start(listen);
+    let first = edge_of(&source.setup, &url(listen), "first", "").start();
+    let setup = edge_of(&source.setup, &url(between.address), "second", "");
+    output(&source.setup, &["edge", "set", "second", "--ring", "1"]);
+    let second = setup.start();
+    wait_until_serves(&first, SKILL);
+    wait_until_serves(&second, SKILL);
+    // A snapshot of the first ring is kept by the server between, and sent again later.
+    let kept = snapshot_of(listen, &first);
+    source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&second, PAY);
+    between.lie(move |path, response| match path.contains("snapshot") {
+        true => response.clone_from(&kept),
+        false if path.contains("changes") => {
+            *response = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n".to_vec();
+        }
+        false => {}
+    });
+    wait_until("it says why", || {
+        assert_eq!(served(&second, DOMAIN), PAY);
+        cause(&second).contains("earlier state")
+    });
+    assert_eq!(served(&second, DOMAIN), PAY);
+    between.be_honest();
+    source.publish("acme", &[("skill.md", SKILL)]);
+    wait_until_serves(&second, SKILL);
+}
+
+#[test]
 fn a_frozen_fleet_gets_nothing_and_a_rollback_does_not_wait() {
     let (_, source, [first, second]) = rings(3600);
     wait_until_serves(&first, SKILL);

@@ -113,3 +113,38 @@ fn a_token_of_an_edge_counts_and_ends_on_every_gateway() {
     wait_until("the edge is refused", || cause(&edge).contains("401"));
     assert_eq!(served(&edge, DOMAIN), SKILL);
 }
+
+/// Starts two gateways of one database that edges can follow, with the same signing key. The second
+/// one begins a later life.
+fn two_sources(cluster: &crate::cluster::Cluster) -> ([SocketAddr; 2], [Edge; 2]) {
+    let addresses = [free_address(), free_address()];
+    let edges = |listen| format!("{{ listen: \"{listen}\", allow_http: true }}");
+    let first = machine(cluster, None, &Objects::Directory);
+    init(&first);
+    let second = machine(cluster, Some(&first), &Objects::Directory);
+    let first = first.conf("edges", &edges(addresses[0])).acme("").with_skill();
+    let second = second.conf("edges", &edges(addresses[1])).acme("");
+    let first = first.start();
+    output(&second, &["edge", "key"]);
+    let key = std::fs::read_to_string(first.setup.path("store/edges-key")).unwrap();
+    write_private(second.path("store/edges-key"), &key);
+    let second = second.start();
+    (addresses, [first, second])
+}
+
+#[test]
+fn an_edge_that_is_pointed_at_another_gateway_compares_everything() {
+    let cluster = cluster();
+    let ([one, two], [first, second]) = two_sources(&cluster);
+    let edge = edge_of(&second.setup, &url(two), "paris", "").start();
+    wait_until_serves(&edge, SKILL);
+    wait_until("filled", || readiness(&edge)["status"] == "ready");
+    let setup = kill(edge);
+    first.publish("acme", &[("skill.md", PAY)]);
+    // The first gateway began before the second one.
+    let edge = following(&first.setup, setup, &url(one), "").start();
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+    wait_until_serves(&edge, PAY);
+    wait_until("compared", || edge.metric("follow_comparisons_total") >= 1.0);
+    wait_until("it follows", || cause(&edge).is_empty());
+}
