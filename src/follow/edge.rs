@@ -2,7 +2,8 @@
 //!
 //! It asks for changes after its position, applies them, and moves the position. A project whose
 //! release cannot be fetched keeps its release of before, is tried again after a while, and holds
-//! back the position that is kept on disk, but not the other projects.
+//! back the position that is kept on disk, but not the other projects. A record that this edge
+//! cannot serve is not written: the record of before stays, also after a restart.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -22,7 +23,8 @@ use super::status::Status;
 use super::upstream::{OfStore, Upstream};
 use crate::error::chain;
 use crate::jitter;
-use crate::site::ProjectId;
+use crate::site::{PrivateHosts, ProjectId, Service};
+use crate::store::sites::read_record;
 use crate::store::{Promotion, SiteRecord, Store};
 use crate::telemetry::Metrics;
 
@@ -59,8 +61,10 @@ pub(super) const REMOVALS_FREE: usize = 10;
 pub struct FollowerParts {
     /// Its settings.
     pub config: Config,
-    /// The domain of the service.
-    pub service: String,
+    /// The service: an edge serves the sites of its own one only.
+    pub service: Service,
+    /// The private addresses that servers of sites may have.
+    pub private_hosts: PrivateHosts,
     /// The cache.
     pub store: Arc<Store>,
     /// The directory of the cache.
@@ -92,7 +96,9 @@ pub struct Follower {
     comparisons: u32,
     /// Projects whose release could not be fetched, with the reason.
     waiting: BTreeMap<ProjectId, (Wanted, String)>,
-    /// When these are tried again, and how long was waited.
+    /// Projects whose record cannot be served here: the revision of the change, and the reason.
+    refused: BTreeMap<ProjectId, (u64, String)>,
+    /// When releases are tried again, and how long was waited.
     again: Option<(Instant, Duration)>,
 }
 
@@ -113,7 +119,8 @@ impl Follower {
     ///
     /// When the files of the cache cannot be counted, or the file of authorities cannot be used.
     pub fn open(parts: FollowerParts) -> Result<Self, FollowError> {
-        let client = Client::new(&parts.config, &parts.service).map_err(FollowError::File)?;
+        let service = parts.service.domain.as_str();
+        let client = Client::new(&parts.config, service).map_err(FollowError::File)?;
         Self::new(parts, Upstream::Node(client))
     }
 
@@ -123,7 +130,7 @@ impl Follower {
     ///
     /// When the files of the cache cannot be counted.
     pub fn of_store(parts: FollowerParts, store: Arc<Store>) -> Result<Self, FollowError> {
-        let service = parts.service.clone();
+        let service = parts.service.domain.to_string();
         Self::new(parts, Upstream::Store(OfStore { store, service }))
     }
 
@@ -148,6 +155,7 @@ impl Follower {
             written: position.clone(),
             position,
             waiting: BTreeMap::new(),
+            refused: BTreeMap::new(),
             again: None,
         })
     }
@@ -225,7 +233,15 @@ impl Follower {
             let others = self.waiting.len() - 1;
             format!("the release of {project} and of {others} others is not here yet: {why}")
         });
-        status.report(self.waiting.len(), cause.or(waiting));
+        let refused = self.refused.iter().next().map(|(project, (_, why))| {
+            let others = self.refused.len() - 1;
+            format!(
+                "the record of {project} and of {others} others cannot be served here, and the \
+                 record of before stays: {why}"
+            )
+        });
+        status.refused_are(self.refused.len());
+        status.report(self.waiting.len(), cause.or(waiting).or(refused));
         if let Some(position) = &self.position {
             let (revision, latest) = (self.complete(position), self.latest);
             status.at(&position.identity.id, revision, latest);
@@ -248,7 +264,8 @@ impl Follower {
         };
         let identity = &position.identity;
         let complete = self.complete(&position);
-        let report = self.reporter.report(self.waiting.len(), complete);
+        let (waiting, refused) = (self.waiting.len(), self.refused.len());
+        let report = self.reporter.report(waiting, refused, complete);
         let (id, after) = (&identity.id, position.revision);
         match self.client.changes(id, after, wait, &report)? {
             Changes::None => {
@@ -309,6 +326,7 @@ impl Follower {
         status.comparisons.inc();
         // What waited is in the snapshot, or was removed.
         self.waiting.clear();
+        self.refused.clear();
         self.latest = head.latest;
         self.apply(entries)?;
         let (revision, identity) = (head.revision, &head.identity.id);
@@ -330,11 +348,28 @@ impl Follower {
         let mut entries = entries.into_iter();
         while entries.len() > 0 {
             let batch: Vec<_> = entries.by_ref().take(BATCH).collect();
+            let (service, hosts) = (&self.parts.service, &self.parts.private_hosts);
+            let mut refused = Vec::new();
             let changed: Vec<_> = batch
                 .iter()
-                .filter_map(|(project, entry)| changed_record(&store, project, entry, now))
+                .filter_map(|(project, entry)| {
+                    let (_, record) = changed_record(&store, project, entry, now)?;
+                    let read = record.as_ref().map(|one| read_record(one, service, hosts));
+                    if let Some(Err(why)) = read {
+                        refused.push((project.clone(), (entry.revision, why.join("; "))));
+                        return None;
+                    }
+                    Some((project.clone(), record))
+                })
                 .collect();
             store.replace_site_records(&changed)?;
+            for (project, _) in &batch {
+                self.refused.remove(project);
+            }
+            for (project, (revision, why)) in refused {
+                log::error!(target: "follow", project:%; "the record of {project} cannot be served here, and the record of before stays: {why}");
+                self.refused.insert(project, (revision, why));
+            }
             for (project, entry) in batch {
                 self.waiting.remove(&project);
                 match entry.current {
@@ -451,7 +486,10 @@ impl Follower {
         let mut position = Position::new(url, identity, revision, contact);
         position.source_revision = source_revision;
         let mut kept = position.clone();
-        kept.revision = self.complete(&position);
+        // After a restart, what was refused is read and refused again, or taken.
+        let refused = self.refused.values().map(|(revision, _)| *revision).min();
+        let refused = refused.map_or(u64::MAX, |revision| revision.saturating_sub(1));
+        kept.revision = self.complete(&position).min(refused);
         self.client.has_followed(position.revision);
         self.position = Some(position);
         let is_written = self.written.as_ref().is_some_and(|written| {

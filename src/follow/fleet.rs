@@ -445,7 +445,7 @@ fn judge(before: Option<&Seen>, report: &Report) -> (Option<String>, f64) {
     if report.failing > 0 {
         let failing = report.failing;
         return (
-            Some(format!("does not serve {failing} current releases")),
+            Some(format!("does not serve {failing} current releases or records")),
             usual,
         );
     }

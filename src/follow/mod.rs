@@ -38,6 +38,9 @@
 //!   is refused until an operator accepts it.
 //! * **F6** A change that cannot be fetched or stored is tried again, and the earlier state stays
 //!   served.
+//! * **F7** A record that an edge cannot serve, for example because its server is on a private
+//!   address that only the source allows, is not written: the record of before stays served. The
+//!   edge reports it, and does not count as well.
 
 mod cached;
 mod changes;

@@ -8,7 +8,7 @@ use crate::telemetry::Metrics;
 /// How an edge is, since its process has started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
-    /// Sites whose current release it could not fetch or cannot serve.
+    /// Sites whose current release or record it could not fetch or cannot serve.
     pub(super) failing: u64,
     /// The revision up to which it has the releases of all sites.
     pub(super) complete: u64,
@@ -35,11 +35,14 @@ impl Reporter {
         }
     }
 
-    pub(super) fn report(&self, waiting: usize, complete: u64) -> Report {
+    /// Makes a report. `waiting` releases could not be fetched, and `refused` records cannot be
+    /// served.
+    pub(super) fn report(&self, waiting: usize, refused: usize, complete: u64) -> Report {
         let (requests, errors) = self.metrics.answers();
         let failing = u64::try_from(self.metrics.index_failing.get()).unwrap_or(0);
+        let rejected = u64::try_from(self.metrics.site_records_rejected.get()).unwrap_or(0);
         Report {
-            failing: failing.max(waiting as u64),
+            failing: failing.max(waiting as u64) + rejected + refused as u64,
             complete,
             up: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             requests,

@@ -215,7 +215,8 @@ impl Following {
         let accepts_removals: Arc<AtomicBool> = Arc::default();
         let parts = FollowerParts {
             config: (*follow).clone(),
-            service: config.service.domain.to_string(),
+            service: config.service.clone(),
+            private_hosts: config.private_hosts.clone(),
             store: Arc::clone(store),
             directory: cache.path.clone(),
             status: Arc::clone(&status),

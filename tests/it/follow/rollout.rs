@@ -177,6 +177,56 @@ fn a_poisoned_release_cannot_take_down_two_rings() {
 }
 
 #[test]
+fn a_record_that_edges_refuse_stays_in_the_first_ring_and_the_last_good_one_is_served() {
+    let listen = free_address();
+    let edges = format!("{{ listen: \"{listen}\", allow_http: true, rings: 2, hold_seconds: 1 }}");
+    let source = Setup::new().acme("").with_skill();
+    let source = source.conf("edges", &edges).start();
+    let [first, second] = [("first", "0"), ("second", "1")].map(|(name, ring)| {
+        // No site of these edges may have a server on a private address.
+        let setup = edge_of(&source.setup, &url(listen), name, "").conf("upstream", "{}");
+        output(&source.setup, &["edge", "set", name, "--ring", ring]);
+        setup.start()
+    });
+    wait_until_serves(&first, SKILL);
+    wait_until_serves(&second, SKILL);
+    source.setup.write_site(
+        "acme",
+        &format!("domains: [{DOMAIN}, later.test]\norigin: {{ url: \"http://127.0.0.1:9\" }}"),
+    );
+    wait_until("the first ring is ill", || {
+        fleet(&source).contains("waits: first does not serve")
+    });
+    wait_until("it says why", || cause(&first).contains("127.0.0.1"));
+    // A restart of each does not change it.
+    let source = kill(source).start();
+    let first = kill(first).start();
+    wait_until("the first ring is still ill", || {
+        fleet(&source).contains("waits: first does not serve")
+    });
+    let since = Instant::now();
+    while since.elapsed().as_millis() < 2500 {
+        // More than twice the hold.
+        assert_eq!(served(&first, DOMAIN), SKILL);
+        assert_eq!(served(&second, DOMAIN), SKILL);
+        std::thread::yield_now();
+    }
+    let second = kill(second).start();
+    assert_eq!(served(&second, DOMAIN), SKILL);
+    assert!(cause(&second).is_empty() || !cause(&second).contains("record"));
+    // The mended one reaches both.
+    source
+        .setup
+        .write_site("acme", &format!("domains: [{DOMAIN}, later.test]"));
+    for edge in [&first, &second] {
+        wait_until("the mended record", || served(edge, "later.test") == SKILL);
+    }
+    wait_until("the first ring is well", || {
+        !fleet(&source).contains("does not serve")
+    });
+}
+
+#[test]
 fn an_earlier_state_of_another_ring_is_not_accepted() {
     let listen = free_address();
     let edges = format!("{{ listen: \"{listen}\", allow_http: true, rings: 2, hold_seconds: 1 }}");
