@@ -93,6 +93,8 @@ impl Copied {
         for set in [ADMIN_KEYS, EDGE_TOKENS, TICKET_KEYS] {
             mirror = mirror.with_files(set, copy.join(set), ".json");
         }
+        let frozen = copy.join(settings::FREEZE);
+        mirror = mirror.with_files(settings::FREEZE, frozen, settings::FREEZE_ENDING);
         let directory = settings::certificates_path(config);
         let (mirror, certificates) = mirror
             .with_certificates(&directory, Clock::System)

@@ -133,6 +133,34 @@ fn two_sources(cluster: &crate::cluster::Cluster) -> ([SocketAddr; 2], [Edge; 2]
 }
 
 #[test]
+fn a_freeze_counts_on_every_gateway() {
+    let cluster = cluster();
+    let ([_, two], [first, second]) = two_sources(&cluster);
+    let edge = edge_of(&second.setup, &url(two), "paris", "").start();
+    wait_until_serves(&edge, SKILL);
+    // The command ends when all gateways are frozen.
+    output(&first.setup, &["freeze", "--why", "look at this"]);
+    assert!(fleet(&second).contains("FROZEN: since"), "{}", fleet(&second));
+    assert!(fleet(&second).contains("look at this"));
+    first.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&second, PAY);
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+    // It holds over a restart, also of a gateway that has lost its cache.
+    let second = kill(second);
+    std::fs::remove_file(second.path("store/documents/position")).unwrap();
+    let second = second.start();
+    wait_until("the edge is there again", || {
+        fleet(&second).contains("paris  ring 0  following")
+    });
+    assert!(fleet(&second).contains("FROZEN"), "{}", fleet(&second));
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+    output(&second.setup, &["unfreeze"]);
+    wait_until_serves(&edge, PAY);
+    let none = output(&first.setup, &["unfreeze"]);
+    assert_eq!(none, "it was not frozen");
+}
+
+#[test]
 fn an_edge_that_is_pointed_at_another_gateway_compares_everything() {
     let cluster = cluster();
     let ([one, two], [first, second]) = two_sources(&cluster);
