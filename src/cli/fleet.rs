@@ -87,15 +87,20 @@ fn table(fleet: &Value) -> (String, bool) {
     }
     let rings = list("rings");
     for ring in rings.iter().filter(|_| rings.len() > 1) {
-        let (number, waiting) = (&ring["ring"], &ring["waiting_projects"]);
-        let state = match (ring["has_begun"].as_bool(), ring["reason"].as_str()) {
-            (_, Some(reason)) => format!("waits: {reason}"),
-            (Some(false), None) => format!("begins after {} s", fleet["hold_seconds"]),
-            _ => "gets changes".to_owned(),
+        let (number, hold) = (&ring["ring"], &fleet["hold_seconds"]);
+        let waiting = match ring["waiting_projects"].as_u64().unwrap_or(0) {
+            0 => "no change waits for it".to_owned(),
+            1 => "the changes of 1 project wait for it".to_owned(),
+            count => format!("the changes of {count} projects wait for it"),
         };
-        lines.push_str(&format!(
-            "ring {number}: {waiting} projects wait, {state}\n"
-        ));
+        let state = match (ring["has_begun"].as_bool(), ring["reason"].as_str()) {
+            (_, Some(reason)) => format!("Nothing goes on: {reason}."),
+            (Some(false), None) => {
+                format!("It begins when the ring before has been well for {hold} s.")
+            }
+            _ => format!("Each change goes on after {hold} s in the ring before."),
+        };
+        lines.push_str(&format!("ring {number}: {waiting}. {state}\n"));
     }
     for edge in list("edges") {
         let text = |key: &str| edge[key].as_str().unwrap_or_default();
@@ -185,8 +190,8 @@ pub fn unfreeze(args: &UnfreezeArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the configuration of a node that edges can follow, or of a gateway of a shared store, whose
-/// edges may follow another one. Also opens its store.
+/// Reads the configuration of a node that edges can follow, or of a gateway of a shared store: edges
+/// may follow another gateway. Also opens its store.
 fn opened(settings: &Settings) -> anyhow::Result<(Config, Store)> {
     let config = settings.load()?;
     let store = settings::open_store(&config)?;

@@ -18,7 +18,7 @@ use super::client::{Changes, Client, FollowError};
 use super::fetch::Fetcher;
 use super::message::{Entry, Identity, Message};
 use super::position::Position;
-use super::report::Reporter;
+use super::report::{Reason, Reporter};
 use super::status::Status;
 use super::upstream::{OfStore, Upstream};
 use crate::error::chain;
@@ -92,6 +92,8 @@ pub struct Follower {
     /// Whether the last request failed, or there was none: then the next one does not wait, so that
     /// the edge soon tells that it follows.
     is_cut_off: bool,
+    /// Why the last answer of the source could not be used, for the next report.
+    refuses: Option<Reason>,
     /// How often everything was compared without another answer in between.
     comparisons: u32,
     /// Projects whose release could not be fetched, with the reason.
@@ -151,6 +153,7 @@ impl Follower {
             space,
             latest: 0,
             is_cut_off: true,
+            refuses: None,
             comparisons: 0,
             written: position.clone(),
             position,
@@ -181,6 +184,7 @@ impl Follower {
             match self.round() {
                 Ok(()) => {
                     self.is_cut_off = false;
+                    self.refuses = None;
                     self.report(None);
                     match self.comparisons {
                         0 | 1 => pause = PAUSE,
@@ -194,6 +198,9 @@ impl Follower {
                 Err(error) => {
                     let cause = self.parts.status.count(&error);
                     self.is_cut_off = true;
+                    if error.is_refusal() {
+                        self.refuses = Reason::parse(error.reason());
+                    }
                     self.report(Some(cause));
                     std::thread::sleep(jitter::pause(pause));
                     pause = (pause * 2).min(pause_max);
@@ -265,7 +272,8 @@ impl Follower {
         let identity = &position.identity;
         let complete = self.complete(&position);
         let (waiting, refused) = (self.waiting.len(), self.refused.len());
-        let report = self.reporter.report(waiting, refused, complete);
+        let mut report = self.reporter.report(waiting, refused, complete);
+        report.refuses = self.refuses;
         let (id, after) = (&identity.id, position.revision);
         match self.client.changes(id, after, wait, &report)? {
             Changes::None => {

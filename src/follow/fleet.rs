@@ -154,7 +154,7 @@ impl Fleet {
     /// Notes that an edge asks for changes after a revision that it has.
     pub(super) fn see(&self, edge: &ListedEdge, request: &Request, identity: &str, revision: u64) {
         let now = Instant::now();
-        let report = Report::of(|name| request.query(name)?.parse().ok());
+        let report = Report::of(|name| request.query(name));
         let mut all = self.seen();
         let before = all.get(&edge.name);
         let is_this_life = identity == self.rings.log(edge.ring).identity();
@@ -442,6 +442,10 @@ impl Fleet {
 /// Returns why an edge is not well, and its usual share of errors, from two reports of one process.
 fn judge(before: Option<&Seen>, report: &Report) -> (Option<String>, f64) {
     let usual = before.map_or(0.0, |before| before.usual);
+    if let Some(reason) = &report.refuses {
+        let why = format!("cannot use what this node sends ({})", reason.as_str());
+        return (Some(why), usual);
+    }
     if report.failing > 0 {
         let failing = report.failing;
         return (
@@ -472,6 +476,7 @@ fn judge(before: Option<&Seen>, report: &Report) -> (Option<String>, f64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::Reason;
     use super::*;
 
     fn seen(report: Report, ill: Option<String>, usual: f64) -> Seen {
@@ -517,5 +522,10 @@ mod tests {
             ..Report::default()
         };
         assert!(judge(None, &failing).0.is_some());
+        let refusing = Report {
+            refuses: Reason::parse("older"),
+            ..Report::default()
+        };
+        assert!(judge(None, &refusing).0.unwrap().contains("(older)"));
     }
 }

@@ -456,8 +456,13 @@ fn an_earlier_state_is_not_accepted_again() {
     );
     wait_until("it says why", || cause(&edge).contains("earlier state"));
     assert_eq!(served(&edge, DOMAIN), PAY);
+    // The edge asks, and still it is not well.
+    wait_until("the source knows it", || {
+        fleet(&source).contains("cannot use what this node sends (older)")
+    });
     between.be_honest();
     wait_until_serves(&edge, SKILL);
+    wait_until("it is well", || !fleet(&source).contains("cannot use"));
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn an_update_is_visible_when_the_slowest_edge_serves_it() {
     wait_until_serves(&first, SKILL);
     // While it is not visible, the list of edges names the ring that does not have it.
     wait_until("it is named", || {
-        fleet(&source).contains("ring 1: 1 projects wait")
+        fleet(&source).contains("ring 1: the changes of 1 project wait for it.")
     });
     assert!(visible_at(&id).is_null() || served(&second, DOMAIN) == SKILL);
     wait_until("visible", || !visible_at(&id).is_null());
@@ -153,7 +153,7 @@ fn a_poisoned_release_cannot_take_down_two_rings() {
     let before = generation(&second);
     publish_poison(&source);
     wait_until("the first ring is ill", || {
-        fleet(&source).contains("waits: first does not serve 1 current releases")
+        fleet(&source).contains("Nothing goes on: first does not serve 1 current releases")
     });
     assert_ne!(generation(&first), before);
     // A restart of each does not let it through: the first edge serves the last good one.
@@ -195,14 +195,16 @@ fn a_record_that_edges_refuse_stays_in_the_first_ring_and_the_last_good_one_is_s
         &format!("domains: [{DOMAIN}, later.test]\norigin: {{ url: \"http://127.0.0.1:9\" }}"),
     );
     wait_until("the first ring is ill", || {
-        fleet(&source).contains("waits: first does not serve")
+        fleet(&source).contains("Nothing goes on: first does not serve 1 ")
     });
-    wait_until("it says why", || cause(&first).contains("127.0.0.1"));
+    wait_until("it says why", || {
+        cause(&first).contains("the record of acme and of 0 others cannot be served here")
+    });
     // A restart of each does not change it.
     let source = kill(source).start();
     let first = kill(first).start();
     wait_until("the first ring is still ill", || {
-        fleet(&source).contains("waits: first does not serve")
+        fleet(&source).contains("Nothing goes on: first does not serve 1 ")
     });
     let since = Instant::now();
     while since.elapsed().as_millis() < 2500 {
@@ -213,7 +215,7 @@ fn a_record_that_edges_refuse_stays_in_the_first_ring_and_the_last_good_one_is_s
     }
     let second = kill(second).start();
     assert_eq!(served(&second, DOMAIN), SKILL);
-    assert!(cause(&second).is_empty() || !cause(&second).contains("record"));
+    assert!(!cause(&second).contains("cannot be served here"));
     // The mended one reaches both.
     source
         .setup
@@ -267,7 +269,7 @@ fn a_frozen_fleet_gets_nothing_and_a_rollback_does_not_wait() {
     // The second ring waits for an hour after the start of the source.
     assert!(!knows(&second, DOMAIN));
     assert!(
-        fleet(&source).contains("ring 1: 1 projects wait"),
+        fleet(&source).contains("ring 1: the changes of 1 project wait for it."),
         "{}",
         fleet(&source)
     );
