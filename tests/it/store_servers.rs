@@ -113,6 +113,11 @@ fn after_a_fail_over_that_lost_commits_all_machines_compare_and_say_so() {
         }
     };
     all_serve(1);
+    for gateway in &gateways {
+        assert!(gateway.metric("store_database_durable") > 0.0);
+        assert!((0.5..1.5).contains(&gateway.metric("store_database_timeline")));
+        assert!(gateway.metric("store_database_connections_total") > 0.0);
+    }
     let revision = "SELECT n FROM waypost_store.revision";
     wait_until("the standby has it", || {
         standby.psql("waypost", revision) == primary.psql("waypost", revision)
@@ -137,6 +142,11 @@ fn after_a_fail_over_that_lost_commits_all_machines_compare_and_say_so() {
                 line["level"] == "error" && message.contains(sentence)
             });
         }
+    }
+    for gateway in &gateways {
+        wait_until("the timeline is shown", || {
+            gateway.metric("store_database_timeline") > 1.5
+        });
     }
     // The next release is newer than both, also on a machine that knows the lost one.
     gateways[0].publish("acme", &[("skill.md", &*skill(3))]);
@@ -303,14 +313,20 @@ fn a_machine_of_a_cloud_gets_its_credentials_over_http_and_the_objects_only_over
         .output()
         .unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success(), "the object store ends connections");
+    assert!(
+        !output.status.success(),
+        "the object store ends connections"
+    );
     let paths = asked.lock().unwrap().clone();
     assert!(
         paths.contains(&"/latest/meta-data/iam/security-credentials/role".to_owned()),
         "{paths:?} {error}"
     );
     let bytes = first_bytes.lock().unwrap().clone();
-    assert!(!bytes.is_empty() && bytes.iter().all(|byte| *byte == 0x16), "{bytes:?} {error}");
+    assert!(
+        !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0x16),
+        "{bytes:?} {error}"
+    );
     // Each cause is printed once.
     let causes: Vec<&str> = error.trim().split(": ").collect();
     for cause in &causes {

@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+
+use prometheus::{IntCounter, IntGauge};
 
 use super::blocking;
 use crate::database::{
     Config, DatabaseError, Link, Promises, Repeat, Schema, Session, Value, check_schema, init,
 };
 use crate::error::chain;
+use crate::telemetry;
 
 /// How often a connection that listens is tested while nothing arrives.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -47,6 +50,15 @@ struct Server {
     service: Box<str>,
     promises: Mutex<Option<Promises>>,
     life: Mutex<Option<Life>>,
+    metrics: OnceLock<Metrics>,
+}
+
+/// The metrics of the connections.
+#[derive(Debug)]
+pub struct Metrics {
+    durable: IntGauge,
+    timeline: IntGauge,
+    connections: IntCounter,
 }
 
 /// Which store the database has, and which life of it.
@@ -58,6 +70,37 @@ pub struct Life {
     /// the numbers of the database and of its tables. One of them changes when a standby takes over
     /// or a backup is restored.
     pub server: String,
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    /// Registers them.
+    #[must_use]
+    pub fn new(metrics: &telemetry::Metrics) -> Self {
+        let durable = IntGauge::new(
+            "store_database_durable",
+            "Whether the database of the store promises that acknowledged changes survive (1) or not (0).",
+        );
+        let timeline = IntGauge::new(
+            "store_database_timeline",
+            "The timeline of the database of the store; it changes when a standby takes over.",
+        );
+        let connections = IntCounter::new(
+            "store_database_connections_total",
+            "Connections made to the database of the store.",
+        );
+        Self {
+            durable: metrics.register(durable),
+            timeline: metrics.register(timeline),
+            connections: metrics.register(connections),
+        }
+    }
+
+    fn show(&self, promises: &Promises) {
+        self.durable.set(promises.gaps.is_empty().into());
+        self.timeline.set(promises.timeline().into());
+    }
 }
 
 // === impl Server ===
@@ -73,6 +116,10 @@ impl Server {
         let before = lock(&self.life).replace(life.clone());
         if before.as_ref().is_some_and(|before| *before != life) {
             log::error!(target: "store", "the database of the store has another history than before ({}): what it acknowledged last may be lost", life.server);
+        }
+        if let Some(metrics) = self.metrics.get() {
+            metrics.connections.inc();
+            metrics.show(&promises);
         }
         let mut last = lock(&self.promises);
         if last.as_ref() != Some(&promises) {
@@ -97,11 +144,20 @@ impl Database {
                 service: service.into(),
                 promises: Mutex::default(),
                 life: Mutex::default(),
+                metrics: OnceLock::new(),
             }),
             connections: Mutex::default(),
             given_back: Condvar::new(),
             telling: Mutex::default(),
             is_told_next: AtomicBool::new(false),
+        }
+    }
+
+    /// Shows what the server promises, and counts connections from now on.
+    pub(super) fn report_to(&self, metrics: &telemetry::Metrics) {
+        let metrics = self.server.metrics.get_or_init(|| Metrics::new(metrics));
+        if let Some(promises) = &*lock(&self.server.promises) {
+            metrics.show(promises);
         }
     }
 
