@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use prometheus::{IntCounterVec, Opts};
+use prometheus::{IntCounterVec, IntGaugeVec, Opts};
 use tokio_util::sync::CancellationToken;
 
 use super::PATH;
@@ -38,7 +38,7 @@ use crate::digest::Digest;
 use crate::error::chain;
 use crate::numbers::received::{Batch, ReceiveError, Receiver};
 use crate::store::Store;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, Part};
 
 /// The longest wait for changes.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -64,6 +64,9 @@ pub struct Source {
     numbers: Option<Receiver>,
     /// One for each ring.
     snapshots: Vec<tokio::sync::Mutex<Option<Snapshot>>>,
+    snapshot_bytes_max: u64,
+    part: Part,
+    snapshot_bytes: IntGaugeVec,
     /// Cancelled when this process answers no more.
     ending: CancellationToken,
     requests: IntCounterVec,
@@ -86,6 +89,10 @@ pub struct SourceParts {
     pub tokens: Tokens,
     /// Adds the counts of edges; `None` if nothing is counted.
     pub numbers: Option<Receiver>,
+    /// The longest snapshot that edges read, in bytes without compression.
+    pub snapshot_bytes_max: u64,
+    /// Shows that a snapshot is longer.
+    pub part: Part,
 }
 
 /// The certificates of a source.
@@ -180,12 +187,21 @@ impl Source {
             key,
             tokens,
             numbers,
+            snapshot_bytes_max,
+            part,
         } = parts;
         let requests = Opts::new(
             "follow_source_requests_total",
             "Answers to edges that follow this node, by what they asked for and status.",
         );
+        let snapshot_bytes = Opts::new(
+            "follow_source_snapshot_bytes",
+            "The length of the last list of all sites that was made for a ring, without compression.",
+        );
         Self {
+            snapshot_bytes_max,
+            part,
+            snapshot_bytes: metrics.register(IntGaugeVec::new(snapshot_bytes, &["ring"])),
             snapshots: (0..rings.count())
                 .map(|_| tokio::sync::Mutex::default())
                 .collect(),
@@ -426,7 +442,8 @@ impl Source {
                     Ok(Ok(made)) => kept.insert(made).clone(),
                     Ok(Err(error)) => {
                         log::error!(target: "follow", "make a snapshot: {error}");
-                        return Answer::Status(500, "no snapshot could be made\n");
+                        let why = "no snapshot could be made, or it is too long\n";
+                        return Answer::Status(500, why);
                     }
                     Err(_panic) => return Answer::Status(500, "a panic\n"),
                 }
@@ -443,6 +460,7 @@ impl Source {
     fn make_snapshot(&self, ring: u8) -> io::Result<Snapshot> {
         let since = Instant::now();
         let (revision, source_revision, message) = self.fleet.rings().log(ring).snapshot();
+        self.check_length(ring, message.len() as u64)?;
         let content: Bytes = zstd::bulk::compress(&message, SNAPSHOT_LEVEL)?.into();
         let (bytes, took_ms) = (content.len(), since.elapsed().as_millis());
         log::info!(target: "follow", revision, bytes, took_ms; "made a snapshot of {bytes} bytes");
@@ -453,6 +471,24 @@ impl Source {
             signature: self.key.sign(&message),
             content,
         })
+    }
+
+    /// Refuses a snapshot that no edge would read. Edges serve what they have.
+    fn check_length(&self, ring: u8, length: u64) -> io::Result<()> {
+        let ring = ring.to_string();
+        let gauge = self.snapshot_bytes.with_label_values(&[&*ring]);
+        gauge.set(i64::try_from(length).unwrap_or(i64::MAX));
+        let max = self.snapshot_bytes_max;
+        if length <= max {
+            self.part.recover();
+            return Ok(());
+        }
+        let why = format!(
+            "the list of all sites has {length} bytes, and edges read at most {max}: raise \
+             `store.follow.snapshot_bytes_max` on every edge, and then `edges.snapshot_bytes_max`"
+        );
+        self.part.fail(&why);
+        Err(io::Error::other(why))
     }
 
     async fn object(self: &Arc<Self>, digest: String) -> Answer {

@@ -296,7 +296,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                     counting.as_ref().map(|it| it.receiver(&config, &written)),
                 ),
                 socket,
-                &metrics,
+                (&metrics, &health),
                 handed_over.clone(),
             )?)
         }

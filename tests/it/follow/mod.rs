@@ -536,6 +536,34 @@ fn a_snapshot_that_is_too_large_or_removes_too_much_changes_nothing() {
 }
 
 #[test]
+fn a_snapshot_that_no_edge_would_read_is_not_sent_and_the_source_says_so() {
+    let listen = free_address();
+    let edges = format!("{{ listen: \"{listen}\", allow_http: true, snapshot_bytes_max: 2048 }}");
+    let source = Setup::new().acme("").with_skill().conf("edges", &edges);
+    for number in 0..12 {
+        let domain = format!("{}.{}.s{number}.test", "a".repeat(60), "b".repeat(60));
+        source.write_site(&format!("s{number}"), &format!("domains: [{domain}]"));
+    }
+    let source = source.start();
+    assert_eq!(readiness(&source)["status"], "ready");
+    let edge = edge_of(&source.setup, &url(listen), "paris", "").start();
+    wait_until("it says why", || cause(&edge).contains("500"));
+    let ready = readiness(&source);
+    assert_eq!(ready["status"], "degraded", "{ready}");
+    assert!(
+        ready.to_string().contains("`edges.snapshot_bytes_max`"),
+        "{ready}"
+    );
+    assert!(source.metric("follow_source_snapshot_bytes{ring=\"0\"}") > 2048.0);
+    // Fewer sites can be read. More removals at once need an operator.
+    for number in 0..9 {
+        source.remove_site(&format!("s{number}"));
+    }
+    wait_until_serves(&edge, SKILL);
+    wait_until("ready", || readiness(&source)["status"] == "ready");
+}
+
+#[test]
 fn a_cache_has_a_bound_and_keeps_what_is_current() {
     let listen = free_address();
     let source = source(listen).with_skill().start();
