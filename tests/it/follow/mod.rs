@@ -83,10 +83,16 @@ fn source_between_edge() -> (SocketAddr, Edge, Between, Edge) {
 
 fn following(source: &Setup, edge: Setup, url: &str, more: &str) -> Setup {
     let key = output(source, &["edge", "key"]);
+    trusting(edge, url, &[&key], more)
+}
+
+/// Lets an edge follow a source with one of these keys.
+fn trusting(edge: Setup, url: &str, keys: &[&str], more: &str) -> Setup {
+    let keys = keys.join("\", \"");
     let (token, cache) = (edge.path("token"), edge.path("cache"));
     let (token, cache) = (token.display(), cache.display());
     let store = format!(
-        "{{ follow: {{ url: \"{url}\", token_file: {token}, public_keys: [\"{key}\"], \
+        "{{ follow: {{ url: \"{url}\", token_file: {token}, public_keys: [\"{keys}\"], \
          cache: {cache}, allow_http: true{more} }} }}"
     );
     edge.conf("store", &store)
@@ -391,6 +397,32 @@ fn a_forged_message_changes_nothing() {
         cause(&edge).contains("has signed the message")
     });
     assert!(!knows(&edge, DOMAIN));
+}
+
+#[test]
+fn the_key_of_a_source_is_replaced_without_an_outage() {
+    let (listen, source, edge) = source_and_edge();
+    let address = url(listen);
+    let old = output(&source.setup, &["edge", "key"]);
+    let file = source.setup.path("edges-key.new");
+    let path = file.display().to_string();
+    let new = output(&source.setup, &["edge", "key", "--file", &path]);
+    assert_ne!(new, old);
+    assert_eq!(output(&source.setup, &["edge", "key", "--file", &path]), new);
+    let edge = trusting(kill(edge), &address, &[&old, &new], "").start();
+    source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&edge, PAY);
+    let source = kill(source);
+    std::fs::rename(file, source.path("store/edges-key")).unwrap();
+    let source = source.start();
+    assert_eq!(output(&source.setup, &["edge", "key"]), new);
+    source.publish("acme", &[("skill.md", SKILL)]);
+    wait_until_serves(&edge, SKILL);
+    let edge = trusting(kill(edge), &address, &[&new], "").start();
+    source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&edge, PAY);
+    let refused = edge.setup.run(&["edge", "key", "--file", &path]);
+    assert!(!refused.status.success());
 }
 
 fn source_of_another_key() -> Setup {
