@@ -273,11 +273,34 @@ impl Fleet {
     /// `None` if all have it.
     #[must_use]
     pub fn waits_for(&self, project: &ProjectId, fence: Fence) -> Option<String> {
+        self.wait_for_each([(project, fence)]).remove(project)
+    }
+
+    /// Returns those of these projects whose promotion an edge that follows does not have, with the
+    /// name of the edge.
+    #[must_use]
+    pub fn wait_for_each<'p>(
+        &self,
+        wanted: impl IntoIterator<Item = (&'p ProjectId, Fence)>,
+    ) -> BTreeMap<&'p ProjectId, String> {
+        let edges = self.tokens.list();
+        let waiting = wanted.into_iter().filter_map(|(project, fence)| {
+            let edge = match &edges {
+                Ok(edges) => self.waits_for_one(edges, project, fence)?,
+                Err(error) => format!("edges that are not known: {}", chain(error)),
+            };
+            Some((project, edge))
+        });
+        waiting.collect()
+    }
+
+    fn waits_for_one(
+        &self,
+        edges: &[ListedEdge],
+        project: &ProjectId,
+        fence: Fence,
+    ) -> Option<String> {
         let now = Instant::now();
-        let edges = match self.tokens.list() {
-            Ok(edges) => edges,
-            Err(error) => return Some(format!("edges that are not known: {}", chain(&error))),
-        };
         let seen = self.seen();
         edges.iter().find_map(|edge| {
             let seen = seen.get(&edge.name)?;
@@ -449,7 +472,9 @@ fn judge(before: Option<&Seen>, report: &Report) -> (Option<String>, f64) {
     if report.failing > 0 {
         let failing = report.failing;
         return (
-            Some(format!("does not serve {failing} current releases or records")),
+            Some(format!(
+                "does not serve {failing} current releases or records"
+            )),
             usual,
         );
     }

@@ -33,6 +33,7 @@ mod lease;
 mod mirror;
 mod numbers;
 mod objects;
+mod progress;
 mod records;
 mod releases;
 mod seal;
@@ -57,6 +58,7 @@ pub use documents::SharedDocuments;
 pub use lease::Lease;
 pub use mirror::{ALIVE, Mirror, MirroredDocuments};
 pub use objects::Config as ObjectsConfig;
+pub use progress::WaitingProjects;
 pub use seal::SealError;
 pub use tickets::{SharedTicketKeys, TICKET_KEYS};
 
