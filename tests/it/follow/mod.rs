@@ -1,6 +1,7 @@
 //! Edges that follow a node: they serve what it serves, from their own cache, also while it is
 //! away, and nobody between can make them serve anything else.
 
+mod faults;
 mod figures;
 mod numbers;
 mod relay;
@@ -28,8 +29,8 @@ type Lie = Box<dyn Fn(&str, &mut Vec<u8>) + Send>;
 
 /// A server between an edge and its source.
 #[derive(Clone)]
-struct Between {
-    address: SocketAddr,
+pub struct Between {
+    pub address: SocketAddr,
     lie: Arc<Mutex<Option<Lie>>>,
     /// Everything that went through.
     seen: Arc<Mutex<Vec<u8>>>,
@@ -185,7 +186,7 @@ fn content(store: PathBuf) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 impl Between {
-    fn start(source: SocketAddr) -> Self {
+    pub fn start(source: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let between = Self {
             address: listener.local_addr().unwrap(),
@@ -202,11 +203,11 @@ impl Between {
         between
     }
 
-    fn lie(&self, lie: impl Fn(&str, &mut Vec<u8>) + Send + 'static) {
+    pub fn lie(&self, lie: impl Fn(&str, &mut Vec<u8>) + Send + 'static) {
         *self.lie.lock().unwrap() = Some(Box::new(lie));
     }
 
-    fn be_honest(&self) {
+    pub fn be_honest(&self) {
         *self.lie.lock().unwrap() = None;
     }
 
@@ -408,7 +409,10 @@ fn the_key_of_a_source_is_replaced_without_an_outage() {
     let path = file.display().to_string();
     let new = output(&source.setup, &["edge", "key", "--file", &path]);
     assert_ne!(new, old);
-    assert_eq!(output(&source.setup, &["edge", "key", "--file", &path]), new);
+    assert_eq!(
+        output(&source.setup, &["edge", "key", "--file", &path]),
+        new
+    );
     let edge = trusting(kill(edge), &address, &[&old, &new], "").start();
     source.publish("acme", &[("skill.md", PAY)]);
     wait_until_serves(&edge, PAY);
