@@ -150,7 +150,12 @@ impl OfStore {
                 None => (None, BTreeMap::new()),
             };
             let entry = Entry {
-                revision,
+                // A snapshot does not say when a project has changed. If one cannot be applied, an
+                // edge that starts again compares everything.
+                revision: match kind {
+                    Kind::Changes => revision,
+                    Kind::Snapshot => 0,
+                },
                 project: project.to_string(),
                 record,
                 current,

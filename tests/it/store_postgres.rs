@@ -176,6 +176,28 @@ fn a_gateway_fetches_the_files_of_a_release_whose_inventory_it_has() {
 }
 
 #[test]
+fn a_gateway_that_ends_while_releases_wait_serves_them_after_the_next_start() {
+    let cluster = cluster();
+    let first = machine(&cluster, None, &Objects::Directory).acme("");
+    init(&first);
+    first.write_site("other", "");
+    first.publish("acme", &[("skill.md", &skill(0))]);
+    first.publish("other", &[("skill.md", &skill(1))]);
+    let (there, away) = (first.path("objects"), first.path("away"));
+    fs::rename(&there, &away).unwrap();
+    let second = machine(&cluster, Some(&first), &Objects::Directory).acme("");
+    second.write_site("other", "");
+    // The place of the objects was made again, empty.
+    fs::remove_dir(&there).unwrap();
+    let edge = second.start();
+    edge.wait_for_metric("follow_waiting_releases", 2.0);
+    edge.signal("KILL");
+    fs::rename(&away, &there).unwrap();
+    let edge = edge.ended().start();
+    wait_until("the release is not served", || serves(&edge, &skill(0)));
+}
+
+#[test]
 fn machines_share_a_store_and_serve_while_its_database_is_away() {
     let mut cluster = cluster();
     let first = machine(&cluster, None, &Objects::Directory).conf("worker", "{ embedded: false }");
