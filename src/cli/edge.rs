@@ -4,6 +4,7 @@
 //! the edge.
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -14,7 +15,7 @@ use super::settings::{self, Acting};
 use crate::clock::Clock;
 use crate::config;
 use crate::deploy::Timestamp;
-use crate::follow::{EdgeKey, EdgeName, InvalidEdgeName, SealingKey};
+use crate::follow::{EdgeKey, EdgeName, InvalidEdgeName, SealingKey, SigningKey};
 
 /// The arguments of the command.
 pub type Args = Acting<Action>;
@@ -57,7 +58,13 @@ pub enum Action {
     },
     /// Print the public key of this node: for `store.follow.public_keys` of its edges, or on an
     /// edge for `waypost edge add --key`
-    Key,
+    Key {
+        /// On a node: print the public key of this file instead. If the file does not exist, it is
+        /// made with a new key. To replace the key of the node, see "Replace the key" of the page
+        /// "Several machines"
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
 }
 
 fn name(text: &str) -> Result<EdgeName, InvalidEdgeName> {
@@ -71,7 +78,12 @@ fn name(text: &str) -> Result<EdgeName, InvalidEdgeName> {
 /// When the configuration, the tokens or the gateway cannot be used.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
-    if let (Action::Key, config::Store::Follow { follow, .. }) = (&args.action, &config.store) {
+    if let (Action::Key { file: other }, config::Store::Follow { follow, .. }) =
+        (&args.action, &config.store)
+    {
+        if other.is_some() {
+            bail!("this is the configuration of an edge; `--file` is for the key of a node");
+        }
         let file = follow.key_file.as_deref();
         let file = file.context("`store.follow.key_file` is not configured")?;
         let (key, _seal) = EdgeKey::read_or_create(file)?;
@@ -110,9 +122,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             true => format!("removed {name}\n"),
             false => bail!("there is no edge {name}"),
         },
-        Action::Key => format!("{}\n", settings::edge_key(&config)?.public()),
+        Action::Key { file } => {
+            let key = match file {
+                Some(file) => SigningKey::read_or_create(file)?,
+                None => settings::edge_key(&config)?,
+            };
+            format!("{}\n", key.public())
+        }
     };
-    if !matches!(args.action, Action::List | Action::Key) {
+    if !matches!(args.action, Action::List | Action::Key { .. }) {
         wait_for_gateways(|time| tokens.wait_until_read(time));
     }
     io::stdout()

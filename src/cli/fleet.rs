@@ -9,11 +9,13 @@ use anyhow::{Context as _, bail};
 use http::StatusCode;
 use serde_json::Value;
 
+use super::key::wait_for_gateways;
 use super::operator::Operator;
 use super::settings::{self, Settings};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::deploy::Timestamp;
+use crate::store::Store;
 
 /// Show the edges that follow the running gateway: ring, version, how far behind and how old
 ///
@@ -31,7 +33,7 @@ pub struct Args {
 /// Stop all changes of sites and releases on their way to edges
 ///
 /// Edges serve what they have. Certificates and answers to challenges still reach them. This node
-/// itself goes on to build and to serve.
+/// itself goes on to build and to serve. With a shared store, the edges of all gateways are frozen.
 #[derive(Clone, Debug, clap::Args)]
 pub struct FreezeArgs {
     /// Why, for those who look at `waypost fleet`
@@ -85,15 +87,20 @@ fn table(fleet: &Value) -> (String, bool) {
     }
     let rings = list("rings");
     for ring in rings.iter().filter(|_| rings.len() > 1) {
-        let (number, waiting) = (&ring["ring"], &ring["waiting_projects"]);
-        let state = match (ring["has_begun"].as_bool(), ring["reason"].as_str()) {
-            (_, Some(reason)) => format!("waits: {reason}"),
-            (Some(false), None) => format!("begins after {} s", fleet["hold_seconds"]),
-            _ => "gets changes".to_owned(),
+        let (number, hold) = (&ring["ring"], &fleet["hold_seconds"]);
+        let waiting = match ring["waiting_projects"].as_u64().unwrap_or(0) {
+            0 => "no change waits for it".to_owned(),
+            1 => "the changes of 1 project wait for it".to_owned(),
+            count => format!("the changes of {count} projects wait for it"),
         };
-        lines.push_str(&format!(
-            "ring {number}: {waiting} projects wait, {state}\n"
-        ));
+        let state = match (ring["has_begun"].as_bool(), ring["reason"].as_str()) {
+            (_, Some(reason)) => format!("Nothing goes on: {reason}."),
+            (Some(false), None) => {
+                format!("It begins when the ring before has been well for {hold} s.")
+            }
+            _ => format!("Each change goes on after {hold} s in the ring before."),
+        };
+        lines.push_str(&format!("ring {number}: {waiting}. {state}\n"));
     }
     for edge in list("edges") {
         let text = |key: &str| edge[key].as_str().unwrap_or_default();
@@ -124,11 +131,23 @@ fn table(fleet: &Value) -> (String, bool) {
 ///
 /// When no edge can follow this node, or its store cannot be written.
 pub fn freeze(args: &FreezeArgs) -> anyhow::Result<ExitCode> {
-    let config = opened(&args.settings)?;
-    let file = settings::frozen(&config);
+    let (config, store) = opened(&args.settings)?;
     let now = Timestamp::of(Clock::System.now());
     let text = format!("since {now} {}\n", args.why);
-    fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
+    match &store {
+        Store::Shared(shared) => {
+            let documents = shared.documents();
+            let frozen = |_before: Option<&[u8]>| Some(text.clone().into_bytes());
+            documents
+                .change_in(settings::FREEZE, settings::FREEZE_KEY, frozen)
+                .context("write the freeze")?;
+            wait_for_gateways(|time| documents.wait_until_read(false, time));
+        }
+        Store::Local(_) => {
+            let file = settings::frozen(&config);
+            fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
+        }
+    }
     writeln!(
         io::stdout(),
         "frozen: edges get no changes until `waypost unfreeze`"
@@ -143,24 +162,43 @@ pub fn freeze(args: &FreezeArgs) -> anyhow::Result<ExitCode> {
 ///
 /// When the store cannot be written.
 pub fn unfreeze(args: &UnfreezeArgs) -> anyhow::Result<ExitCode> {
-    let file = settings::frozen(&opened(&args.settings)?);
-    let outcome = match fs::remove_file(&file) {
-        Ok(()) => "edges get changes again",
-        Err(error) if error.kind() == io::ErrorKind::NotFound => "it was not frozen",
-        Err(error) => return Err(error).with_context(|| format!("remove {}", file.display())),
+    let (config, store) = opened(&args.settings)?;
+    let was_frozen = match &store {
+        Store::Shared(shared) => {
+            let documents = shared.documents();
+            let removed = documents.remove_in(settings::FREEZE, settings::FREEZE_KEY);
+            let removed = removed.context("remove the freeze")?;
+            wait_for_gateways(|time| documents.wait_until_read(false, time));
+            removed
+        }
+        Store::Local(_) => {
+            let file = settings::frozen(&config);
+            match fs::remove_file(&file) {
+                Ok(()) => true,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                Err(error) => {
+                    return Err(error).with_context(|| format!("remove {}", file.display()));
+                }
+            }
+        }
+    };
+    let outcome = match was_frozen {
+        true => "edges get changes again",
+        false => "it was not frozen",
     };
     writeln!(io::stdout(), "{outcome}").context("print the outcome")?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the configuration of a node that edges can follow.
-fn opened(settings: &Settings) -> anyhow::Result<Config> {
+/// Reads the configuration of a node that edges can follow, or of a gateway of a shared store: edges
+/// may follow another gateway. Also opens its store.
+fn opened(settings: &Settings) -> anyhow::Result<(Config, Store)> {
     let config = settings.load()?;
-    settings::open_store(&config)?;
-    if config.edges.listen.is_none() {
+    let store = settings::open_store(&config)?;
+    if config.edges.listen.is_none() && matches!(store, Store::Local(_)) {
         bail!("no edge can follow this node: `edges.listen` is false");
     }
-    Ok(config)
+    Ok((config, store))
 }
 
 #[cfg(test)]

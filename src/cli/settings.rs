@@ -275,10 +275,22 @@ pub(super) const EDGE_KEY: &str = "edges-key";
 
 /// The file that freezes the edges, below the directory of the store.
 const FROZEN: &str = "edges-frozen";
+/// The set of the document that freezes the edges of all gateways of a database.
+pub(super) const FREEZE: &str = "edges-freeze";
+/// The key of that document.
+pub(super) const FREEZE_KEY: &str = "all";
+/// What follows that key in the name of its copy.
+pub(super) const FREEZE_ENDING: &str = ".txt";
 
-/// Returns the file that freezes the edges while it exists.
+/// Returns the file that freezes the edges while it exists. With a shared store it is the copy of a
+/// document in the database, so it is on every gateway.
 pub(super) fn frozen(config: &Config) -> PathBuf {
-    store_path(config).join(FROZEN)
+    match config.store.shared() {
+        Some(_) => copied_path(config)
+            .join(FREEZE)
+            .join(format!("{FREEZE_KEY}{FREEZE_ENDING}")),
+        None => store_path(config).join(FROZEN),
+    }
 }
 
 /// Returns the tokens of edges for a gateway: the files of this machine. With a shared store they

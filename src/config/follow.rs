@@ -229,6 +229,7 @@ pub(super) fn read_edges(section: Section<'_, '_, '_>, edges: &mut Edges, report
         challenge_wait,
         rings,
         hold,
+        snapshot_bytes_max,
     } = edges;
     section.set("listen", listen, super::read::address_or_off);
     section.set("certificate", certificate, |value| path(value).map(Some));
@@ -237,6 +238,8 @@ pub(super) fn read_edges(section: Section<'_, '_, '_>, edges: &mut Edges, report
     section.set("rings", rings, number(1..=10));
     section.set("hold_seconds", hold, seconds(1..=DAY_SECONDS));
     section.set("challenge_wait_seconds", challenge_wait, seconds(0..=120));
+    let snapshot = number(1 << 10..=1 << 36);
+    section.set("snapshot_bytes_max", snapshot_bytes_max, snapshot);
     let Some(listen) = listen else {
         return;
     };

@@ -169,6 +169,8 @@ pub struct Edges {
     pub rings: u8,
     /// How long a change stays in a ring before the next ring gets it.
     pub hold: Duration,
+    /// The longest list of all sites that edges read, in bytes without compression.
+    pub snapshot_bytes_max: u64,
 }
 
 impl Default for Edges {
@@ -181,6 +183,7 @@ impl Default for Edges {
             challenge_wait: Duration::from_secs(10),
             rings: 1,
             hold: Duration::from_secs(300),
+            snapshot_bytes_max: crate::follow::Config::default().snapshot_bytes_max,
         }
     }
 }

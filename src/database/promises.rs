@@ -12,15 +12,28 @@ const SERVER_MIN: u64 = 140_000;
 /// The life of a database: it changes when a standby takes over, and when a backup is restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
-    pub(crate) system: String,
-    pub(crate) timeline: u32,
+    /// `None` if the user may not read it.
+    history: Option<History>,
+    /// The number of the database in its server. A database that is dropped and made again has
+    /// another one.
+    database: u64,
+    /// The number of the table `identity`; 0 without tables. Tables that are dropped and restored
+    /// in the same database have another one.
+    tables: u64,
+}
+
+/// The history of a server: it changes when a standby takes over, and when a copy of all its files
+/// is restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct History {
+    system: String,
+    timeline: u32,
 }
 
 /// What a server promises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Promises {
-    /// `None` if the user may not read it.
-    pub(crate) life: Option<Life>,
+    pub(crate) life: Life,
     version: u64,
     /// Why acknowledged updates may be lost; empty if they are durable.
     pub(crate) gaps: Vec<&'static str>,
@@ -73,11 +86,22 @@ impl Promises {
             return Err(Rejection::NotDurable { gaps, section }.into());
         }
         Ok(Self {
-            life: Life::ask(link)?,
+            life: Life::ask(link, schema)?,
             version,
             gaps,
             has_standby,
         })
+    }
+
+    /// Returns the timeline of the server; 0 if the user may not read it.
+    pub(crate) fn timeline(&self) -> u32 {
+        let history = self.life.history.as_ref();
+        history.map_or(0, |history| history.timeline)
+    }
+
+    /// Returns whether a line about them is a warning.
+    pub(crate) fn is_weak(&self) -> bool {
+        !self.gaps.is_empty() || self.life.history.is_none()
     }
 }
 
@@ -90,8 +114,14 @@ impl fmt::Display for Promises {
             has_standby,
         } = self;
         write!(f, "PostgreSQL {}", version / 10_000)?;
-        if let Some(life) = life {
-            write!(f, ", system {}, timeline {}", life.system, life.timeline)?;
+        match &life.history {
+            Some(History { system, timeline }) => {
+                write!(f, ", system {system}, timeline {timeline}")?;
+            }
+            None => f.write_str(
+                ", a fail-over cannot be noticed: this user may call neither pg_control_system() \
+                 nor pg_walfile_name()",
+            )?,
         }
         f.write_str(match has_standby {
             true => ", waits for a standby",
@@ -107,6 +137,33 @@ impl fmt::Display for Promises {
 // === impl Life ===
 
 impl Life {
+    fn ask(link: &Link, schema: &Schema) -> Result<Self, DatabaseError> {
+        let name = schema.name;
+        let numbers = format!(
+            "SELECT (SELECT oid::bigint FROM pg_database WHERE datname = current_database()), \
+             coalesce(to_regclass('{name}.identity')::oid::bigint, 0)"
+        );
+        let mut row = link.one(&numbers, &[])?;
+        Ok(Self {
+            database: row.number()?,
+            tables: row.number()?,
+            history: History::ask(link)?,
+        })
+    }
+}
+
+impl fmt::Display for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(History { system, timeline }) = &self.history {
+            write!(f, "{system}/{timeline}/")?;
+        }
+        write!(f, "{}/{}", self.database, self.tables)
+    }
+}
+
+// === impl History ===
+
+impl History {
     fn ask(link: &Link) -> Result<Option<Self>, DatabaseError> {
         const LIFE: &str = "SELECT (SELECT system_identifier::text FROM pg_control_system()), \
              substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)";

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -30,6 +31,9 @@ const CHANGES_BYTES: usize = 8 << 20;
 pub struct ChangeLog {
     identity: Identity,
     service: String,
+    ring: u8,
+    /// The revision of the first ring, which all rings of a life share.
+    source_revision: Arc<AtomicU64>,
     projects: Mutex<Revisions<ProjectId, ProjectState>>,
     latest: watch::Sender<u64>,
 }
@@ -76,13 +80,19 @@ impl ChangeLog {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let id = hex::encode(random);
+        let source_revision: Arc<AtomicU64> = Arc::default();
         let logs = (0..rings).map(|ring| {
             let id = match ring {
                 0 => id.clone(),
                 // An edge that comes from another ring compares everything.
                 _ => format!("{id}-{ring}"),
             };
-            Self::new(Identity { life, id }, service)
+            let ring = u8::try_from(ring).unwrap_or(u8::MAX);
+            Self {
+                ring,
+                source_revision: Arc::clone(&source_revision),
+                ..Self::new(Identity { life, id }, service)
+            }
         });
         Ok(logs.collect())
     }
@@ -97,6 +107,8 @@ impl ChangeLog {
         Self {
             identity,
             service: service.to_owned(),
+            ring: 0,
+            source_revision: Arc::default(),
             projects: Mutex::default(),
             latest: watch::Sender::new(0),
         }
@@ -124,6 +136,11 @@ impl ChangeLog {
         *self.latest.borrow()
     }
 
+    /// Returns the revision of the first ring.
+    pub(super) fn source_revision(&self) -> u64 {
+        self.source_revision.load(Ordering::Acquire)
+    }
+
     /// Returns how many projects have a site.
     #[must_use]
     pub fn sites(&self) -> usize {
@@ -136,6 +153,8 @@ impl ChangeLog {
 
     /// Returns the changes after a revision of an identity.
     pub(super) fn after(&self, identity: &str, after: u64) -> After {
+        // Before the entries: a message may be newer than it says, and never older.
+        let source_revision = self.source_revision();
         let projects = self.projects();
         if identity != self.identity.id || !projects.continues(after) {
             return After::Gone;
@@ -158,13 +177,19 @@ impl ChangeLog {
         drop(projects);
         let revision = found.last().map_or(latest, |(revision, ..)| *revision);
         After::Message {
-            content: self.message(Kind::Changes, after, revision, latest, found),
+            content: self.message(
+                Kind::Changes,
+                source_revision,
+                (after, revision, latest),
+                found,
+            ),
             revision,
         }
     }
 
-    /// Returns a message with everything, and its revision.
-    pub(super) fn snapshot(&self) -> (u64, Vec<u8>) {
+    /// Returns a message with everything, its revision, and that of the first ring.
+    pub(super) fn snapshot(&self) -> (u64, u64, Vec<u8>) {
+        let source_revision = self.source_revision();
         let projects = self.projects();
         let revision = projects.latest();
         let found = projects
@@ -173,16 +198,16 @@ impl ChangeLog {
             .map(|(revision, project, known)| (revision, project.clone(), known.clone()))
             .collect();
         drop(projects);
-        let message = self.message(Kind::Snapshot, 0, revision, revision, found);
-        (revision, message)
+        let revisions = (0, revision, revision);
+        let message = self.message(Kind::Snapshot, source_revision, revisions, found);
+        (revision, source_revision, message)
     }
 
     fn message(
         &self,
         kind: Kind,
-        after: u64,
-        revision: u64,
-        latest: u64,
+        source_revision: u64,
+        (after, revision, latest): (u64, u64, u64),
         found: Vec<ChangedProject>,
     ) -> Vec<u8> {
         let head = Head {
@@ -190,6 +215,8 @@ impl ChangeLog {
             kind,
             service: self.service.clone(),
             identity: self.identity.clone(),
+            ring: self.ring,
+            source_revision,
             after,
             revision,
             latest,
@@ -225,6 +252,10 @@ impl ChangeLog {
 
     /// Sends the new revision to those who wait. The lock is held, so revisions only grow.
     fn publish(&self, projects: &Revisions<ProjectId, ProjectState>) {
+        if self.ring == 0 {
+            let latest = projects.latest();
+            self.source_revision.store(latest, Ordering::Release);
+        }
         self.latest.send_replace(projects.latest());
     }
 }
@@ -337,7 +368,8 @@ pub(super) mod tests {
             (4, vec![("two".into(), false)])
         );
         assert_eq!(log.sites(), 1);
-        let (revision, snapshot) = log.snapshot();
+        let (revision, source_revision, snapshot) = log.snapshot();
+        assert_eq!(source_revision, revision);
         assert_eq!(read(&snapshot).1, [("one".into(), true)]);
         assert_eq!(revision, 4);
     }

@@ -240,6 +240,18 @@ impl FollowError {
         }
     }
 
+    /// Returns whether the source has answered, and this edge cannot use the answer.
+    pub(super) fn is_refusal(&self) -> bool {
+        !matches!(
+            self,
+            Self::Connect { .. }
+                | Self::TokenFile { .. }
+                | Self::Token
+                | Self::Status { .. }
+                | Self::Read(_)
+        )
+    }
+
     fn message(error: &InvalidMessage) -> Self {
         Self::Message(error.to_string())
     }

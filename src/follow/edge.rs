@@ -2,7 +2,8 @@
 //!
 //! It asks for changes after its position, applies them, and moves the position. A project whose
 //! release cannot be fetched keeps its previous release and is retried. Until then the position
-//! on disk does not advance; other projects are updated.
+//! on disk does not advance; other projects are updated. A record that this edge cannot serve is
+//! not written: the previous record stays, also after a restart.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -17,12 +18,13 @@ use super::client::{Changes, Client, FollowError};
 use super::fetch::Fetcher;
 use super::message::{Entry, Identity, Message};
 use super::position::Position;
-use super::report::Reporter;
+use super::report::{Reason, Reporter};
 use super::status::Status;
 use super::upstream::{OfStore, Upstream};
 use crate::error::chain;
 use crate::jitter;
-use crate::site::ProjectId;
+use crate::site::{PrivateHosts, ProjectId, Service};
+use crate::store::sites::read_record;
 use crate::store::{Promotion, SiteRecord, Store};
 use crate::telemetry::Metrics;
 
@@ -59,8 +61,10 @@ pub(super) const REMOVALS_FREE: usize = 10;
 pub struct FollowerParts {
     /// Its settings.
     pub config: Config,
-    /// The domain of the service.
-    pub service: String,
+    /// The service: an edge serves the sites of its own one only.
+    pub service: Service,
+    /// The private addresses that servers of sites may have.
+    pub private_hosts: PrivateHosts,
     /// The cache.
     pub store: Arc<Store>,
     /// The directory of the cache.
@@ -88,9 +92,15 @@ pub struct Follower {
     /// Whether the last request failed, or there was none: then the next one does not wait, so that
     /// the edge soon reports that it follows.
     is_cut_off: bool,
+    /// Why the last answer of the source could not be used, for the next report.
+    refuses: Option<Reason>,
+    /// How often everything was compared without another answer in between.
+    comparisons: u32,
     /// Projects whose release could not be fetched, with the reason.
     waiting: BTreeMap<ProjectId, (Wanted, String)>,
-    /// When these are tried again, and how long was waited.
+    /// Projects whose record cannot be served here: the revision of the change, and the reason.
+    refused: BTreeMap<ProjectId, (u64, String)>,
+    /// When releases are tried again, and how long was waited.
     again: Option<(Instant, Duration)>,
 }
 
@@ -111,7 +121,8 @@ impl Follower {
     ///
     /// When the files of the cache cannot be counted, or the file of authorities cannot be used.
     pub fn open(parts: FollowerParts) -> Result<Self, FollowError> {
-        let client = Client::new(&parts.config, &parts.service).map_err(FollowError::File)?;
+        let service = parts.service.domain.as_str();
+        let client = Client::new(&parts.config, service).map_err(FollowError::File)?;
         Self::new(parts, Upstream::Node(client))
     }
 
@@ -121,13 +132,13 @@ impl Follower {
     ///
     /// When the files of the cache cannot be counted.
     pub fn of_store(parts: FollowerParts, store: Arc<Store>) -> Result<Self, FollowError> {
-        let service = parts.service.clone();
+        let service = parts.service.domain.to_string();
         Self::new(parts, Upstream::Store(OfStore { store, service }))
     }
 
     fn new(parts: FollowerParts, client: Upstream) -> Result<Self, FollowError> {
         let space = Space::new(&parts.store, parts.config.cache_bytes_max)?;
-        let position = Position::read(&parts.directory.join(POSITION));
+        let position = Position::read(&parts.directory.join(POSITION), &parts.config.url);
         if let Some(position) = &position {
             parts.status.filled();
             parts.status.contacted(position.contact);
@@ -142,9 +153,12 @@ impl Follower {
             space,
             latest: 0,
             is_cut_off: true,
+            refuses: None,
+            comparisons: 0,
             written: position.clone(),
             position,
             waiting: BTreeMap::new(),
+            refused: BTreeMap::new(),
             again: None,
         })
     }
@@ -153,7 +167,8 @@ impl Follower {
     pub fn run(mut self) {
         let _lock = self.lock();
         // Another process may have followed until now.
-        self.position = Position::read(&self.parts.directory.join(POSITION));
+        let path = self.parts.directory.join(POSITION);
+        self.position = Position::read(&path, &self.parts.config.url);
         self.written.clone_from(&self.position);
         let is_node = matches!(self.client, Upstream::Node(_));
         let pause_max = match is_node {
@@ -168,13 +183,24 @@ impl Follower {
         loop {
             match self.round() {
                 Ok(()) => {
-                    pause = PAUSE;
                     self.is_cut_off = false;
+                    self.refuses = None;
                     self.report(None);
+                    match self.comparisons {
+                        0 | 1 => pause = PAUSE,
+                        // The last one did not help.
+                        _ => {
+                            std::thread::sleep(jitter::pause(pause));
+                            pause = (pause * 2).min(pause_max);
+                        }
+                    }
                 }
                 Err(error) => {
                     let cause = self.parts.status.count(&error);
                     self.is_cut_off = true;
+                    if error.is_refusal() {
+                        self.refuses = Reason::parse(error.reason());
+                    }
                     self.report(Some(cause));
                     std::thread::sleep(jitter::pause(pause));
                     pause = (pause * 2).min(pause_max);
@@ -216,7 +242,15 @@ impl Follower {
             let others = self.waiting.len() - 1;
             format!("the release of {project} and of {others} others is not here yet: {why}")
         });
-        status.report(self.waiting.len(), cause.or(waiting));
+        let refused = self.refused.iter().next().map(|(project, (_, why))| {
+            let others = self.refused.len() - 1;
+            format!(
+                "the record of {project} and of {others} others cannot be served here, and the \
+                 record of before stays: {why}"
+            )
+        });
+        status.refused_are(self.refused.len());
+        status.report(self.waiting.len(), cause.or(waiting).or(refused));
         if let Some(position) = &self.position {
             let (revision, latest) = (self.complete(position), self.latest);
             status.at(&position.identity.id, revision, latest);
@@ -239,21 +273,27 @@ impl Follower {
         };
         let identity = &position.identity;
         let complete = self.complete(&position);
-        let report = self.reporter.report(self.waiting.len(), complete);
+        let (waiting, refused) = (self.waiting.len(), self.refused.len());
+        let mut report = self.reporter.report(waiting, refused, complete);
+        report.refuses = self.refuses;
         let (id, after) = (&identity.id, position.revision);
         match self.client.changes(id, after, wait, &report)? {
             Changes::None => {
+                self.comparisons = 0;
                 self.contacted();
-                self.keep(identity.clone(), position.revision)
+                let source_revision = position.source_revision;
+                self.keep(identity.clone(), position.revision, source_revision)
             }
             Changes::Gone => self.compare(),
             Changes::Some(message) if message.head.identity != *identity => Err(FollowError::Older),
             Changes::Some(message) => {
                 let Message { head, entries } = message;
+                self.comparisons = 0;
                 self.latest = head.latest;
                 self.apply(entries)?;
                 self.contacted();
-                self.keep(head.identity, head.revision)
+                let source_revision = head.source_revision.max(position.source_revision);
+                self.keep(head.identity, head.revision, source_revision)
             }
         }
     }
@@ -296,12 +336,15 @@ impl Follower {
         status.comparisons.inc();
         // What waited is in the snapshot, or was removed.
         self.waiting.clear();
+        self.refused.clear();
         self.latest = head.latest;
         self.apply(entries)?;
         let (revision, identity) = (head.revision, &head.identity.id);
-        log::info!(target: "follow", revision, identity:%, sites, removed = count; "compared everything with the source");
+        let ring = head.ring;
+        log::info!(target: "follow", revision, identity:%, ring, sites, removed = count; "compared everything with the source");
+        self.comparisons = self.comparisons.saturating_add(1);
         self.contacted();
-        self.keep(head.identity, head.revision)?;
+        self.keep(head.identity, head.revision, head.source_revision)?;
         status.filled();
         Ok(())
     }
@@ -315,11 +358,28 @@ impl Follower {
         let mut entries = entries.into_iter();
         while entries.len() > 0 {
             let batch: Vec<_> = entries.by_ref().take(BATCH).collect();
+            let (service, hosts) = (&self.parts.service, &self.parts.private_hosts);
+            let mut refused = Vec::new();
             let changed: Vec<_> = batch
                 .iter()
-                .filter_map(|(project, entry)| changed_record(&store, project, entry, now))
+                .filter_map(|(project, entry)| {
+                    let (_, record) = changed_record(&store, project, entry, now)?;
+                    let read = record.as_ref().map(|one| read_record(one, service, hosts));
+                    if let Some(Err(why)) = read {
+                        refused.push((project.clone(), (entry.revision, why.join("; "))));
+                        return None;
+                    }
+                    Some((project.clone(), record))
+                })
                 .collect();
             store.replace_site_records(&changed)?;
+            for (project, _) in &batch {
+                self.refused.remove(project);
+            }
+            for (project, (revision, why)) in refused {
+                log::error!(target: "follow", project:%; "the record of {project} cannot be served here, and the record of before stays: {why}");
+                self.refused.insert(project, (revision, why));
+            }
             for (project, entry) in batch {
                 self.waiting.remove(&project);
                 match entry.current {
@@ -408,7 +468,11 @@ impl Follower {
             self.again = Some((Instant::now() + jitter::pause(pause), pause));
         }
         if let Some(position) = self.position.clone()
-            && let Err(error) = self.keep(position.identity, position.revision)
+            && let Err(error) = self.keep(
+                position.identity,
+                position.revision,
+                position.source_revision,
+            )
         {
             // The next round reports it.
             self.parts.status.count(&error);
@@ -421,16 +485,27 @@ impl Follower {
     }
 
     /// Moves the position. On disk it is before the first change that waits.
-    fn keep(&mut self, identity: Identity, revision: u64) -> Result<(), FollowError> {
+    fn keep(
+        &mut self,
+        identity: Identity,
+        revision: u64,
+        source_revision: u64,
+    ) -> Result<(), FollowError> {
         let contact = self.parts.status.now();
-        let position = Position::new(identity, revision, contact);
-        let complete = self.complete(&position);
-        let kept = Position::new(position.identity.clone(), complete, contact);
+        let url = &self.parts.config.url;
+        let mut position = Position::new(url, identity, revision, contact);
+        position.source_revision = source_revision;
+        let mut kept = position.clone();
+        // After a restart, what was refused is read and refused again, or taken.
+        let refused = self.refused.values().map(|(revision, _)| *revision).min();
+        let refused = refused.map_or(u64::MAX, |revision| revision.saturating_sub(1));
+        kept.revision = self.complete(&position).min(refused);
         self.client.has_followed(position.revision);
         self.position = Some(position);
         let is_written = self.written.as_ref().is_some_and(|written| {
             written.identity == kept.identity
                 && written.revision == kept.revision
+                && written.source_revision == kept.source_revision
                 && contact < written.contact.saturating_add(CONTACT_SECONDS)
         });
         if !is_written {

@@ -154,7 +154,7 @@ impl Fleet {
     /// Notes that an edge asks for changes after a revision that it has.
     pub(super) fn see(&self, edge: &ListedEdge, request: &Request, identity: &str, revision: u64) {
         let now = Instant::now();
-        let report = Report::of(|name| request.query(name)?.parse().ok());
+        let report = Report::of(|name| request.query(name));
         let mut all = self.seen();
         let before = all.get(&edge.name);
         let is_this_life = identity == self.rings.log(edge.ring).identity();
@@ -273,11 +273,34 @@ impl Fleet {
     /// `None` if all have it.
     #[must_use]
     pub fn waits_for(&self, project: &ProjectId, fence: Fence) -> Option<String> {
+        self.wait_for_each([(project, fence)]).remove(project)
+    }
+
+    /// Returns those of these projects whose promotion an edge that follows does not have, with the
+    /// name of the edge.
+    #[must_use]
+    pub fn wait_for_each<'p>(
+        &self,
+        wanted: impl IntoIterator<Item = (&'p ProjectId, Fence)>,
+    ) -> BTreeMap<&'p ProjectId, String> {
+        let edges = self.tokens.list();
+        let waiting = wanted.into_iter().filter_map(|(project, fence)| {
+            let edge = match &edges {
+                Ok(edges) => self.waits_for_one(edges, project, fence)?,
+                Err(error) => format!("edges that are not known: {}", chain(error)),
+            };
+            Some((project, edge))
+        });
+        waiting.collect()
+    }
+
+    fn waits_for_one(
+        &self,
+        edges: &[ListedEdge],
+        project: &ProjectId,
+        fence: Fence,
+    ) -> Option<String> {
         let now = Instant::now();
-        let edges = match self.tokens.list() {
-            Ok(edges) => edges,
-            Err(error) => return Some(format!("edges that are not known: {}", chain(&error))),
-        };
         let seen = self.seen();
         edges.iter().find_map(|edge| {
             let seen = seen.get(&edge.name)?;
@@ -442,10 +465,16 @@ impl Fleet {
 /// Returns why an edge is not well, and its usual share of errors, from two reports of one process.
 fn judge(before: Option<&Seen>, report: &Report) -> (Option<String>, f64) {
     let usual = before.map_or(0.0, |before| before.usual);
+    if let Some(reason) = &report.refuses {
+        let why = format!("cannot use what this node sends ({})", reason.as_str());
+        return (Some(why), usual);
+    }
     if report.failing > 0 {
         let failing = report.failing;
         return (
-            Some(format!("does not serve {failing} current releases")),
+            Some(format!(
+                "does not serve {failing} current releases or records"
+            )),
             usual,
         );
     }
@@ -472,6 +501,7 @@ fn judge(before: Option<&Seen>, report: &Report) -> (Option<String>, f64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::Reason;
     use super::*;
 
     fn seen(report: Report, ill: Option<String>, usual: f64) -> Seen {
@@ -517,5 +547,10 @@ mod tests {
             ..Report::default()
         };
         assert!(judge(None, &failing).0.is_some());
+        let refusing = Report {
+            refuses: Reason::parse("older"),
+            ..Report::default()
+        };
+        assert!(judge(None, &refusing).0.unwrap().contains("(older)"));
     }
 }

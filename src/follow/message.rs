@@ -46,6 +46,11 @@ pub(super) struct Head {
     /// The domain of the service; an edge of another service would serve other hosts.
     pub(super) service: String,
     pub(super) identity: Identity,
+    /// The ring whose state this is.
+    pub(super) ring: u8,
+    /// The revision of the first ring when the message was made: a number that all rings of a life
+    /// share, so that the messages of two rings have an order too.
+    pub(super) source_revision: u64,
     /// The revision that the edge has named; 0 in a snapshot.
     pub(super) after: u64,
     /// The revision of an edge that has applied the message.

@@ -31,11 +31,16 @@
 //! * **F3** An edge uses only messages that a key which it trusts has signed, and files with the
 //!   digest that such a message, or the inventory that it names, says.
 //! * **F4** A message of an earlier life of the source, or of an earlier revision of the same
-//!   life, is refused: nobody between can bring back an old state.
+//!   life, is refused: nobody between can bring back an old state. Messages of different rings are
+//!   compared by the revision of the first ring, which each message has. An edge that an operator
+//!   points at another address compares everything with the source there.
 //! * **F5** A full comparison that would remove more than a tenth of the sites, and at least ten,
 //!   is refused until an operator accepts it.
 //! * **F6** A change that cannot be fetched or stored is tried again, and the earlier state stays
 //!   served.
+//! * **F7** A record that an edge cannot serve, for example because its server is on a private
+//!   address that only the source allows, is not written: the record of before stays served. The
+//!   edge reports it, and does not count as well.
 
 mod cached;
 mod changes;

@@ -24,22 +24,50 @@ pub(super) struct Position {
     pub(super) identity: Identity,
     /// Everything up to this revision is in the cache.
     pub(super) revision: u64,
+    /// The revision of the first ring of the source, as the last message has told it.
+    #[serde(default)]
+    pub(super) source_revision: u64,
+    /// The address of the source.
+    #[serde(default)]
+    url: String,
     /// When the source has last answered, in seconds after the Unix epoch.
     pub(super) contact: u64,
 }
 
 impl Position {
-    pub(super) fn new(identity: Identity, revision: u64, contact: u64) -> Self {
+    pub(super) fn new(url: &str, identity: Identity, revision: u64, contact: u64) -> Self {
         Self {
             version: VERSION,
             identity,
             revision,
+            source_revision: 0,
+            url: url.to_owned(),
             contact,
         }
     }
 
-    /// Reads the file; `None` if there is none that can be used.
-    pub(super) fn read(path: &Path) -> Option<Self> {
+    /// Reads the file; `None` if there is none that can be used. If the edge followed another
+    /// address before, nothing is known of the lives of the source there: the operator has chosen
+    /// another source, and everything is compared with it.
+    pub(super) fn read(path: &Path, url: &str) -> Option<Self> {
+        let position = Self::read_any(path)?;
+        if position.url.is_empty() || position.url == url {
+            return Some(position);
+        }
+        let before = &position.url;
+        log::info!(target: "follow", "this edge followed {before} before, so everything is compared with {url}");
+        let identity = Identity {
+            life: 0,
+            id: "another-source".to_owned(),
+        };
+        Some(Self {
+            identity,
+            source_revision: 0,
+            ..position
+        })
+    }
+
+    fn read_any(path: &Path) -> Option<Self> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
@@ -71,17 +99,21 @@ mod tests {
     fn a_damaged_file_is_no_position() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("position");
-        assert_eq!(Position::read(&path), None);
+        assert_eq!(Position::read(&path, "a"), None);
         let identity = Identity {
             life: 3,
             id: "a".to_owned(),
         };
-        let position = Position::new(identity, 9, 10);
+        let position = Position::new("a", identity, 9, 10);
         position.write(&path).unwrap();
-        assert_eq!(Position::read(&path), Some(position));
+        assert_eq!(Position::read(&path, "a"), Some(position.clone()));
+        // The lives of another source cannot be compared with these.
+        let other = Position::read(&path, "b").unwrap();
+        assert_eq!((other.identity.life, other.contact), (0, 10));
+        assert_ne!(other.identity.id, position.identity.id);
         for damaged in ["", "{}", "{\"version\":2}"] {
             fs::write(&path, damaged).unwrap();
-            assert_eq!(Position::read(&path), None);
+            assert_eq!(Position::read(&path, "a"), None);
         }
     }
 }

@@ -18,7 +18,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,7 +39,6 @@ pub struct Rings {
     hold: Duration,
     /// The file that an operator makes to freeze.
     frozen: PathBuf,
-    is_frozen: AtomicBool,
     state: Mutex<Vec<State>>,
 }
 
@@ -107,7 +105,6 @@ impl Rings {
         Self {
             rings: rings.collect(),
             hold,
-            is_frozen: AtomicBool::new(frozen.exists()),
             frozen,
             state: Mutex::new(states),
         }
@@ -134,7 +131,7 @@ impl Rings {
     /// Returns whether an operator has frozen this node.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
-        self.is_frozen.load(Ordering::Acquire)
+        self.frozen.exists()
     }
 
     pub(super) fn frozen_file(&self) -> &Path {
@@ -151,8 +148,7 @@ impl Rings {
     /// Passes on what may go on. `health` returns how the edges of a ring are.
     pub(super) fn step(&self, health: impl Fn(u8) -> Health) {
         let now = Instant::now();
-        let is_frozen = self.frozen.exists();
-        self.is_frozen.store(is_frozen, Ordering::Release);
+        let is_frozen = self.is_frozen();
         for ring in 0..self.rings.len() {
             let mut state = self.state();
             if is_frozen {

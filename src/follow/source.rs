@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use prometheus::{IntCounterVec, Opts};
+use prometheus::{IntCounterVec, IntGaugeVec, Opts};
 use tokio_util::sync::CancellationToken;
 
 use super::PATH;
@@ -38,7 +38,7 @@ use crate::digest::Digest;
 use crate::error::chain;
 use crate::numbers::received::{Batch, ReceiveError, Receiver};
 use crate::store::Store;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, Part};
 
 /// The longest wait for changes.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -64,6 +64,9 @@ pub struct Source {
     numbers: Option<Receiver>,
     /// One for each ring.
     snapshots: Vec<tokio::sync::Mutex<Option<Snapshot>>>,
+    snapshot_bytes_max: u64,
+    part: Part,
+    snapshot_bytes: IntGaugeVec,
     /// Cancelled when this process responds no more.
     ending: CancellationToken,
     requests: IntCounterVec,
@@ -86,6 +89,10 @@ pub struct SourceParts {
     pub tokens: Tokens,
     /// Adds the counts of edges; `None` if nothing is counted.
     pub numbers: Option<Receiver>,
+    /// The longest snapshot that edges read, in bytes without compression.
+    pub snapshot_bytes_max: u64,
+    /// Shows that a snapshot is longer.
+    pub part: Part,
 }
 
 /// The certificates of a source.
@@ -97,6 +104,7 @@ pub trait Certificates: std::fmt::Debug + Send + Sync {
 #[derive(Clone, Debug)]
 struct Snapshot {
     revision: u64,
+    source_revision: u64,
     made_at: Instant,
     content: Bytes,
     signature: String,
@@ -179,12 +187,21 @@ impl Source {
             key,
             tokens,
             numbers,
+            snapshot_bytes_max,
+            part,
         } = parts;
         let requests = Opts::new(
             "follow_source_requests_total",
             "Responses to edges that follow this node, by what they asked for and status.",
         );
+        let snapshot_bytes = Opts::new(
+            "follow_source_snapshot_bytes",
+            "The length of the last list of all sites that was made for a ring, without compression.",
+        );
         Self {
+            snapshot_bytes_max,
+            part,
+            snapshot_bytes: metrics.register(IntGaugeVec::new(snapshot_bytes, &["ring"])),
             snapshots: (0..rings.count())
                 .map(|_| tokio::sync::Mutex::default())
                 .collect(),
@@ -411,9 +428,12 @@ impl Source {
         }
         // Held while a snapshot is made: others wait for the same one.
         let mut kept = self.snapshots[ring].lock().await;
-        let latest = self.fleet.rings().log(edge.ring).revision();
-        let is_fresh =
-            |kept: &Snapshot| kept.revision == latest || kept.made_at.elapsed() < SNAPSHOT_AGE_MAX;
+        let log = self.fleet.rings().log(edge.ring);
+        let latest = (log.revision(), log.source_revision());
+        let is_fresh = |kept: &Snapshot| {
+            (kept.revision, kept.source_revision) == latest
+                || kept.made_at.elapsed() < SNAPSHOT_AGE_MAX
+        };
         let snapshot = match kept.as_ref().filter(|kept| is_fresh(kept)) {
             Some(kept) => kept.clone(),
             None => {
@@ -424,7 +444,8 @@ impl Source {
                     Ok(Ok(made)) => kept.insert(made).clone(),
                     Ok(Err(error)) => {
                         log::error!(target: "follow", "cannot make a snapshot: {error}");
-                        return SourceResponse::Status(500, "no snapshot could be made\n");
+                        let why = "no snapshot could be made, or it is too long\n";
+                        return SourceResponse::Status(500, why);
                     }
                     Err(_panic) => return SourceResponse::Status(500, "a panic\n"),
                 }
@@ -440,16 +461,36 @@ impl Source {
 
     fn make_snapshot(&self, ring: u8) -> io::Result<Snapshot> {
         let since = Instant::now();
-        let (revision, message) = self.fleet.rings().log(ring).snapshot();
+        let (revision, source_revision, message) = self.fleet.rings().log(ring).snapshot();
+        self.check_length(ring, message.len() as u64)?;
         let content: Bytes = zstd::bulk::compress(&message, SNAPSHOT_LEVEL)?.into();
         let (bytes, took_ms) = (content.len(), since.elapsed().as_millis());
         log::info!(target: "follow", revision, bytes, took_ms; "made a snapshot of {bytes} bytes");
         Ok(Snapshot {
             revision,
+            source_revision,
             made_at: Instant::now(),
             signature: self.key.sign(&message),
             content,
         })
+    }
+
+    /// Refuses a snapshot that no edge would read. Edges serve what they have.
+    fn check_length(&self, ring: u8, length: u64) -> io::Result<()> {
+        let ring = ring.to_string();
+        let gauge = self.snapshot_bytes.with_label_values(&[&*ring]);
+        gauge.set(i64::try_from(length).unwrap_or(i64::MAX));
+        let max = self.snapshot_bytes_max;
+        if length <= max {
+            self.part.recover();
+            return Ok(());
+        }
+        let why = format!(
+            "the list of all sites has {length} bytes, and edges read at most {max}: raise \
+             `store.follow.snapshot_bytes_max` on every edge, and then `edges.snapshot_bytes_max`"
+        );
+        self.part.fail(&why);
+        Err(io::Error::other(why))
     }
 
     async fn object(self: &Arc<Self>, digest: String) -> SourceResponse {

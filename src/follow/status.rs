@@ -24,6 +24,7 @@ pub struct Status {
     lag: IntGauge,
     contact: Gauge,
     waiting: IntGauge,
+    refused: IntGauge,
     cache_bytes: IntGauge,
     pub(super) fetched_bytes: IntCounter,
     pub(super) comparisons: IntCounter,
@@ -72,6 +73,11 @@ impl Status {
             waiting: gauge(
                 "follow_waiting_releases",
                 "How many releases could not be fetched or stored, and are tried again.",
+            ),
+            refused: gauge(
+                "follow_refused_records",
+                "How many site records of the source cannot be served here, so that the records of \
+                 before stay.",
             ),
             cache_bytes: gauge(
                 "follow_cache_bytes",
@@ -143,6 +149,10 @@ impl Status {
         let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         self.revision.set(gauge(revision));
         self.lag.set(gauge(values.latest - revision));
+    }
+
+    pub(super) fn refused_are(&self, count: usize) {
+        self.refused.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     pub(super) fn cache_has(&self, bytes: u64) {

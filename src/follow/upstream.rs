@@ -64,8 +64,14 @@ impl Upstream {
     /// Refuses everything of a source that must not replace what the cache has.
     pub(super) fn accept(&self, known: &Position, head: &Head) -> Result<(), FollowError> {
         let is_back = head.identity == known.identity && head.revision < known.revision;
+        let is_back_in_another_ring = head.identity.life == known.identity.life
+            && head.source_revision < known.source_revision;
         match self {
-            Self::Node(_) if is_back || head.identity.life < known.identity.life => {
+            Self::Node(_)
+                if is_back
+                    || is_back_in_another_ring
+                    || head.identity.life < known.identity.life =>
+            {
                 Err(FollowError::Older)
             }
             Self::Node(_) => Ok(()),
@@ -144,7 +150,12 @@ impl OfStore {
                 None => (None, BTreeMap::new()),
             };
             let entry = Entry {
-                revision,
+                // A snapshot does not say when a project has changed. If one cannot be applied, an
+                // edge that starts again compares everything.
+                revision: match kind {
+                    Kind::Changes => revision,
+                    Kind::Snapshot => 0,
+                },
                 project: project.to_string(),
                 record,
                 current,
@@ -162,6 +173,8 @@ impl OfStore {
                     life: 0,
                     id: id(&stored.life),
                 },
+                ring: 0,
+                source_revision: 0,
                 after,
                 revision: stored.revision,
                 latest: stored.latest,

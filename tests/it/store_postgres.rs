@@ -1,16 +1,19 @@
 //! The store in PostgreSQL and an object store, with the real program, a real server and a server
 //! with the protocol of S3: machines share it, and each serves from its own cache.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::edge::{Edge, Setup};
+use crate::follow::Between;
 use crate::http::{Connection, Response};
 use crate::ports::free_address;
 use crate::presets::SKILL;
@@ -21,6 +24,8 @@ use crate::repository::{API, Repository, follow, record, setup, trigger};
 pub enum Objects<'s> {
     Directory,
     S3(&'s S3),
+    /// The same, at the address of a server in front of it.
+    S3At(&'s S3, String),
 }
 
 /// A machine whose queue and store are in a database of this server. Machines of one fleet have
@@ -56,6 +61,7 @@ pub fn machine_at(
             format!("{{ url: \"file://{}\" }}", directory.display())
         }
         Objects::S3(s3) => s3.settings(&setup),
+        Objects::S3At(s3, address) => s3.settings(&setup).replace(&s3.address, address),
     };
     let cache = format!(", cache: {}", place(&setup, "store"));
     let store = format!(
@@ -167,6 +173,28 @@ fn a_gateway_fetches_the_files_of_a_release_whose_inventory_it_has() {
     let edge = second.start();
     edge.wait_until_served("acme", published.generation);
     assert!(serves(&edge, &skill(0)));
+}
+
+#[test]
+fn a_gateway_that_ends_while_releases_wait_serves_them_after_the_next_start() {
+    let cluster = cluster();
+    let first = machine(&cluster, None, &Objects::Directory).acme("");
+    init(&first);
+    first.write_site("other", "");
+    first.publish("acme", &[("skill.md", &skill(0))]);
+    first.publish("other", &[("skill.md", &skill(1))]);
+    let (there, away) = (first.path("objects"), first.path("away"));
+    fs::rename(&there, &away).unwrap();
+    let second = machine(&cluster, Some(&first), &Objects::Directory).acme("");
+    second.write_site("other", "");
+    // The place of the objects was made again, empty.
+    fs::remove_dir(&there).unwrap();
+    let edge = second.start();
+    edge.wait_for_metric("follow_waiting_releases", 2.0);
+    edge.signal("KILL");
+    fs::rename(&away, &there).unwrap();
+    let edge = edge.ended().start();
+    wait_until("the release is not served", || serves(&edge, &skill(0)));
 }
 
 #[test]
@@ -419,6 +447,53 @@ impl Drop for S3 {
         let _ended = self.process.kill();
         let _reaped = self.process.wait();
     }
+}
+
+#[test]
+fn an_object_store_that_fails_in_the_middle_delays_a_release_and_never_damages_it() {
+    let (cluster, s3) = (cluster(), S3::start(false));
+    let writer = machine(&cluster, None, &Objects::S3(&s3)).acme("");
+    init(&writer);
+    let address = s3.address.trim_start_matches("http://").parse().unwrap();
+    let between = Between::start(address);
+    let objects = Objects::S3At(&s3, format!("http://{}", between.address));
+    writer.publish("acme", &[("skill.md", &skill(0))]);
+    let edge = machine(&cluster, None, &objects).acme("").start();
+    wait_until("the release is not served", || serves(&edge, &skill(0)));
+    let unavailable = || {
+        let head = "HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        head.as_bytes().to_vec()
+    };
+    // Each object is answered with 503, cut in half, late, and then as it is.
+    let asked: Mutex<BTreeMap<String, usize>> = Mutex::default();
+    between.lie(move |path, response| {
+        let mut asked = asked.lock().unwrap();
+        let count = asked.entry(path.to_owned()).or_default();
+        *count += 1;
+        match *count {
+            1 => *response = unavailable(),
+            2 => response.truncate(response.len() - 1),
+            3 => std::thread::sleep(Duration::from_millis(200)),
+            _ => {}
+        }
+    });
+    writer.publish("acme", &[("skill.md", &skill(1))]);
+    wait_until("the release is not served", || serves(&edge, &skill(1)));
+    // While it only fails, the release before is served, and the reason is shown.
+    between.lie(move |_path, response| *response = unavailable());
+    writer.publish("acme", &[("skill.md", &skill(2))]);
+    wait_until("the failure is not counted", || {
+        edge.metric("follow_waiting_releases") > 0.5
+    });
+    assert!(serves(&edge, &skill(1)));
+    edge.wait_for_log(|line| {
+        let message = line["message"].as_str().unwrap_or_default();
+        message.contains("stays as it is") && message.contains("503")
+    });
+    between.be_honest();
+    wait_until("the release is not served", || serves(&edge, &skill(2)));
+    let checked = command(&edge.setup, &["store", "check"]);
+    assert!(checked.contains("0 damages"), "{checked}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Edges {
         (rings, secrets): (Arc<Rings>, Arc<SourceSecrets>),
         (store, numbers): (&Arc<Store>, Option<Receiver>),
         socket: TcpSocket,
-        metrics: &Metrics,
+        (metrics, health): (&Metrics, &Health),
         handed_over: CancellationToken,
     ) -> anyhow::Result<Self> {
         let parts = SourceParts {
@@ -88,6 +88,8 @@ impl Edges {
             key: settings::edge_key(config)?,
             tokens: settings::edge_tokens_here(config),
             numbers,
+            snapshot_bytes_max: config.edges.snapshot_bytes_max,
+            part: health.part("edges"),
         };
         Ok(Self {
             source: Arc::new(Source::new(parts, metrics, handed_over)),
@@ -215,7 +217,8 @@ impl Following {
         let accepts_removals: Arc<AtomicBool> = Arc::default();
         let parts = FollowerParts {
             config: (*follow).clone(),
-            service: config.service.domain.to_string(),
+            service: config.service.clone(),
+            private_hosts: config.private_hosts.clone(),
             store: Arc::clone(store),
             directory: cache.path.clone(),
             status: Arc::clone(&status),

@@ -22,6 +22,7 @@
 //! | `edges` | answers edges that follow this node |
 //! | `edge-rings` | changes → rings of edges |
 //! | `edge-visible` | what every edge has → queue |
+//! | `edge-progress` | with a store of several machines: which releases every edge has → its database |
 //! | `edge-documents` | with a store of several machines: what every edge has → its database |
 //! | `edge-secrets` | certificates, ticket keys, challenges → edges |
 //! | `follow` | on an edge: the node that it follows → cache; with a store of several machines: its database → cache |
@@ -52,6 +53,7 @@ mod follow;
 mod freed;
 mod handover;
 mod inherited;
+mod progress;
 mod reload;
 mod runtimes;
 mod shared;
@@ -172,7 +174,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let rings = follow::rings(&config)?;
     let observer = rings.clone().map(|rings| rings as Arc<dyn Observer>);
     let reload = Reload::load(&config, &index, &metrics, &health, observer)?;
-    let written = shared_store::written(&config, &reload.store)?;
+    let written = shared_store::written(&config, &reload.store, &metrics)?;
     // They are kept in the store, which exists now.
     let copied = Copied::open(&config, &written)?;
     let acme = Acme::open(&config, copied.as_ref())?;
@@ -296,7 +298,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                     counting.as_ref().map(|it| it.receiver(&config, &written)),
                 ),
                 socket,
-                &metrics,
+                (&metrics, &health),
                 handed_over.clone(),
             )?)
         }
@@ -365,8 +367,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let served_log = updates
         .as_ref()
         .map_or_else(ServedLog::none, Updates::served_log);
-    if let Some(edges) = &edges {
-        served_log.follow(edges.source.fleet(), &reload.reloader)?;
+    let fleet = edges.as_ref().map(|edges| edges.source.fleet());
+    if fleet.is_some() || config.store.shared().is_some() {
+        served_log.follow(fleet, &written, &reload.reloader)?;
     }
     let domain_changes = updates
         .as_ref()

@@ -21,7 +21,7 @@ use crate::store::documents::{LocalDocuments, SealKey};
 use crate::store::shared::{
     ALIVE, Mirror, MirroredDocuments, SharedDocuments, SharedTicketKeys, TICKET_KEYS,
 };
-use crate::telemetry::{Health, panics};
+use crate::telemetry::{Health, Metrics, panics};
 
 /// How often it is checked whether every edge has a document.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
@@ -51,9 +51,16 @@ struct ByGateways {
 
 /// Returns the store that updates, the admin API and the verification of domains write: the one
 /// that is served from, or the database and the objects behind that cache.
-pub(super) fn written(config: &Config, served: &Arc<Store>) -> anyhow::Result<Arc<Store>> {
+pub(super) fn written(
+    config: &Config,
+    served: &Arc<Store>,
+    metrics: &Metrics,
+) -> anyhow::Result<Arc<Store>> {
     match config.store.shared() {
-        Some(_) => Ok(Arc::new(settings::open_store(config)?)),
+        Some(_) => {
+            let shared = settings::open_shared(config)?.with_metrics(metrics);
+            Ok(Arc::new(Store::Shared(shared)))
+        }
         None => Ok(Arc::clone(served)),
     }
 }
@@ -93,6 +100,8 @@ impl Copied {
         for set in [ADMIN_KEYS, EDGE_TOKENS, TICKET_KEYS] {
             mirror = mirror.with_files(set, copy.join(set), ".json");
         }
+        let frozen = copy.join(settings::FREEZE);
+        mirror = mirror.with_files(settings::FREEZE, frozen, settings::FREEZE_ENDING);
         let directory = settings::certificates_path(config);
         let (mirror, certificates) = mirror
             .with_certificates(&directory, Clock::System)

@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use tokio::sync::{Notify, watch};
 
 use super::counting::Counting;
+use super::progress::Progress;
 use super::reload::{Reload, lock_reloader};
 use super::successor::Predecessor;
 use crate::cli::{deploying, settings};
@@ -30,12 +31,16 @@ use crate::index::reload::Reloader;
 use crate::numbers::Writer;
 use crate::site::ProjectId;
 use crate::store::documents::Documents;
+use crate::store::shared::WaitingProjects;
 use crate::store::sites::{Removals, ScanError, Sites};
 use crate::store::{Fence, Store};
 use crate::telemetry::{Health, Metrics, panics};
 
 /// How often it is looked whether the edges that an update waits for still follow.
 const UNSEEN_TIME: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether the edges of other gateways have a release.
+const OTHERS_TIME: Duration = Duration::from_millis(500);
 
 /// Admin API, queue and worker, opened but not started.
 pub(super) struct Updates {
@@ -61,10 +66,11 @@ pub(super) struct ServedLog {
     numbers: Option<Arc<Writer>>,
 }
 
-/// Projects whose release this node serves, and perhaps not every edge that follows it.
+/// Projects whose release this node serves, and perhaps not every edge that follows it, or that
+/// follows another gateway of the same store.
 #[derive(Debug, Default)]
 pub(super) struct Unseen {
-    /// Whether edges can follow this node.
+    /// Whether there can be such edges.
     has_edges: bool,
     projects: Mutex<BTreeSet<ProjectId>>,
     changed: Notify,
@@ -94,7 +100,7 @@ impl Updates {
             Arc::new(move |project| Some(Arc::clone(&index.served_by(project)?.site)));
         let reloader = Arc::clone(&reload.reloader);
         let unseen = Arc::new(Unseen {
-            has_edges: config.edges.listen.is_some(),
+            has_edges: config.edges.listen.is_some() || config.store.shared().is_some(),
             ..Unseen::default()
         });
         let announced = Arc::clone(&unseen);
@@ -232,24 +238,46 @@ impl ServedLog {
         }
     }
 
-    /// Records a release when every edge that follows has it. The thread is never joined: it can be
-    /// stopped at any point.
+    /// Records a release when every edge has it that follows this node (`fleet`), or another
+    /// gateway of the same store. The thread is never joined: it can be stopped at any point.
     pub(super) fn follow(
         &self,
-        fleet: &Arc<Fleet>,
+        fleet: Option<&Arc<Fleet>>,
+        store: &Arc<Store>,
         reloader: &Arc<Mutex<Reloader>>,
     ) -> anyhow::Result<()> {
         let Some(queue) = self.queue.clone() else {
             return Ok(());
         };
-        let (fleet, reloader) = (Arc::clone(fleet), Arc::clone(reloader));
+        let (fleet, reloader) = (fleet.cloned(), Arc::clone(reloader));
+        let name = deploying::worker_id()?;
+        let unseen_time = match &**store {
+            Store::Shared(_) => OTHERS_TIME,
+            Store::Local(_) => UNSEEN_TIME,
+        };
+        if let (Some(fleet), Store::Shared(_)) = (&fleet, &**store) {
+            let progress = Progress {
+                store: Arc::clone(store),
+                name: name.as_str().to_owned(),
+                fleet: Arc::clone(fleet),
+                reloader: Arc::clone(&reloader),
+                queue: Arc::clone(&queue),
+            };
+            panics::essential_thread("edge-progress", move || progress.run())
+                .context("start a thread")?;
+        }
+        let store = Arc::clone(store);
         let unseen = Arc::clone(&self.unseen);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
             .context("start a thread")?;
         let work = move || {
-            let mut progress = fleet.progress();
+            let (_none, mut progress) = watch::channel(0);
+            if let Some(fleet) = &fleet {
+                progress = fleet.progress();
+            }
+            let mut told = WaitingProjects::new();
             loop {
                 runtime.block_on(async {
                     if unseen.projects().is_empty() {
@@ -260,21 +288,36 @@ impl ServedLog {
                         () = unseen.changed.notified() => {}
                         _asked = progress.changed() => {}
                         // An edge that goes away is not waited for, and reports nothing.
-                        () = tokio::time::sleep(UNSEEN_TIME) => {}
+                        () = tokio::time::sleep(unseen_time) => {}
                     }
                 });
                 progress.borrow_and_update();
                 let projects = unseen.projects().clone();
+                let mut here = Vec::new();
                 for project in projects {
                     let Some(fence) = lock_reloader(&reloader).served(&project) else {
                         unseen.projects().remove(&project);
                         continue;
                     };
-                    if fleet.waits_for(&project, fence).is_none() {
-                        unseen.projects().remove(&project);
-                        record(&queue, &project, fence);
+                    let waits = fleet.as_ref().map(|fleet| fleet.waits_for(&project, fence));
+                    if waits.flatten().is_none() {
+                        here.push((project, fence));
                     }
                 }
+                let Some(waiting) = of_others(&store, name.as_str(), &here) else {
+                    continue;
+                };
+                for (project, fence) in here {
+                    if let Some(edge) = waiting.get(&project) {
+                        if told.get(&project) != Some(edge) {
+                            log::info!(target: "deploy", project:%; "the release of {project} is not visible everywhere yet: it waits for {edge}");
+                        }
+                        continue;
+                    }
+                    unseen.projects().remove(&project);
+                    record(&queue, &project, fence);
+                }
+                told = waiting;
             }
         };
         panics::essential_thread("edge-visible", work).context("start a thread")?;
@@ -380,6 +423,18 @@ fn also_unserved(
             }
         }
     })
+}
+
+/// Returns which of these releases wait for edges of other gateways of the store; `None` if that
+/// cannot be known now.
+fn of_others(store: &Store, gateway: &str, here: &[(ProjectId, Fence)]) -> Option<WaitingProjects> {
+    let Store::Shared(shared) = store else {
+        return Some(WaitingProjects::new());
+    };
+    let projects: Vec<_> = here.iter().map(|(project, _)| project.clone()).collect();
+    let waiting = shared.wait_for_edges(gateway, &projects);
+    // The part `follow` reports that the database is away.
+    waiting.ok()
 }
 
 fn record(queue: &Queue, project: &ProjectId, fence: Fence) {

@@ -83,7 +83,7 @@ impl SecretFollower {
     /// When the file of authorities cannot be used.
     pub fn new(parts: SecretFollowerParts) -> Result<Self, FollowError> {
         let client = Client::new(&parts.config, &parts.service).map_err(FollowError::File)?;
-        let position = Position::read(&parts.position);
+        let position = Position::read(&parts.position, &parts.config.url);
         Ok(Self {
             client,
             position,
@@ -142,7 +142,8 @@ impl SecretFollower {
             return Err(FollowError::Older);
         }
         self.apply(&head, items)?;
-        let at = Position::new(head.identity, head.revision, self.parts.status.now());
+        let (url, now) = (&self.parts.config.url, self.parts.status.now());
+        let at = Position::new(url, head.identity, head.revision, now);
         at.write(&self.parts.position).map_err(FollowError::File)?;
         self.position = Some(at);
         Ok(())

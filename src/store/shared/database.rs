@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+
+use prometheus::{IntCounter, IntGauge};
 
 use super::blocking;
 use crate::database::{
     Config, DatabaseError, Link, Promises, Repeat, Schema, Session, Value, check_schema, init,
 };
 use crate::error::chain;
+use crate::telemetry;
 
 /// How often a connection that listens is tested while nothing arrives.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -47,6 +50,15 @@ struct Server {
     service: Box<str>,
     promises: Mutex<Option<Promises>>,
     life: Mutex<Option<Life>>,
+    metrics: OnceLock<Metrics>,
+}
+
+/// The metrics of the connections.
+#[derive(Debug)]
+pub struct Metrics {
+    durable: IntGauge,
+    timeline: IntGauge,
+    connections: IntCounter,
 }
 
 /// Which store the database has, and which life of it.
@@ -54,9 +66,41 @@ struct Server {
 pub struct Life {
     /// A random text of the store, made with its tables.
     pub store: String,
-    /// The system identifier and the timeline of the server: they change when a standby takes over
-    /// or a backup is restored. Empty if the user may not read them.
+    /// The system identifier and the timeline of the server, unless the user may not read them, and
+    /// the numbers of the database and of its tables. One of them changes when a standby takes over
+    /// or a backup is restored.
     pub server: String,
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    /// Registers them.
+    #[must_use]
+    pub fn new(metrics: &telemetry::Metrics) -> Self {
+        let durable = IntGauge::new(
+            "store_database_durable",
+            "Whether the database of the store promises that acknowledged changes survive (1) or not (0).",
+        );
+        let timeline = IntGauge::new(
+            "store_database_timeline",
+            "The timeline of the database of the store; it changes when a standby takes over.",
+        );
+        let connections = IntCounter::new(
+            "store_database_connections_total",
+            "Connections made to the database of the store.",
+        );
+        Self {
+            durable: metrics.register(durable),
+            timeline: metrics.register(timeline),
+            connections: metrics.register(connections),
+        }
+    }
+
+    fn show(&self, promises: &Promises) {
+        self.durable.set(promises.gaps.is_empty().into());
+        self.timeline.set(promises.timeline().into());
+    }
 }
 
 // === impl Server ===
@@ -67,20 +111,21 @@ impl Server {
         let promises = Promises::ask(&link, &self.config, &SCHEMA)?;
         check_schema(&link, &SCHEMA, &self.service)?;
         let store = link.one("SELECT store FROM identity", &[])?.text()?;
-        let server = promises.life.as_ref();
-        let server = server.map_or_else(String::new, |life| {
-            format!("{}/{}", life.system, life.timeline)
-        });
+        let server = promises.life.to_string();
         let life = Life { store, server };
         let before = lock(&self.life).replace(life.clone());
         if before.as_ref().is_some_and(|before| *before != life) {
             log::error!(target: "store", "the database of the store has another history than before ({}): what it acknowledged last may be lost", life.server);
         }
+        if let Some(metrics) = self.metrics.get() {
+            metrics.connections.inc();
+            metrics.show(&promises);
+        }
         let mut last = lock(&self.promises);
         if last.as_ref() != Some(&promises) {
-            let level = match promises.gaps.is_empty() {
-                true => log::Level::Info,
-                false => log::Level::Warn,
+            let level = match promises.is_weak() {
+                false => log::Level::Info,
+                true => log::Level::Warn,
             };
             log::log!(target: "store", level, "the database of the store: {promises}");
             *last = Some(promises);
@@ -99,11 +144,20 @@ impl Database {
                 service: service.into(),
                 promises: Mutex::default(),
                 life: Mutex::default(),
+                metrics: OnceLock::new(),
             }),
             connections: Mutex::default(),
             given_back: Condvar::new(),
             notifying: Mutex::default(),
             is_notified_next: AtomicBool::new(false),
+        }
+    }
+
+    /// Shows what the server promises, and counts connections from now on.
+    pub(super) fn report_to(&self, metrics: &telemetry::Metrics) {
+        let metrics = self.server.metrics.get_or_init(|| Metrics::new(metrics));
+        if let Some(promises) = &*lock(&self.server.promises) {
+            metrics.show(promises);
         }
     }
 

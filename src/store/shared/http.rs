@@ -5,38 +5,38 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use http_body_util::BodyExt as _;
-use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
+use object_store::{ClientConfigKey, ClientOptions};
 use ureq::Agent;
 
 use crate::source::remote::client_settings;
 
 /// How many connections are kept for further requests.
 const CONNECTIONS_IDLE_MAX: usize = 32;
-/// How long a connection may take.
+/// How long a connection may take, unless the options say less.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// How long a request may take beside the transfer of its bodies.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 /// How long the transfer of one body may take.
 const BODY_TIME: Duration = Duration::from_secs(300);
 
-/// Makes the client.
+/// Makes clients: one for the objects, and others for the credentials of the machine. The servers
+/// of metadata have no TLS, so the options of each client say what it may do.
 #[derive(Debug)]
-pub(super) struct Connector {
-    pub(super) allow_http: bool,
-}
+pub(super) struct Connector;
 
 /// The client.
 #[derive(Debug)]
 struct Client(Agent);
 
 impl HttpConnector for Connector {
-    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let allow_http = options.get_config_value(&ClientConfigKey::AllowHttp);
         let settings = client_settings("store")
-            .https_only(!self.allow_http)
-            .timeout_connect(Some(CONNECT_TIME))
+            .https_only(allow_http.as_deref() != Some("true"))
+            .timeout_connect(Some(connect_time(options)))
             .timeout_recv_response(Some(ANSWER_TIME))
             .timeout_send_body(Some(BODY_TIME))
             .timeout_recv_body(Some(BODY_TIME))
@@ -45,6 +45,15 @@ impl HttpConnector for Connector {
             .build();
         Ok(HttpClient::new(Client(settings.new_agent())))
     }
+}
+
+/// Returns how long a connection may take. The text of the options is `1 seconds`.
+fn connect_time(options: &ClientOptions) -> Duration {
+    let text = options.get_config_value(&ClientConfigKey::ConnectTimeout);
+    let seconds = text.and_then(|text| text.split(' ').next()?.parse().ok());
+    seconds.map_or(CONNECT_TIME, |seconds| {
+        Duration::from_secs(seconds).min(CONNECT_TIME)
+    })
 }
 
 #[async_trait]
@@ -82,4 +91,18 @@ fn failed(error: ureq::Error) -> HttpError {
         _ => HttpErrorKind::Unknown,
     };
     HttpError::new(kind, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_say_how_long_a_connection_may_take() {
+        let options = ClientOptions::new();
+        let second = options.clone().with_connect_timeout(Duration::from_secs(1));
+        assert_eq!(connect_time(&second), Duration::from_secs(1));
+        let hour = options.with_connect_timeout(Duration::from_secs(3600));
+        assert_eq!(connect_time(&hour), CONNECT_TIME);
+    }
 }

@@ -33,6 +33,7 @@ mod lease;
 mod mirror;
 mod numbers;
 mod objects;
+mod progress;
 mod records;
 mod releases;
 mod seal;
@@ -47,15 +48,17 @@ use std::time::{Duration, Instant};
 use super::{FileError, Local, Retention};
 use crate::clock::Clock;
 use crate::database::DatabaseError;
+use crate::telemetry;
 use database::Database as Connections;
 use objects::Objects;
 
 pub use self::changes::{Change, Changes};
-pub use self::database::Life;
+pub use self::database::{Life, Metrics};
 pub use documents::SharedDocuments;
 pub use lease::Lease;
 pub use mirror::{ALIVE, Mirror, MirroredDocuments};
 pub use objects::Config as ObjectsConfig;
+pub use progress::WaitingProjects;
 pub use seal::SealError;
 pub use tickets::{SharedTicketKeys, TICKET_KEYS};
 
@@ -134,6 +137,13 @@ impl Shared {
             moved: Condvar::new(),
             hints: Arc::default(),
         })
+    }
+
+    /// Shows in metrics what the database promises.
+    #[must_use]
+    pub fn with_metrics(self, metrics: &telemetry::Metrics) -> Self {
+        self.database.report_to(metrics);
+        self
     }
 
     /// Makes the tables, and marks the place of the objects as theirs. Returns `false` if both are

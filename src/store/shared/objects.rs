@@ -14,18 +14,19 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Name;
 use object_store::prefix::PrefixStore;
 use object_store::{
-    BackoffConfig, Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
-    RetryConfig,
+    BackoffConfig, ClientConfigKey, Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
+    PutPayload, RetryConfig,
 };
 
 use super::blocking;
 use super::http::Connector;
 use crate::digest::Digest;
+use crate::error::chain;
 use crate::store::FileError;
 
 /// How often a request is tried at most, and for how long.
@@ -113,9 +114,6 @@ impl Config {
             return Ok(Arc::new(self.directory(Path::new(rest))?));
         }
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let connector = Connector {
-            allow_http: self.allow_http,
-        };
         let retry = RetryConfig {
             backoff: BackoffConfig::default(),
             max_retries: RETRIES_MAX,
@@ -133,10 +131,13 @@ impl Config {
         };
         let store: Arc<dyn ObjectStore> = match scheme {
             "gs" => {
+                // Its default lets the objects too be fetched without TLS.
+                let allow_http = GoogleConfigKey::Client(ClientConfigKey::AllowHttp);
                 let mut builder = GoogleCloudStorageBuilder::from_env()
                     .with_bucket_name(bucket)
+                    .with_config(allow_http, self.allow_http.to_string())
                     .with_retry(retry)
-                    .with_http_connector(connector);
+                    .with_http_connector(Connector);
                 if let Some(file) = &self.secret_file {
                     builder = builder.with_service_account_path(file.to_string_lossy());
                 }
@@ -150,7 +151,7 @@ impl Config {
                     .with_container_name(bucket)
                     .with_allow_http(self.allow_http)
                     .with_retry(retry)
-                    .with_http_connector(connector);
+                    .with_http_connector(Connector);
                 if let Some(account) = &self.account {
                     builder = builder.with_account(&**account);
                 }
@@ -167,7 +168,7 @@ impl Config {
                     .with_bucket_name(bucket)
                     .with_allow_http(self.allow_http)
                     .with_retry(retry)
-                    .with_http_connector(connector);
+                    .with_http_connector(Connector);
                 if let Some(account) = &self.account {
                     builder = builder.with_access_key_id(&**account);
                 }
@@ -222,7 +223,7 @@ impl Objects {
         let store = self
             .config
             .open()
-            .map_err(|error| on(io::Error::other(error)))?;
+            .map_err(|error| on(io::Error::other(chain(&error))))?;
         Ok(self.store.get_or_init(|| store))
     }
 
@@ -388,15 +389,13 @@ impl Drop for Objects {
 fn refused(error: Error) -> io::Error {
     let kind = match &error {
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-            let why = format!(
-                "the object store refuses access: {}",
-                crate::error::chain(&error)
-            );
+            let why = format!("the object store refuses access: {}", chain(&error));
             return io::Error::new(io::ErrorKind::PermissionDenied, why);
         }
         _ => io::ErrorKind::Other,
     };
-    io::Error::new(kind, error)
+    // Each error of the object store repeats its causes.
+    io::Error::new(kind, chain(&error))
 }
 
 #[cfg(test)]

@@ -137,6 +137,15 @@ CREATE TABLE readers (
   ends_at  BIGINT NOT NULL              -- from when on it counts as gone
 ) WITH (fillfactor = 50);
 
+-- The gateways that edges follow: up to which revision all edges of each have the releases, but for
+-- the projects in `waiting` (JSON, with the edge that each waits for).
+CREATE TABLE edge_progress (
+  gateway  TEXT COLLATE "C" PRIMARY KEY,
+  revision BIGINT NOT NULL,
+  waiting  TEXT NOT NULL,
+  ends_at  BIGINT NOT NULL              -- from when on the gateway counts as gone
+) WITH (fillfactor = 50);
+
 -- Locks with an end, by the clock of this server. The epoch grows with each holder.
 CREATE TABLE leases (
   name    TEXT COLLATE "C" PRIMARY KEY,

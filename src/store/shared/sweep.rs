@@ -63,8 +63,12 @@ impl Shared {
 
     /// Removes old changes, leases of owners, and entries of the audit log.
     fn prune(&self) -> Result<(), FileError> {
-        const CHANGES: &str = "DELETE FROM changes WHERE at < ?1";
+        // The time of a change is that of the begin of its transaction, so times are not in the
+        // order of revisions. Everything before the first young revision goes, and no hole stays.
+        const CHANGES: &str = "DELETE FROM changes WHERE revision < coalesce( \
+             (SELECT min(revision) FROM changes WHERE at >= ?1), (SELECT n + 1 FROM revision))";
         const LEASES: &str = "DELETE FROM leases WHERE name LIKE 'owner/%' AND ends_at < ?1";
+        const GATEWAYS: &str = "DELETE FROM edge_progress WHERE ends_at < ?1";
         const AUDIT: &str = "DELETE FROM audit WHERE id <= (SELECT max(id) FROM (SELECT id, \
              sum(octet_length(entry)) OVER (ORDER BY id DESC) AS bytes FROM audit) AS entries \
              WHERE bytes > ?1)";
@@ -72,6 +76,7 @@ impl Shared {
             let oldest = now.saturating_sub(millis(CHANGES_KEPT));
             link.execute(CHANGES, &[oldest.into()])?;
             link.execute(LEASES, &[oldest.into()])?;
+            link.execute(GATEWAYS, &[oldest.into()])?;
             super::documents::SharedDocuments::prune(link, now)?;
             if self.audit_bytes_max > 0 {
                 link.execute(AUDIT, &[self.audit_bytes_max.into()])?;

@@ -260,6 +260,39 @@ fn changes_that_are_not_kept_any_more_need_a_comparison() {
 }
 
 #[test]
+fn a_sweep_of_changes_leaves_no_hole_between_revisions() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), Retention::default());
+    let store = node(&config, directory.path(), "cache");
+    let id = store.put(&numbered(1)).unwrap();
+    for name in ["a", "b", "c"] {
+        store.promote(&project(name), id, fence(1, 0)).unwrap();
+    }
+    let set = |revision: u64| {
+        let sql = format!("UPDATE waypost_store.changes SET at = 0 WHERE revision = {revision}");
+        psql(&config.database, &sql);
+    };
+    // A transaction that began long before its commit.
+    set(2);
+    let names = |after: u64| {
+        let changes = of(&store).changes(after).unwrap()?.changes;
+        let names = changes.into_iter().map(|change| change.project.to_string());
+        Some(names.collect::<Vec<_>>())
+    };
+    store.sweep(Clock::System.now()).unwrap();
+    assert_eq!(names(1).unwrap(), ["b", "c"]);
+    set(1);
+    store.sweep(Clock::System.now()).unwrap();
+    assert_eq!(names(1), None);
+    assert_eq!(names(2).unwrap(), ["c"]);
+    // If all are old, none is kept.
+    set(3);
+    store.sweep(Clock::System.now()).unwrap();
+    assert_eq!(names(2), None);
+    assert_eq!(names(3).unwrap(), [""; 0]);
+}
+
+#[test]
 fn a_lock_of_site_records_is_for_all_machines_and_a_lost_one_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(directory.path(), Retention::default());

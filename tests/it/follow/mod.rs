@@ -1,6 +1,7 @@
 //! Edges that follow a node: they serve what it serves, from their own cache, also while it is
 //! away, and nobody between can make them serve anything else.
 
+mod faults;
 mod figures;
 mod numbers;
 mod relay;
@@ -28,8 +29,8 @@ type Lie = Box<dyn Fn(&str, &mut Vec<u8>) + Send>;
 
 /// A server between an edge and its source.
 #[derive(Clone)]
-struct Between {
-    address: SocketAddr,
+pub struct Between {
+    pub address: SocketAddr,
     lie: Arc<Mutex<Option<Lie>>>,
     /// Everything that went through.
     seen: Arc<Mutex<Vec<u8>>>,
@@ -83,10 +84,16 @@ fn source_between_edge() -> (SocketAddr, Edge, Between, Edge) {
 
 fn following(source: &Setup, edge: Setup, url: &str, more: &str) -> Setup {
     let key = output(source, &["edge", "key"]);
+    trusting(edge, url, &[&key], more)
+}
+
+/// Lets an edge follow a source with one of these keys.
+fn trusting(edge: Setup, url: &str, keys: &[&str], more: &str) -> Setup {
+    let keys = keys.join("\", \"");
     let (token, cache) = (edge.path("token"), edge.path("cache"));
     let (token, cache) = (token.display(), cache.display());
     let store = format!(
-        "{{ follow: {{ url: \"{url}\", token_file: {token}, public_keys: [\"{key}\"], \
+        "{{ follow: {{ url: \"{url}\", token_file: {token}, public_keys: [\"{keys}\"], \
          cache: {cache}, allow_http: true{more} }} }}"
     );
     edge.conf("store", &store)
@@ -179,7 +186,7 @@ fn content(store: PathBuf) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 impl Between {
-    fn start(source: SocketAddr) -> Self {
+    pub fn start(source: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let between = Self {
             address: listener.local_addr().unwrap(),
@@ -196,11 +203,11 @@ impl Between {
         between
     }
 
-    fn lie(&self, lie: impl Fn(&str, &mut Vec<u8>) + Send + 'static) {
+    pub fn lie(&self, lie: impl Fn(&str, &mut Vec<u8>) + Send + 'static) {
         *self.lie.lock().unwrap() = Some(Box::new(lie));
     }
 
-    fn be_honest(&self) {
+    pub fn be_honest(&self) {
         *self.lie.lock().unwrap() = None;
     }
 
@@ -393,16 +400,43 @@ fn a_forged_message_changes_nothing() {
     assert!(!knows(&edge, DOMAIN));
 }
 
+#[test]
+fn the_key_of_a_source_is_replaced_without_an_outage() {
+    let (listen, source, edge) = source_and_edge();
+    let address = url(listen);
+    let old = output(&source.setup, &["edge", "key"]);
+    let file = source.setup.path("edges-key.new");
+    let path = file.display().to_string();
+    let new = output(&source.setup, &["edge", "key", "--file", &path]);
+    assert_ne!(new, old);
+    assert_eq!(
+        output(&source.setup, &["edge", "key", "--file", &path]),
+        new
+    );
+    let edge = trusting(kill(edge), &address, &[&old, &new], "").start();
+    source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&edge, PAY);
+    let source = kill(source);
+    std::fs::rename(file, source.path("store/edges-key")).unwrap();
+    let source = source.start();
+    assert_eq!(output(&source.setup, &["edge", "key"]), new);
+    source.publish("acme", &[("skill.md", SKILL)]);
+    wait_until_serves(&edge, SKILL);
+    let edge = trusting(kill(edge), &address, &[&new], "").start();
+    source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&edge, PAY);
+    let refused = edge.setup.run(&["edge", "key", "--file", &path]);
+    assert!(!refused.status.success());
+}
+
 fn source_of_another_key() -> Setup {
     source(free_address())
 }
 
-#[test]
-fn an_earlier_state_is_not_accepted_again() {
-    let (listen, source, between, edge) = source_between_edge();
-    // A snapshot of this life is kept by the server between, and sent again later.
+/// Returns the answer of a source to the request of an edge for everything.
+fn snapshot_of(source: SocketAddr, edge: &Edge) -> Vec<u8> {
     let token = std::fs::read_to_string(edge.setup.path("token")).unwrap();
-    let mut stream = TcpStream::connect(listen).unwrap();
+    let mut stream = TcpStream::connect(source).unwrap();
     let request = format!(
         "GET /v1/follow/snapshot HTTP/1.1\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
         token.trim()
@@ -411,6 +445,34 @@ fn an_earlier_state_is_not_accepted_again() {
     let mut kept = Vec::new();
     stream.read_to_end(&mut kept).unwrap();
     assert!(kept.starts_with(b"HTTP/1.1 200"));
+    kept
+}
+
+#[test]
+fn an_edge_that_must_compare_again_and_again_pauses() {
+    let (_, _source, between, edge) = source_between_edge();
+    between.lie(|path, response| {
+        if path.contains("changes") {
+            *response = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n".to_vec();
+        }
+    });
+    let compared = || edge.metric("follow_comparisons_total");
+    let before = compared();
+    wait_until("a comparison", || compared() >= before + 2.0);
+    let since = Instant::now();
+    while since.elapsed().as_secs() < 4 {
+        std::thread::yield_now();
+    }
+    assert!(compared() <= before + 8.0, "{}", compared());
+    between.be_honest();
+    wait_until("it follows", || readiness(&edge)["status"] == "ready");
+}
+
+#[test]
+fn an_earlier_state_is_not_accepted_again() {
+    let (listen, source, between, edge) = source_between_edge();
+    // A snapshot of this life is kept by the server between, and sent again later.
+    let kept = snapshot_of(listen, &edge);
     source.publish("acme", &[("skill.md", PAY)]);
     wait_until_serves(&edge, PAY);
     between.lie(move |path, response| match path.contains("snapshot") {
@@ -430,8 +492,13 @@ fn an_earlier_state_is_not_accepted_again() {
     );
     wait_until("it says why", || cause(&edge).contains("earlier state"));
     assert_eq!(served(&edge, DOMAIN), PAY);
+    // The edge asks, and still it is not well.
+    wait_until("the source knows it", || {
+        fleet(&source).contains("cannot use what this node sends (older)")
+    });
     between.be_honest();
     wait_until_serves(&edge, SKILL);
+    wait_until("it is well", || !fleet(&source).contains("cannot use"));
 }
 
 #[test]
@@ -502,6 +569,34 @@ fn a_snapshot_that_is_too_large_or_removes_too_much_changes_nothing() {
     assert_eq!(accepted.status, 202);
     wait_until("removed", || !knows(&edge, "s7.waypost.localhost"));
     assert_eq!(served(&edge, DOMAIN), SKILL);
+}
+
+#[test]
+fn a_snapshot_that_no_edge_would_read_is_not_sent_and_the_source_says_so() {
+    let listen = free_address();
+    let edges = format!("{{ listen: \"{listen}\", allow_http: true, snapshot_bytes_max: 2048 }}");
+    let source = Setup::new().acme("").with_skill().conf("edges", &edges);
+    for number in 0..12 {
+        let domain = format!("{}.{}.s{number}.test", "a".repeat(60), "b".repeat(60));
+        source.write_site(&format!("s{number}"), &format!("domains: [{domain}]"));
+    }
+    let source = source.start();
+    assert_eq!(readiness(&source)["status"], "ready");
+    let edge = edge_of(&source.setup, &url(listen), "paris", "").start();
+    wait_until("it says why", || cause(&edge).contains("500"));
+    let ready = readiness(&source);
+    assert_eq!(ready["status"], "degraded", "{ready}");
+    assert!(
+        ready.to_string().contains("`edges.snapshot_bytes_max`"),
+        "{ready}"
+    );
+    assert!(source.metric("follow_source_snapshot_bytes{ring=\"0\"}") > 2048.0);
+    // Fewer sites can be read. More removals at once need an operator.
+    for number in 0..9 {
+        source.remove_site(&format!("s{number}"));
+    }
+    wait_until_serves(&edge, SKILL);
+    wait_until("ready", || readiness(&source)["status"] == "ready");
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn an_update_is_visible_when_the_slowest_edge_serves_it() {
     wait_until_serves(&first, SKILL);
     // While it is not visible, the list of edges names the ring that does not have it.
     wait_until("it is named", || {
-        fleet(&source).contains("ring 1: 1 projects wait")
+        fleet(&source).contains("ring 1: the changes of 1 project wait for it.")
     });
     assert!(visible_at(&id).is_null() || served(&second, DOMAIN) == SKILL);
     wait_until("visible", || !visible_at(&id).is_null());
@@ -153,7 +153,7 @@ fn a_poisoned_release_cannot_take_down_two_rings() {
     let before = generation(&second);
     publish_poison(&source);
     wait_until("the first ring is ill", || {
-        fleet(&source).contains("waits: first does not serve 1 current releases")
+        fleet(&source).contains("Nothing goes on: first does not serve 1 current releases")
     });
     assert_ne!(generation(&first), before);
     // A restart of each does not let it through: the first edge serves the last good one.
@@ -177,13 +177,99 @@ fn a_poisoned_release_cannot_take_down_two_rings() {
 }
 
 #[test]
+fn a_record_that_edges_refuse_stays_in_the_first_ring_and_the_last_good_one_is_served() {
+    let listen = free_address();
+    let edges = format!("{{ listen: \"{listen}\", allow_http: true, rings: 2, hold_seconds: 1 }}");
+    let source = Setup::new().acme("").with_skill();
+    let source = source.conf("edges", &edges).start();
+    let [first, second] = [("first", "0"), ("second", "1")].map(|(name, ring)| {
+        // No site of these edges may have a server on a private address.
+        let setup = edge_of(&source.setup, &url(listen), name, "").conf("upstream", "{}");
+        output(&source.setup, &["edge", "set", name, "--ring", ring]);
+        setup.start()
+    });
+    wait_until_serves(&first, SKILL);
+    wait_until_serves(&second, SKILL);
+    source.setup.write_site(
+        "acme",
+        &format!("domains: [{DOMAIN}, later.test]\norigin: {{ url: \"http://127.0.0.1:9\" }}"),
+    );
+    wait_until("the first ring is ill", || {
+        fleet(&source).contains("Nothing goes on: first does not serve 1 ")
+    });
+    wait_until("it says why", || {
+        cause(&first).contains("the record of acme and of 0 others cannot be served here")
+    });
+    // A restart of each does not change it.
+    let source = kill(source).start();
+    let first = kill(first).start();
+    wait_until("the first ring is still ill", || {
+        fleet(&source).contains("Nothing goes on: first does not serve 1 ")
+    });
+    let since = Instant::now();
+    while since.elapsed().as_millis() < 2500 {
+        // More than twice the hold.
+        assert_eq!(served(&first, DOMAIN), SKILL);
+        assert_eq!(served(&second, DOMAIN), SKILL);
+        std::thread::yield_now();
+    }
+    let second = kill(second).start();
+    assert_eq!(served(&second, DOMAIN), SKILL);
+    assert!(!cause(&second).contains("cannot be served here"));
+    // The mended one reaches both.
+    source
+        .setup
+        .write_site("acme", &format!("domains: [{DOMAIN}, later.test]"));
+    for edge in [&first, &second] {
+        wait_until("the mended record", || served(edge, "later.test") == SKILL);
+    }
+    wait_until("the first ring is well", || {
+        !fleet(&source).contains("does not serve")
+    });
+}
+
+#[test]
+fn an_earlier_state_of_another_ring_is_not_accepted() {
+    let listen = free_address();
+    let edges = format!("{{ listen: \"{listen}\", allow_http: true, rings: 2, hold_seconds: 1 }}");
+    let source = Setup::new().acme("").with_skill();
+    let source = source.conf("edges", &edges).start();
+    let between = Between::start(listen);
+    let first = edge_of(&source.setup, &url(listen), "first", "").start();
+    let setup = edge_of(&source.setup, &url(between.address), "second", "");
+    output(&source.setup, &["edge", "set", "second", "--ring", "1"]);
+    let second = setup.start();
+    wait_until_serves(&first, SKILL);
+    wait_until_serves(&second, SKILL);
+    // A snapshot of the first ring is kept by the server between, and sent again later.
+    let kept = snapshot_of(listen, &first);
+    source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&second, PAY);
+    between.lie(move |path, response| match path.contains("snapshot") {
+        true => response.clone_from(&kept),
+        false if path.contains("changes") => {
+            *response = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n".to_vec();
+        }
+        false => {}
+    });
+    wait_until("it says why", || {
+        assert_eq!(served(&second, DOMAIN), PAY);
+        cause(&second).contains("earlier state")
+    });
+    assert_eq!(served(&second, DOMAIN), PAY);
+    between.be_honest();
+    source.publish("acme", &[("skill.md", SKILL)]);
+    wait_until_serves(&second, SKILL);
+}
+
+#[test]
 fn a_frozen_fleet_gets_nothing_and_a_rollback_does_not_wait() {
     let (_, source, [first, second]) = rings(3600);
     wait_until_serves(&first, SKILL);
     // The second ring waits for an hour after the start of the source.
     assert!(!knows(&second, DOMAIN));
     assert!(
-        fleet(&source).contains("ring 1: 1 projects wait"),
+        fleet(&source).contains("ring 1: the changes of 1 project wait for it."),
         "{}",
         fleet(&source)
     );

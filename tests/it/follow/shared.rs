@@ -1,11 +1,13 @@
 //! Edges of gateways that share a database: a challenge and a token count for the edges of all of
 //! them, whichever gateway orders certificates or runs the command.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::secrets::{certificate, edge_with_key, wait_for_order};
 use super::*;
 use crate::pebble::Settings;
+use crate::repository::{self, Repository};
 use crate::store_documents::ordering;
 use crate::store_postgres::{Objects, cluster, init, machine};
 
@@ -112,4 +114,132 @@ fn a_token_of_an_edge_counts_and_ends_on_every_gateway() {
     first.publish("acme", &[("skill.md", PAY)]);
     wait_until("the edge is refused", || cause(&edge).contains("401"));
     assert_eq!(served(&edge, DOMAIN), SKILL);
+}
+
+/// Starts two gateways of one database that edges can follow, with the same signing key. The second
+/// one begins a later life.
+fn two_sources(cluster: &crate::cluster::Cluster) -> ([SocketAddr; 2], [Edge; 2]) {
+    let addresses = [free_address(), free_address()];
+    let edges = |listen| format!("{{ listen: \"{listen}\", allow_http: true }}");
+    let first = machine(cluster, None, &Objects::Directory);
+    init(&first);
+    let second = machine(cluster, Some(&first), &Objects::Directory);
+    let first = first
+        .conf("edges", &edges(addresses[0]))
+        .acme("")
+        .with_skill();
+    let second = second.conf("edges", &edges(addresses[1])).acme("");
+    let first = first.start();
+    output(&second, &["edge", "key"]);
+    let key = std::fs::read_to_string(first.setup.path("store/edges-key")).unwrap();
+    write_private(second.path("store/edges-key"), &key);
+    // Whatever the clock says, its life is later.
+    std::fs::write(second.path("store/edges-life"), "9999999999\n").unwrap();
+    let second = second.start();
+    (addresses, [first, second])
+}
+
+#[test]
+fn a_freeze_counts_on_every_gateway() {
+    let cluster = cluster();
+    let ([_, two], [first, second]) = two_sources(&cluster);
+    let edge = edge_of(&second.setup, &url(two), "paris", "").start();
+    wait_until_serves(&edge, SKILL);
+    // The command ends when all gateways are frozen.
+    output(&first.setup, &["freeze", "--why", "look at this"]);
+    assert!(
+        fleet(&second).contains("FROZEN: since"),
+        "{}",
+        fleet(&second)
+    );
+    assert!(fleet(&second).contains("look at this"));
+    first.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&second, PAY);
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+    // It holds over a restart, also of a gateway that has lost its cache.
+    let second = kill(second);
+    std::fs::remove_file(second.path("store/documents/position")).unwrap();
+    let second = second.start();
+    wait_until("the edge is there again", || {
+        fleet(&second).contains("paris  ring 0  following")
+    });
+    assert!(fleet(&second).contains("FROZEN"), "{}", fleet(&second));
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+    output(&second.setup, &["unfreeze"]);
+    wait_until_serves(&edge, PAY);
+    let none = output(&first.setup, &["unfreeze"]);
+    assert_eq!(none, "it was not frozen");
+}
+
+#[test]
+fn an_update_is_visible_when_the_edges_of_every_gateway_have_it() {
+    let cluster = cluster();
+    let first = machine(&cluster, None, &Objects::Directory);
+    init(&first);
+    let docs = Repository::new(&first, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let listen = free_address();
+    let edges = format!("{{ listen: \"{listen}\", allow_http: true }}");
+    let second = machine(&cluster, Some(&first), &Objects::Directory).conf("edges", &edges);
+    // No edge follows the first gateway.
+    let first = first.acme(&docs.record()).start();
+    let second = second.acme(&docs.record()).start();
+    let update = || {
+        let id = repository::queue(&first.setup, "acme");
+        let record = repository::follow(&first.setup, &id);
+        assert_eq!(record["status"], "success", "{record:#}");
+        id
+    };
+    let visible_at = |id: &str| repository::record(&first.setup, id)["visibleAt"].clone();
+    let id = update();
+    let between = Between::start(listen);
+    let edge = edge_of(&second.setup, &url(between.address), "paris", "").start();
+    wait_until_serves(&edge, SKILL);
+    wait_until("visible", || !visible_at(&id).is_null());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    between.lie(move |path, response| {
+        if path.contains("objects") {
+            change_end(response);
+        }
+        if path.contains("failing=1") {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    docs.push("Change", &[("skill.md", PAY)]);
+    let id = update();
+    wait_until("the edge reports twice that it fails", || {
+        asked.load(Ordering::SeqCst) > 1
+    });
+    for gateway in [&first, &second] {
+        wait_until_serves(gateway, PAY);
+    }
+    assert!(visible_at(&id).is_null());
+    first.wait_for_log(|line| {
+        let message = line["message"].as_str().unwrap_or_default();
+        message.contains("is not visible everywhere yet: it waits for paris of ring 0")
+    });
+    assert!(visible_at(&id).is_null());
+    between.be_honest();
+    wait_until_serves(&edge, PAY);
+    wait_until("visible", || !visible_at(&id).is_null());
+}
+
+#[test]
+fn an_edge_that_is_pointed_at_another_gateway_compares_everything() {
+    let cluster = cluster();
+    let ([one, two], [first, second]) = two_sources(&cluster);
+    let edge = edge_of(&second.setup, &url(two), "paris", "").start();
+    wait_until_serves(&edge, SKILL);
+    wait_until("filled", || readiness(&edge)["status"] == "ready");
+    let setup = kill(edge);
+    first.publish("acme", &[("skill.md", PAY)]);
+    // The first gateway began before the second one.
+    let edge = following(&first.setup, setup, &url(one), "").start();
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+    wait_until_serves(&edge, PAY);
+    wait_until("compared", || {
+        edge.metric("follow_comparisons_total") >= 1.0
+    });
+    wait_until("it follows", || cause(&edge).is_empty());
 }

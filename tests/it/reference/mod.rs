@@ -22,6 +22,7 @@ use waypost::deploy::{api, worker};
 use waypost::diagnostic::rules::RULES;
 use waypost::docs::schema::json_schema::json_schema;
 use waypost::follow;
+use waypost::store::shared;
 use waypost::telemetry::{Health, Metrics};
 
 const DOCS: &str = "conf/demo/docs";
@@ -567,6 +568,7 @@ fn every_metric_is_on_its_page() {
     let _api = api::Metrics::new(&metrics);
     let _acme = acme::Metrics::new(&metrics);
     let _domains = verification::Metrics::new(&metrics);
+    let _store = shared::Metrics::new(&metrics);
     let edge = Health::new(Clock::System).part("edge");
     let _follow = follow::Status::new("https://source.test", &metrics, edge);
     let mut out = String::new();

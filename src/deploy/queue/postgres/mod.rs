@@ -8,10 +8,10 @@
 //!   and a claim leaves out updates that are locked (`SKIP LOCKED`). Reading waits for nothing.
 //! * **The clock of the server** decides when leases end, so the clocks of workers may differ.
 //! * **The server's promises** are checked for every connection (`promises`).
-//! * **A lost tail.** A standby that takes over may lack the last transactions. A process remembers
-//!   the updates that it has acknowledged in the last hour; when the timeline of the database
-//!   changes, it queues those again that the database does not know (`Server::restore`). What
-//!   a process acknowledged that has ended since then is not known.
+//! * **A lost tail.** A standby that takes over may lack the last transactions, and a restored
+//!   backup too. A process remembers the updates that it has acknowledged in the last hour; when
+//!   the life of the database changes, it queues those again that the database does not know
+//!   (`Server::restore`). What a process acknowledged that has ended since then is not known.
 //!
 //! Workers poll for updates, as with SQLite: `NOTIFY` takes one lock for all databases of a server
 //! until the commit is on disk, which costs triggers more than five indexed reads a second for
@@ -78,7 +78,7 @@ struct Server {
     metrics: Option<Metrics>,
     /// What the last connection was promised.
     promises: Mutex<Option<Promises>>,
-    /// Another timeline was found, and what it may lack was not queued again yet.
+    /// Another life of the database was found, and what it may lack was not queued again yet.
     has_new_life: AtomicBool,
     acknowledged: Mutex<VecDeque<(StatusId, Trigger, Timestamp)>>,
 }
@@ -160,27 +160,24 @@ impl Server {
         if let Some(metrics) = &self.metrics {
             metrics.connections.inc();
             metrics.durable.set(promises.gaps.is_empty().into());
-            let timeline = promises.life.as_ref().map_or(0, |life| life.timeline);
-            metrics.timeline.set(timeline.into());
+            metrics.timeline.set(promises.timeline().into());
         }
         let mut last = lock(&self.promises);
         if last.as_ref() == Some(&promises) {
             return;
         }
-        let level = match promises.gaps.is_empty() {
-            true => log::Level::Info,
-            false => log::Level::Warn,
+        let level = match promises.is_weak() {
+            false => log::Level::Info,
+            true => log::Level::Warn,
         };
         log::log!(target: "deploy", level, "the database of the queue: {promises}");
-        let life_before = last.as_ref().and_then(|last| last.life.as_ref());
-        if let (Some(before), Some(now)) = (life_before, &promises.life)
+        let now = &promises.life;
+        if let Some(before) = last.as_ref().map(|last| &last.life)
             && before != now
         {
             log::error!(
                 target: "deploy",
-                "the database of the queue has another history (timeline {} after {}): what it acknowledged last may be lost",
-                now.timeline,
-                before.timeline
+                "the database of the queue has another history ({now} after {before}): what it acknowledged last may be lost",
             );
             self.has_new_life.store(true, Ordering::Relaxed);
         }
