@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde::{Deserialize, Serialize};
 
+use super::address::has_word;
 use super::generate::source_pages;
 use crate::docs::Docs;
 use crate::docs::published::Published;
@@ -160,6 +161,15 @@ impl Material {
         is_web && self.pages.iter().any(|page| is_whole(&page.text, address))
     }
 
+    /// Returns whether the documentation has a word of running text that looks like an address, a
+    /// path or a file: a page, a title or the generated skill has it whole.
+    #[must_use]
+    pub fn mentions(&self, word: &str) -> bool {
+        let mut pages = self.pages.iter();
+        has_word(&self.skill, word)
+            || pages.any(|page| has_word(&page.text, word) || has_word(&page.title, word))
+    }
+
     /// Returns whether a page contains this text, byte for byte.
     #[must_use]
     pub fn contains(&self, text: &str) -> bool {
@@ -219,6 +229,18 @@ impl<'m> Sources<'m> {
             .entry(&page.path)
             .or_insert_with(|| Content::of(&page.text));
         Some((page, content))
+    }
+
+    /// Returns whether some page has this word.
+    pub(super) fn any_has(&mut self, word: &str) -> bool {
+        let word = [word.to_owned()];
+        let pages = self.material.pages.iter();
+        let mut pages = pages.map(|page| {
+            self.read
+                .entry(&page.path)
+                .or_insert_with(|| Content::of(&page.text))
+        });
+        pages.any(|content| content.has_words(&word))
     }
 }
 

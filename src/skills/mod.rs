@@ -43,6 +43,7 @@
 //! Sources: Agent Skills specification (fields, names, lengths);
 //! Agent Skills Discovery 0.2.0; the `skills` tool 1.7.4 (which files it drops).
 
+mod address;
 mod collect;
 mod find;
 mod generate;

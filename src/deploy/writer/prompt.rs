@@ -19,8 +19,9 @@ parts and submit the whole draft again.
 
 Rules of the draft:
 - Every statement, step and description names its page and quotes at least {QUOTE_WORDS_MIN} consecutive \
-words of that page, exactly as they are there. Say only what the quote supports. Its numbers and its \
-`code` must be on that page.
+words of that page, exactly as they are there. Say only what the quote supports. Its numbers, its \
+`code`, its addresses and names of files, and commands that install something must be on that page.
+- A heading names what follows in a few words that the pages use; it has no marks and says nothing else.
 - Text is one line of words, **bold**, *emphasis* and `code`. No links, HTML or line breaks: links are \
 added for you.
 - Code is copied from one block of code of its page, line for line. Never change or invent code.
