@@ -225,6 +225,12 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     })
 }
 
+/// Returns the line of the metadata without which version 1.3 of the `skills` tool does not install a
+/// skill from the address of its file. The tool installs it under this name.
+pub(in crate::skills) fn installable(slug: &str) -> String {
+    format!("  mintlify-proj: {}", quoted(slug))
+}
+
 /// Returns the title and the version in the metadata of a generated skill.
 pub(in crate::skills) fn version_and_title(skill: &str) -> (String, String) {
     let found = frontmatter::read(skill).ok().flatten();
@@ -498,6 +504,7 @@ impl Page {
         self.line("metadata:");
         self.line(&format!("  project: {}", quoted(title)));
         self.line(&format!("  version: {}", quoted(&plain(version))));
+        self.line(&installable(slug.as_str()));
         self.line("---");
         self.line("");
     }
