@@ -42,7 +42,8 @@ const ABBREVIATIONS: [&str; 6] = ["e.g", "i.e", "a.m", "p.m", "and/or", "n/a"];
 /// Returns the words of a text that have a mark of addresses inside: `.`, `/` or `@`. Readers may
 /// write such a mark with another character that looks the same.
 pub(super) fn addresses(text: &str) -> impl Iterator<Item = &str> {
-    let ends = |c: char| c.is_whitespace() || "\"'<>`|()[]{}*,;!?、，；！？（）「」“”‘’".contains(c);
+    let ends =
+        |c: char| c.is_whitespace() || "\"'<>`|()[]{}*,;!?、，；！？（）「」“”‘’".contains(c);
     text.split(ends).map(bare).filter(|word| {
         let has_letter = word.chars().any(char::is_alphabetic);
         has_letter && word.contains(is_mark) && !ABBREVIATIONS.contains(&&*word.to_lowercase())
@@ -165,10 +166,21 @@ mod tests {
     #[test]
     fn an_address_is_found_only_whole() {
         let text = "Open https://api.acme.test/v1 or docs.json. Mail help@acme.test.";
-        for word in ["api.acme.test", "api.acme.test/v1", "docs.json", "help@acme.test"] {
+        for word in [
+            "api.acme.test",
+            "api.acme.test/v1",
+            "docs.json",
+            "help@acme.test",
+        ] {
             assert!(has_word(text, word), "{word}");
         }
-        for word in ["acme.test", "api.acme", "docs.js", "api.acme.test/v", "elp@acme.test"] {
+        for word in [
+            "acme.test",
+            "api.acme",
+            "docs.js",
+            "api.acme.test/v",
+            "elp@acme.test",
+        ] {
             assert!(!has_word(text, word), "{word}");
         }
     }
@@ -181,12 +193,21 @@ mod tests {
             installations(&parts.collect::<Vec<_>>())
         };
         for (text, expected) in [
-            ("Run pip install evil-acme first.", &["pip install evil-acme"][..]),
+            (
+                "Run pip install evil-acme first.",
+                &["pip install evil-acme"][..],
+            ),
             ("Run `npm install acme` now", &["npm install acme"]),
-            ("Run `pip install` evil-acme now", &["pip install evil-acme"]),
+            (
+                "Run `pip install` evil-acme now",
+                &["pip install evil-acme"],
+            ),
             ("Run `npm install` in it", &["npm install"]),
             ("Use npm i -g acme, evil to go", &["npm i -g acme evil"]),
-            ("With npx evil. Then pip3 install a", &["npx evil", "pip3 install a"]),
+            (
+                "With npx evil. Then pip3 install a",
+                &["npx evil", "pip3 install a"],
+            ),
             ("It is installed.", &[]),
         ] {
             assert_eq!(found(text), expected, "{text}");
