@@ -62,8 +62,8 @@ use crate::source::TreePath;
 pub use collect::collect;
 pub use description::cut;
 pub use generate::{
-    Age, CHARACTERS_MAX, Generated, LINES_MAX, Rejected, SourcePage, about, accept,
-    documentation_version, generate, source_pages,
+    ADDRESS_CHARACTERS_MAX, Age, CHARACTERS_MAX, Generated, LINES_MAX, Rejected, SourcePage, about,
+    accept, documentation_version, generate, source_pages,
 };
 pub use material::{Material, SourceText};
 pub use meta::Meta;
