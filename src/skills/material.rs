@@ -104,6 +104,12 @@ impl Material {
         }
     }
 
+    /// Returns everything that comes from the documentation: all of it but the generated skill.
+    #[must_use]
+    pub fn documentation(&self) -> impl Serialize {
+        (&self.name, &self.pages, &self.paths, &self.files)
+    }
+
     /// Returns the page that a path or an address means: `/pay`, `pay`, `/pay.md`, or a link of
     /// the skill.
     #[must_use]
@@ -234,20 +240,49 @@ impl<'m> Sources<'m> {
     /// Returns whether some page has this word.
     pub(super) fn any_has(&mut self, word: &str) -> bool {
         let word = [word.to_owned()];
-        let pages = self.material.pages.iter();
-        let mut pages = pages.map(|page| {
-            self.read
-                .entry(&page.path)
-                .or_insert_with(|| Content::of(&page.text))
-        });
-        pages.any(|content| content.has_words(&word))
+        self.any(|content| content.has_words(&word))
+    }
+
+    /// Returns whether some page has this code.
+    pub(super) fn any_has_code(&mut self, code: &str) -> bool {
+        self.any(|content| content.has_code(code))
+    }
+
+    fn any(&mut self, is_it: impl Fn(&Content) -> bool) -> bool {
+        self.material.pages.iter().any(|page| {
+            let content = self.read.entry(&page.path);
+            is_it(content.or_insert_with(|| Content::of(&page.text)))
+        })
     }
 }
 
 // === impl Content ===
 
 impl Content {
-    fn of(markdown: &str) -> Self {
+    /// Returns the fenced blocks of code of a text, each with the number of its first line.
+    pub(super) fn blocks(markdown: &str) -> Vec<(usize, String)> {
+        let mut blocks: Vec<(usize, String)> = Vec::new();
+        let mut is_inside = false;
+        for (event, range) in Parser::new_ext(markdown, Options::ENABLE_TABLES).into_offset_iter() {
+            match event {
+                Event::Start(Tag::CodeBlock(_)) => {
+                    is_inside = true;
+                    let line = markdown[..range.start].matches('\n').count() + 1;
+                    blocks.push((line, String::new()));
+                }
+                Event::End(TagEnd::CodeBlock) => is_inside = false,
+                Event::Text(text) if is_inside => {
+                    if let Some((_, block)) = blocks.last_mut() {
+                        block.push_str(&text);
+                    }
+                }
+                _ => {}
+            }
+        }
+        blocks
+    }
+
+    pub(super) fn of(markdown: &str) -> Self {
         let mut content = Self::default();
         let mut prose = String::new();
         let mut code: Option<String> = None;

@@ -16,6 +16,8 @@ result, authentication, limits and errors.
 2. Call `submit_plan` once: what an agent wants to do with this product, and the pages you use for it.
 3. Call `submit_draft`. Every part is checked by a program. If it reports findings, correct these \
 parts and submit the whole draft again.
+Each result ends with what is left of your budget: submit the draft while there is enough for it and for \
+a correction.
 
 Rules of the draft:
 - Every statement, step and description names its page and quotes at least {QUOTE_WORDS_MIN} consecutive \
