@@ -128,6 +128,30 @@ pub fn check(material: &Material, draft: &Draft) -> Result<Written, Vec<String>>
     })
 }
 
+/// Checks the file of another program as far as it can be compared with the pages: each of its blocks
+/// of code is code of a page or of the generated skill, and it covers what the generated skill covers.
+/// Returns what is wrong.
+#[must_use]
+pub fn check_file(material: &Material, skill: &str) -> Vec<String> {
+    let mut sources = Sources::new(material);
+    let own = Content::of(&material.skill);
+    let mut findings = Vec::new();
+    for (line, code) in Content::blocks(skill) {
+        if !sources.any_has_code(&code) && !own.has_code(&code) {
+            findings.push(format!("line {line} has code that no page has"));
+        }
+    }
+    let missing = Checklist::of(&material.skill).without(Checklist::of(skill));
+    if !missing.is_empty() {
+        findings.push(format!(
+            "it covers less than the generated skill: add {}",
+            missing.join(", ")
+        ));
+    }
+    findings.truncate(FINDINGS_MAX);
+    findings
+}
+
 struct Checker<'m> {
     sources: Sources<'m>,
     findings: Vec<String>,
