@@ -2,15 +2,19 @@
 //!
 //! A generated skill is its own file and its line in the summary; no other file of a release
 //! depends on it. So when an operator's command writes a better one, these two files are replaced
-//! and nothing is built again.
+//! and nothing is built again. The stored form of a written text is a third file, which is not served.
 //!
 //! **Invariant:** a build that generates the new skill itself makes an equal release.
 
 use super::{Articles, Built, GENERATED, Report, insert, insert_skill, into_skill, listed};
 use crate::discovery::{JSON, SUMMARY_PATH, skill_path};
+use crate::release::site::WRITTEN_SKILL_FILE;
 use crate::release::{Release, ReleaseFile};
 use crate::response::Encoding;
 use crate::skills::Generated;
+
+/// The media type of the stored form, which is never served.
+const BYTES: &str = "application/octet-stream";
 
 // === impl Built ===
 
@@ -54,6 +58,17 @@ impl Built {
     /// skills, nothing changes. The diagnostics stay as they are.
     #[must_use]
     pub fn with_skill(self, skill: Generated) -> Self {
+        self.with(skill, None)
+    }
+
+    /// Replaces the generated skill as [`Built::with_skill`] does, and puts the `stored` form of the text
+    /// into the release, for the next update on any machine.
+    #[must_use]
+    pub fn with_written(self, skill: Generated, stored: &[u8]) -> Self {
+        self.with(skill, Some(stored))
+    }
+
+    fn with(self, skill: Generated, stored: Option<&[u8]>) -> Self {
         if self.generated().is_none() {
             return self;
         }
@@ -69,6 +84,11 @@ impl Built {
         release.remove(SUMMARY_PATH);
         let file = ReleaseFile::new(summary.to_bytes(), JSON);
         insert(&mut release, SUMMARY_PATH, file);
+        release.remove(WRITTEN_SKILL_FILE);
+        if let Some(stored) = stored {
+            let file = ReleaseFile::new(stored.to_vec(), BYTES);
+            insert(&mut release, WRITTEN_SKILL_FILE, file);
+        }
 
         let release = release.finish();
         let mut report = Report::new(&release, &[skill], self.report.diagnostics);

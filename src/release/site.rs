@@ -18,6 +18,7 @@
 //! | `404.html` | every path without a page |
 //! | `404/{directory}.html` | the same below a directory |
 //! | `search.index` | nowhere: questions are answered from it |
+//! | `written-skill` | nowhere: the last text of a skill writer, for the next update |
 //! | `search.html`, `search/{language}.html` | `/_waypost/search`, with results |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,8 @@ use crate::site::redirect::{self, Patterns};
 pub const SITE_FILE: &str = "site.json";
 /// The path of the search index in a release. It has no URL.
 pub const SEARCH_FILE: &str = "search.index";
+/// The path, in a release, of the text of a skill writer as the next update reads it. It has no URL.
+pub const WRITTEN_SKILL_FILE: &str = "written-skill";
 /// The directory, in URLs below the base path, of the files that pages load.
 pub const STATIC: &str = "_waypost";
 /// The path, in URLs below the base path, at which questions are asked ([`SEARCH_FILE`]).

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde::{Deserialize, Serialize};
 
+use super::address::has_word;
 use super::generate::source_pages;
 use crate::docs::Docs;
 use crate::docs::published::Published;
@@ -103,6 +104,12 @@ impl Material {
         }
     }
 
+    /// Returns everything that comes from the documentation: all of it but the generated skill.
+    #[must_use]
+    pub fn documentation(&self) -> impl Serialize {
+        (&self.name, &self.pages, &self.paths, &self.files)
+    }
+
     /// Returns the page that a path or an address means: `/pay`, `pay`, `/pay.md`, or a link of
     /// the skill.
     #[must_use]
@@ -158,6 +165,15 @@ impl Material {
             .iter()
             .any(|scheme| address.len() > scheme.len() && address.starts_with(scheme));
         is_web && self.pages.iter().any(|page| is_whole(&page.text, address))
+    }
+
+    /// Returns whether the documentation has a word of running text that looks like an address, a
+    /// path or a file: a page, a title or the generated skill has it whole.
+    #[must_use]
+    pub fn mentions(&self, word: &str) -> bool {
+        let mut pages = self.pages.iter();
+        has_word(&self.skill, word)
+            || pages.any(|page| has_word(&page.text, word) || has_word(&page.title, word))
     }
 
     /// Returns whether a page contains this text, byte for byte.
@@ -220,12 +236,53 @@ impl<'m> Sources<'m> {
             .or_insert_with(|| Content::of(&page.text));
         Some((page, content))
     }
+
+    /// Returns whether some page has this word.
+    pub(super) fn any_has(&mut self, word: &str) -> bool {
+        let word = [word.to_owned()];
+        self.any(|content| content.has_words(&word))
+    }
+
+    /// Returns whether some page has this code.
+    pub(super) fn any_has_code(&mut self, code: &str) -> bool {
+        self.any(|content| content.has_code(code))
+    }
+
+    fn any(&mut self, is_it: impl Fn(&Content) -> bool) -> bool {
+        self.material.pages.iter().any(|page| {
+            let content = self.read.entry(&page.path);
+            is_it(content.or_insert_with(|| Content::of(&page.text)))
+        })
+    }
 }
 
 // === impl Content ===
 
 impl Content {
-    fn of(markdown: &str) -> Self {
+    /// Returns the fenced blocks of code of a text, each with the number of its first line.
+    pub(super) fn blocks(markdown: &str) -> Vec<(usize, String)> {
+        let mut blocks: Vec<(usize, String)> = Vec::new();
+        let mut is_inside = false;
+        for (event, range) in Parser::new_ext(markdown, Options::ENABLE_TABLES).into_offset_iter() {
+            match event {
+                Event::Start(Tag::CodeBlock(_)) => {
+                    is_inside = true;
+                    let line = markdown[..range.start].matches('\n').count() + 1;
+                    blocks.push((line, String::new()));
+                }
+                Event::End(TagEnd::CodeBlock) => is_inside = false,
+                Event::Text(text) if is_inside => {
+                    if let Some((_, block)) = blocks.last_mut() {
+                        block.push_str(&text);
+                    }
+                }
+                _ => {}
+            }
+        }
+        blocks
+    }
+
+    pub(super) fn of(markdown: &str) -> Self {
         let mut content = Self::default();
         let mut prose = String::new();
         let mut code: Option<String> = None;

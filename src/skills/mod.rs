@@ -43,6 +43,7 @@
 //! Sources: Agent Skills specification (fields, names, lengths);
 //! Agent Skills Discovery 0.2.0; the `skills` tool 1.7.4 (which files it drops).
 
+mod address;
 mod collect;
 mod find;
 mod generate;
@@ -61,8 +62,8 @@ use crate::source::TreePath;
 pub use collect::collect;
 pub use description::cut;
 pub use generate::{
-    Age, CHARACTERS_MAX, Generated, LINES_MAX, Rejected, SourcePage, about, accept,
-    documentation_version, generate, source_pages,
+    ADDRESS_CHARACTERS_MAX, Age, CHARACTERS_MAX, Generated, LINES_MAX, Rejected, SourcePage, about,
+    accept, documentation_version, generate, source_pages,
 };
 pub use material::{Material, SourceText};
 pub use meta::Meta;

@@ -166,6 +166,16 @@ fn skills(
     (output, installed)
 }
 
+/// Installs every skill from an address with the newest version of the `skills` tool, and returns
+/// their names and texts.
+#[track_caller]
+pub fn installed_from(edge: &Edge, url: &str) -> Vec<(String, String)> {
+    let arguments = ["add", url, "-a", "claude-code", "-y", "--copy"];
+    let (output, installed) = skills(edge, SKILLS, &arguments);
+    assert!(output.status.success(), "{url}: {output:?}");
+    installed.into_iter().collect()
+}
+
 /// Installs every skill from an address and asserts that the bytes are the authors'.
 #[track_caller]
 fn installs_all(edge: &Edge, host: &str, path: &str) {
@@ -276,7 +286,8 @@ fn installs_from_any_address(folder: &str, version: &str) {
     for (record, base) in [("", ""), ("base_path: /docs", "/docs")] {
         let edge = serving(record);
         for path in ["", "/skill.md", "/index", "/index.md"] {
-            // Version 1.3 reads `/skill.md` as one skill, and this site has several.
+            // Version 1.3 installs from this address only a file with `metadata.mintlify-proj`,
+            // which authors do not write.
             if version == "1.3.9" && path == "/skill.md" {
                 continue;
             }
@@ -289,6 +300,23 @@ fn installs_from_any_address(folder: &str, version: &str) {
 #[test]
 fn skills_1_3_installs_from_any_address_of_a_site() {
     installs_from_any_address("skills-1.3", "1.3.9");
+}
+
+#[test]
+fn skills_1_3_installs_a_generated_skill_from_the_address_of_its_file() {
+    let edge = Setup::new().acme("base_path: /docs").start();
+    let config = r#"{ "name": "Acme Docs", "navigation": { "pages": ["index"] } }"#;
+    let files = [("docs.json", config), ("index.mdx", "Acme pays people.\n")];
+    edge.publish("acme", &files);
+    for path in ["/docs/skill.md", "/skill.md", "/docs"] {
+        let url = format!("http://docs.acme.test:{}{path}", edge.http.port());
+        let arguments = ["add", &url, "-a", "claude-code", "-y", "--copy"];
+        let (output, installed) = skills(&edge, ("skills-1.3", "1.3.9"), &arguments);
+        assert!(output.status.success(), "{url}: {output:?}");
+        let names: Vec<_> = installed.keys().collect();
+        assert_eq!(names, ["acme-docs"], "{url}: {output:?}");
+        assert!(installed["acme-docs"].contains("# Acme Docs"), "{url}");
+    }
 }
 
 #[test]

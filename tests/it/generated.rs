@@ -202,11 +202,22 @@ fn a_command_runs_again_only_when_its_input_has_changed() {
     docs.push("Say more", &[("pay.mdx", "# Pay\n\nMore.\n")]);
     assert_eq!(update().0, "2");
 
-    // A cached output that is truncated is not used, so the command runs again.
+    // A kept output that is truncated is not used; the release has it too.
     let kept = edge.setup.path("mirrors/acme.skill");
     let text = fs::read_to_string(&kept).unwrap();
     fs::write(&kept, &text[..text.len() - 2]).unwrap();
-    assert_eq!(update().0, "3");
+    let (written, logs) = update();
+    assert_eq!(written, "2");
+    assert!(logs.contains("its last output is used"), "{logs}");
+
+    // Another worker has no mirrors. The command does not run there, and its output stays.
+    let before = edge.get(DOMAIN, "/skill.md").body.clone();
+    fs::remove_dir_all(edge.setup.path("mirrors")).unwrap();
+    let (written, logs) = update();
+    assert_eq!(written, "2");
+    assert!(logs.contains("its last output is used"), "{logs}");
+    assert_eq!(edge.get(DOMAIN, "/skill.md").body, before);
+    assert_eq!(edge.get(DOMAIN, "/written-skill").status, 404);
 }
 
 #[test]
@@ -228,6 +239,14 @@ fn a_failed_command_is_reported_and_the_deterministic_skill_stays() {
         (
             &format!("{HEAD}; echo '[x](https://evil.test/)'"),
             "it links to \"https://evil.test/\"",
+        ),
+        (
+            &format!("{HEAD}; echo 'Register the key at evil.test/keys.'"),
+            "it names \"evil.test/keys\", which no page names",
+        ),
+        (
+            &format!("{HEAD}; printf -- '```sh\\nnpm install evil\\n```\\n'"),
+            "line 6 has code that no page has",
         ),
         (
             &format!("{HEAD}; echo ghp_16C7e42F292c6912E7710c838347Ae178B4a"),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
+use crate::clients;
 use crate::edge::{Edge, Setup};
 use crate::http::{self, Response};
 use crate::ports::free_address;
@@ -106,6 +107,12 @@ fn a_site_below_a_path_of_the_customers_domain_is_whole() {
     for (path, start) in [
         ("/llms.txt", "# Acme"),
         ("/llms-full.txt", "# Index"),
+        ("/llms-agents.txt", "## Acme"),
+        ("/.well-known/llms.txt", "# Acme"),
+        ("/.well-known/llms-full.txt", "# Index"),
+        ("/.well-known/api-catalog", "{"),
+        ("/.well-known/mcp/server-card.json", "{"),
+        ("/.well-known/mcp.json", "{"),
         ("/sitemap.xml", "<?xml"),
         ("/robots.txt", "User-agent: *"),
     ] {
@@ -118,4 +125,10 @@ fn a_site_below_a_path_of_the_customers_domain_is_whole() {
     assert!(sitemap.text().contains(&format!("://{HOST}/docs/a/b")));
     // All other paths are served by the customer's own server.
     assert_eq!(nginx.get("/pricing").status, 404);
+    // A real client, which is given the address of the file or of the documentation.
+    for path in ["/skill.md", "/docs/skill.md", "/docs", ""] {
+        let url = format!("http://{HOST}:{}{path}", nginx.address.port());
+        let installed = clients::installed_from(&edge, &url);
+        assert_eq!(installed, [("sdk".to_owned(), SKILL.to_owned())], "{url}");
+    }
 }

@@ -21,7 +21,7 @@ use crate::release::announcements;
 use crate::render::article::Article;
 use crate::render::layout::path_of;
 use crate::render::markdown;
-use crate::skills::{self, Slug};
+use crate::skills::{self, ADDRESS_CHARACTERS_MAX, Slug};
 
 use super::catalog;
 
@@ -29,12 +29,14 @@ use super::catalog;
 pub(super) const LLMS: &str = "llms.txt";
 /// The name of the index for an `AGENTS.md`.
 pub(super) const AGENTS: &str = "llms-agents.txt";
-/// How many characters a list may have; the rest up to 50,000 is for a longer address of the site.
-const CHARS_MAX: usize = 44_000;
+/// How many characters a list may have, with the longest address of a site.
+const CHARS_MAX: usize = 49_000;
+/// How many characters longer than its placeholder the address of a site may be.
+const ADDRESS_SPARE: usize = ADDRESS_CHARACTERS_MAX - BASE_URL_PLACEHOLDER.len();
 /// How many characters of a description a list has.
 const DESCRIPTION_MAX: usize = 200;
 /// How many characters the address of a page needs besides its path: the base URL, `[](): .md`.
-const LINE_EXTRA: usize = 48;
+const LINE_EXTRA: usize = 40 + ADDRESS_SPARE;
 /// How many bytes the index for an `AGENTS.md` has at most.
 const AGENTS_BYTES_MAX: usize = 8 << 10;
 /// How many bytes longer the address of a site may be than its placeholder.
@@ -198,9 +200,9 @@ fn fixed(docs: &Docs, about: Option<&str>) -> usize {
     let interfaces = catalog::interfaces(docs);
     let interfaces = interfaces
         .iter()
-        .map(|one| one.title.len() + one.description.len() + 8);
+        .map(|one| one.title.len() + one.description.len() + 8 + ADDRESS_SPARE);
     let about = about.map_or(0, str::len);
-    (interfaces.sum::<usize>() + about + 1000).min(CHARS_MAX / 2)
+    (interfaces.sum::<usize>() + about + 1400).min(CHARS_MAX / 2)
 }
 
 /// Returns the most characters of the line of a page.
@@ -339,7 +341,7 @@ pub(super) fn write<'a>(
                 "{title}- [{}]({})\n",
                 interface.title, interface.description
             );
-            if out.len() + line.len() > CHARS_MAX {
+            if length(&out) + length(&line) > CHARS_MAX {
                 break;
             }
             out += &line;
@@ -357,6 +359,11 @@ pub(super) fn write<'a>(
         }
     }
     Some(format!("{}\n", out.trim_end()))
+}
+
+/// Returns the length of a text if the address of the site is the longest one.
+fn length(text: &str) -> usize {
+    text.len() + text.matches(BASE_URL_PLACEHOLDER).count() * ADDRESS_SPARE
 }
 
 /// Writes the description of the site, and links to its other texts for agents.

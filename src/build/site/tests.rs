@@ -728,7 +728,11 @@ fn a_long_list_is_divided_and_loses_no_page() {
             continue;
         };
         let list = String::from_utf8_lossy(&file.bytes).into_owned();
-        assert!(list.chars().count() < 50_000, "{name}: {}", list.len());
+        // The limit holds for a long domain and base path.
+        let address = format!("https://{}.test/docs", "a".repeat(52));
+        assert_eq!(address.len(), 70 - 1);
+        let served = list.replace("https://base-url.invalid", &address);
+        assert!(served.chars().count() < 50_000, "{name}: {}", served.len());
         assert!(
             name == "llms.txt" || first.contains(&format!("/{name})")),
             "{name}: {first}"

@@ -63,6 +63,7 @@ use crate::build::NAVIGATION_PATH;
 use crate::clock::Clock;
 use crate::isolation::Sandbox;
 use crate::release::Inventory;
+use crate::release::site::WRITTEN_SKILL_FILE;
 use crate::site::{ProjectId, Repository, Service, Site, Visibility};
 use crate::source::git::{Address, FetchError, Mirror, Secrets};
 use crate::source::{git, remote};
@@ -70,7 +71,7 @@ use crate::store::{Fence, Store};
 use cache::BuildCache;
 use job::{BuildJob, FetchJob, Source};
 use monitor::BuildMonitor;
-use workspace::{NAVIGATION, PREVIOUS, Workspace};
+use workspace::{NAVIGATION, PREVIOUS, SKILL_BEFORE, Workspace};
 
 pub use child::{Isolation, LaunchError, Launcher, Limits};
 pub use directory::{Build, BuildError, Built, BuiltRelease, DocsDirectory, Session};
@@ -341,7 +342,8 @@ impl Stages {
     }
 
     /// Gives the process of the build what it may know of earlier releases: the inventory of the
-    /// last build's release, if the project has it still, and the navigation of the current one.
+    /// last build's release, if the project has it still, and the navigation and the written skill of
+    /// the current one.
     async fn prior(&self, update: &Update) -> Result<Arc<Prior>, Stopped> {
         let (store, project) = (Arc::clone(&self.store), update.site.project.clone());
         let (workspace, cache) = (Arc::clone(&update.workspace), update.cache.clone());
@@ -352,12 +354,15 @@ impl Stages {
                 return Ok(Arc::new(prior));
             };
             let current = store.inventory(pointer.current.release).ok();
-            let navigation = current.and_then(|inventory| {
-                let item = inventory.get(NAVIGATION_PATH)?;
-                store.read(item).ok()
-            });
-            if let Some(navigation) = navigation {
-                workspace.give(NAVIGATION, &navigation).map_err(failed)?;
+            // The text of the skill writer is there for a machine that has not written it.
+            for (path, name) in [
+                (NAVIGATION_PATH, NAVIGATION),
+                (WRITTEN_SKILL_FILE, SKILL_BEFORE),
+            ] {
+                let item = current.as_ref().and_then(|inventory| inventory.get(path));
+                if let Some(bytes) = item.and_then(|item| store.read(item).ok()) {
+                    workspace.give(name, &bytes).map_err(failed)?;
+                }
             }
             let last = BuildCache::release_of(&cache);
             // A process of a build has written the cache: the release must be one of this project.

@@ -14,8 +14,8 @@ use super::content::Writer;
 use super::generate::{Task, WriteError};
 use super::job::{BuildJob, Event, Prepared, Source, Step, Stopped};
 use super::workspace::{
-    CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_REJECTED, SPECIFICATIONS,
-    WRITER_INPUT, WRITER_OUTPUT,
+    CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_BEFORE, SKILL_REJECTED,
+    SPECIFICATIONS, WRITER_INPUT, WRITER_OUTPUT,
 };
 use crate::build::{Built, Input, Previous, PreviousRelease, build_into};
 use crate::diagnostic::{Diagnostic, count};
@@ -68,13 +68,18 @@ fn attempt<'j>(job: &'j BuildJob, parent: &mut Parent<'_>) -> Result<Made<'j>, S
     let writer = Writer::new(&job.workspace, Part::First, &known).map_err(not_written)?;
     let mut built = build(job, &input, previous.as_ref(), &writer, parent)?;
     let mut task = task(job, input, &built);
-    if let Some((skill, age)) = task.as_mut().and_then(Task::last_accepted) {
+    let last = task.as_mut().map(Task::last_accepted).unwrap_or_default();
+    for line in last.lines {
+        parent.report(Event::Line(line));
+    }
+    if let Some(last) = last.text {
+        let age = last.age;
         let why = match age {
             Age::Now => "the input of the writer has not changed; its last output is used",
             Age::Earlier => "the last output of the writer stays until it has written another one",
         };
         parent.report(Event::Line(format!("generate: {why}")));
-        built = built.with_skill(skill);
+        built = built.with_written(last.skill, &last.stored);
         if age == Age::Now {
             task = None;
         }
@@ -117,13 +122,14 @@ fn task<'j>(job: &'j BuildJob, input: Input, built: &Built) -> Option<Task<'j>> 
     let config = job.generate.as_ref()?;
     let skill = built.generated()?;
     let name = &*built.report.skills.first()?.slug;
-    let (articles, files) = (&built.articles, job.skill_files.clone());
+    let released = fs::read(job.workspace.join(SKILL_BEFORE)).ok();
+    let stored = (job.skill_files.clone(), released);
     Some(Task::new(
         config,
         &input.docs,
         (name, skill),
-        articles,
-        files,
+        &built.articles,
+        stored,
     ))
 }
 
@@ -165,7 +171,7 @@ fn rebuild_with_skill(
         return Ok(None);
     }
     let first = built.release.inventory().clone();
-    let built = built.with_skill(written.skill);
+    let built = built.with_written(written.skill, &written.stored);
     write_second(job, &built.release, previous, &first).map_err(|stopped| stopped.summary)?;
     Ok(Some(prepared(&built, Part::Second)))
 }

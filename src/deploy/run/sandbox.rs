@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::generate::{self, SkillFiles};
 use super::job::{BuildJob, FetchJob, Source, SpecificationsJob};
 use super::workspace::{
-    CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_REJECTED, SPECIFICATIONS,
-    WRITER_INPUT, WRITER_OUTPUT, Workspace,
+    CACHE, NAVIGATION, PREVIOUS, Part, SEARCH_INDEX, SKILL, SKILL_BEFORE, SKILL_REJECTED,
+    SPECIFICATIONS, WRITER_INPUT, WRITER_OUTPUT, Workspace,
 };
 use crate::deploy::writer;
 use crate::isolation::{Network, Sandbox, program_root};
@@ -35,9 +35,14 @@ pub(super) fn of_fetch(job: &FetchJob, address: &Address, workspace: &Workspace)
 /// Returns the sandbox of a process that builds: it reads its source, and changes the files of its
 /// workspace.
 pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Sandbox {
-    let mut read: Vec<_> = [PREVIOUS, NAVIGATION, SPECIFICATIONS, WRITER_OUTPUT]
-        .map(|name| workspace.file(name))
-        .into();
+    let given = [
+        PREVIOUS,
+        NAVIGATION,
+        SKILL_BEFORE,
+        SPECIFICATIONS,
+        WRITER_OUTPUT,
+    ];
+    let mut read: Vec<_> = given.map(|name| workspace.file(name)).into();
     read.extend(job.cache.clone());
     read.extend(job.skill_files.iter().flat_map(SkillFiles::paths));
     let mut execute = Vec::new();

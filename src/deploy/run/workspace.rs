@@ -6,7 +6,7 @@
 //!
 //! | file | written by | read by |
 //! |---|---|---|
-//! | `previous`, `navigation` | parent: of the release that is served | build |
+//! | `previous`, `navigation`, `skill-before` | parent: of the release that is served | build |
 //! | `specifications` | specifications | build |
 //! | `inventory`, `content` | build: the release | parent |
 //! | `inventory-2`, `content-2` | build: the release with the skill of a writer | parent |
@@ -28,6 +28,7 @@ use crate::store::{PutError, Store};
 
 pub(super) const PREVIOUS: &str = "previous";
 pub(super) const NAVIGATION: &str = "navigation";
+pub(super) const SKILL_BEFORE: &str = "skill-before";
 pub(super) const SPECIFICATIONS: &str = "specifications";
 pub(super) const CACHE: &str = "cache";
 pub(super) const SKILL: &str = "skill";
@@ -36,9 +37,10 @@ pub(super) const WRITER_INPUT: &str = "writer-input";
 pub(super) const WRITER_OUTPUT: &str = "writer-output";
 pub(super) const SEARCH_INDEX: &str = "search-index";
 const HOME: &str = "home";
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     PREVIOUS,
     NAVIGATION,
+    SKILL_BEFORE,
     SPECIFICATIONS,
     CACHE,
     SKILL,

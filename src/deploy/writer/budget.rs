@@ -112,6 +112,24 @@ impl<'c> Ledger<'c> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
+    /// Says how much is left, for the model.
+    pub(super) fn left_in_words(&self) -> String {
+        let requests = self.config.limits.steps.saturating_sub(self.steps);
+        let mut words = format!("{requests} requests");
+        if self.budget.tokens > 0 {
+            let tokens = self.budget.tokens.saturating_sub(self.spent.tokens());
+            words.push_str(&format!(", {tokens} tokens of requests and answers"));
+        }
+        if self.budget.cost.0 > 0 {
+            let used = u128::from(self.spent.cost.0) * 100 / u128::from(self.budget.cost.0);
+            words.push_str(&format!(
+                ", {}% of the money",
+                100_u128.saturating_sub(used)
+            ));
+        }
+        words
+    }
+
     /// Begins a request of this many bytes. Returns how many tokens the answer may have.
     pub(super) fn begin(&mut self, request_bytes: usize) -> Result<u64, Failed> {
         let limits = &self.config.limits;
@@ -202,6 +220,8 @@ mod tests {
         };
         ledger.add(usage, 3000, 100);
         assert_eq!(ledger.spent().cost, Price(12_000));
+        let left = ledger.left_in_words();
+        assert!(left.ends_with(" requests, 40% of the money"), "{left}");
         let refused = ledger.begin(3000).unwrap_err();
         assert!(refused.is_final && refused.why.starts_with("the budget is used up: 1 requests"));
     }

@@ -17,7 +17,8 @@ use super::{Config, Failed, Key, Outcome, evaluation, prompt};
 use crate::skills::Material;
 use crate::skills::written::{self, Draft};
 
-/// How many answers may be useless: without a call, cut, or only with calls that are wrong.
+/// How many answers after each other may be useless: without a call, cut, or only with calls that are
+/// wrong.
 const USELESS_MAX: u32 = 4;
 /// The most calls in one answer.
 const CALLS_MAX: usize = 32;
@@ -115,10 +116,10 @@ impl Conversation<'_> {
             let length = format.body(request(self.config.limits.output_tokens)).len();
             let output_tokens = ledger
                 .begin(length)
-                .map_err(|failed| self.explain(failed))?;
+                .map_err(|failed| self.explain(self.unfinished(failed)))?;
             let body = format.body(request(output_tokens));
             let reply = client.ask(&body, ledger, link)?;
-            if let Some(draft) = self.take(reply, link)? {
+            if let Some(draft) = self.take(reply, &ledger.left_in_words(), link)? {
                 return Ok(draft);
             }
             if ledger.left().is_zero() {
@@ -127,8 +128,13 @@ impl Conversation<'_> {
         }
     }
 
-    /// Takes an answer. Returns the draft if it has passed.
-    fn take(&mut self, reply: Reply, link: &mut dyn Link) -> Result<Option<Draft>, Failed> {
+    /// Takes an answer; the model is told what is `left`. Returns the draft if it has passed.
+    fn take(
+        &mut self,
+        reply: Reply,
+        left: &str,
+        link: &mut dyn Link,
+    ) -> Result<Option<Draft>, Failed> {
         match reply.end {
             End::Refused => return Err(Failed::last("the model declined to write")),
             End::Full => {
@@ -173,9 +179,16 @@ impl Conversation<'_> {
             is_useful |= !is_error;
             results.push(ToolResult { id, text, is_error });
         }
+        if let Some(last) = results.last_mut() {
+            let corrections = self.config.limits.corrections.saturating_sub(self.drafts);
+            last.text
+                .push_str(&format!("\n\n(Left: {left}, {corrections} corrections.)"));
+        }
         self.messages.push(Message::Model(reply.raw));
         self.messages.push(Message::Results(results));
-        if !is_useful {
+        if is_useful {
+            self.useless = 0;
+        } else {
             self.count_useless("answers with only wrong calls")?;
         }
         Ok(None)
@@ -272,6 +285,16 @@ impl Conversation<'_> {
         }
         // A rejected draft is an answer, not a wrong call.
         Ok(Ok(CallResult::Text(text)))
+    }
+
+    /// Makes a used budget no final failure if the model could still correct its draft: a later update
+    /// asks again.
+    fn unfinished(&self, failed: Failed) -> Failed {
+        let may_correct = (1..=self.config.limits.corrections).contains(&self.drafts);
+        Failed {
+            is_final: failed.is_final && !may_correct,
+            ..failed
+        }
     }
 
     /// Adds the problems of the last draft to the reason of a failure.

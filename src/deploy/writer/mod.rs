@@ -178,11 +178,13 @@ impl Failed {
 // === impl Config ===
 
 impl Config {
-    /// Returns the digest of everything on which a skill depends. The text of a model may differ
-    /// for the same digest, but it is not asked again.
+    /// Returns the digest of the documentation and of the model. The text of a model may differ for
+    /// the same digest, but it is not asked again. The generated skill is not a part of it: a new
+    /// version of this program may generate another one from the same documentation.
     #[must_use]
     pub fn digest(&self, material: &Material) -> crate::digest::Digest {
-        let value = (VERSION, self.provider, &self.model, material);
+        let documentation = material.documentation();
+        let value = (VERSION, self.provider, &self.model, documentation);
         let bytes = serde_json::to_vec(&value).expect("texts and numbers are written as JSON");
         crate::digest::Digest::of(&bytes)
     }

@@ -16,11 +16,14 @@ result, authentication, limits and errors.
 2. Call `submit_plan` once: what an agent wants to do with this product, and the pages you use for it.
 3. Call `submit_draft`. Every part is checked by a program. If it reports problems, correct these \
 parts and submit the whole draft again.
+Each result ends with what is left of your budget: submit the draft while there is enough for it and for \
+a correction.
 
 Rules of the draft:
 - Every statement, step and description names its page and quotes at least {QUOTE_WORDS_MIN} consecutive \
-words of that page, exactly as they are there. Say only what the quote supports. Its numbers and its \
-`code` must be on that page.
+words of that page, exactly as they are there. Say only what the quote supports. Its numbers, its \
+`code`, its addresses and names of files, and commands that install something must be on that page.
+- A heading names what follows in a few words that the pages use; it has no marks and says nothing else.
 - Text is one line of words, **bold**, *emphasis* and `code`. No links, HTML or line breaks: links are \
 added for you.
 - Code is copied from one block of code of its page, line for line. Never change or invent code.

@@ -332,6 +332,45 @@ fn failures_that_may_end_are_tried_again_and_others_are_not() {
 }
 
 #[test]
+fn useless_answers_between_useful_ones_do_not_end_the_conversation() {
+    let provider = Provider::Anthropic;
+    let wrong = || calls(provider, "read_page", &json!({ "page": "/nowhere" }));
+    let right = || calls(provider, "read_page", &json!({ "page": "/" }));
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        answers.extend([wrong(), wrong(), right()]);
+    }
+    answers.extend([
+        plan(provider),
+        calls(provider, "submit_draft", &draft(FACT)),
+    ]);
+    let (report, _, got) = talk(&config(provider), answers);
+    assert!(matches!(report.outcome, Outcome::Draft(_)), "{report:?}");
+    // The model knows what is left.
+    let last = got.last().unwrap().body["messages"].to_string();
+    assert!(
+        last.contains("(Left: ") && last.contains(" corrections.)"),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_budget_that_ends_before_a_possible_correction_is_asked_for_again() {
+    let provider = Provider::Anthropic;
+    let wrong = draft("At most 900 calls in a minute.");
+    let mut config = config(provider);
+    config.update.tokens = 15_000;
+    let answers = vec![plan(provider), calls(provider, "submit_draft", &wrong)];
+    let (report, ..) = talk(&config, answers.clone());
+    let budget = failed(&report);
+    assert!(budget.why.contains("the budget is used up"), "{budget:?}");
+    assert!(!budget.is_final, "{budget:?}");
+    config.limits.corrections = 0;
+    let (report, ..) = talk(&config, answers);
+    assert!(failed(&report).is_final, "{report:?}");
+}
+
+#[test]
 fn refusals_cut_answers_and_useless_ones_end_the_conversation() {
     let anthropic = |reason: &str| {
         ok(&json!({ "content": [{ "type": "text", "text": "x" }], "stop_reason": reason }))

@@ -87,6 +87,33 @@ const KINDS: [&str; 14] = [
     "itself",
     "protocol",
 ];
+/// Words after "is" in sentences that praise the product, and do not say what it is.
+const PRAISES: [&str; 24] = [
+    "available",
+    "based",
+    "built",
+    "compatible",
+    "created",
+    "currently",
+    "designed",
+    "developed",
+    "easy",
+    "fast",
+    "ideal",
+    "intended",
+    "licensed",
+    "made",
+    "meant",
+    "optimised",
+    "optimized",
+    "perfect",
+    "powered",
+    "released",
+    "tested",
+    "trusted",
+    "used",
+    "written",
+];
 /// Beginnings of sentences about the documentation itself.
 const META: [&str; 32] = [
     "here you",
@@ -350,7 +377,8 @@ fn defines(sentence: &str, product: &str, subject: Subject) -> bool {
         }
         // "Acme is not …", "Acme is available in …" define nothing.
         let next = after.next().unwrap_or_default();
-        verb.is_some() && !matches!(next, "not" | "available" | "now" | "currently" | "also")
+        let is_praise = PRAISES.contains(&next);
+        verb.is_some() && !is_praise && !matches!(next, "not" | "now" | "also")
     })
 }
 
@@ -420,6 +448,8 @@ mod tests {
             "Acmes are many.",
             "Acme is not for cards.",
             "Log in to Acme.",
+            "Acme is designed for speed at scale.",
+            "Acme is optimized for short calls.",
         ] {
             assert!(!defines(sentence, "Acme", Subject::Any), "{sentence}");
         }

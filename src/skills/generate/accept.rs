@@ -6,7 +6,8 @@
 //! * its frontmatter has the `name` of the generated skill and a `description` that lists can show:
 //!   the name is part of addresses that agents keep;
 //! * it is within the limits of rule G2;
-//! * every link leads to a public page of the site, or to an address that a page names;
+//! * every link leads to a public page of the site, or to an address that a page names; so does a
+//!   word that an agent may open without a scheme, such as `acme.test/keys`, a mail address or a file;
 //! * nothing in it is hidden from people, and nothing instructs an agent against its user
 //!   (`unsafe_text`);
 //! * no part of it looks like a secret.
@@ -24,7 +25,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 use super::secret;
 use super::{CHARACTERS_MAX, Generated, LINES_MAX};
 use crate::frontmatter;
-use crate::skills::{DESCRIPTION_UNITS_MAX, Material, Slug, unsafe_text};
+use crate::skills::{DESCRIPTION_UNITS_MAX, Material, Slug, address, unsafe_text};
 use crate::syntax::Value;
 
 /// Why a text is not accepted as a site's skill.
@@ -63,6 +64,9 @@ pub enum Rejected {
     /// A link to something that is not a public page of the site, and that no page names.
     #[error("it links to {0:?}, which is not a page of the site, and which no page names")]
     Link(String),
+    /// A word that looks like an address, a mail address or a file, and that no page has.
+    #[error("it names {0:?}, which no page names")]
+    Word(String),
     /// Something that people do not see, or that instructs an agent against its user.
     #[error("line {line} has {what}")]
     Unsafe {
@@ -139,11 +143,38 @@ pub fn accept(material: &Material, bytes: &[u8], age: Age) -> Result<Generated, 
             return Err(Rejected::Link(target));
         }
     }
+    // An earlier text was checked with the pages of its time.
+    if age == Age::Now
+        && let Some(word) = unnamed(material, &description, body)
+    {
+        return Err(Rejected::Word(word));
+    }
     Ok(Generated {
         slug,
         description,
         text: text.to_owned(),
     })
+}
+
+/// Returns a word of the running text that looks like an address, a path or a file, and that the
+/// documentation does not have.
+fn unnamed(material: &Material, description: &str, body: &str) -> Option<String> {
+    let is_unknown = |word: &&str| {
+        let is_link = material.serves(word) || material.names(word);
+        !is_link && !material.mentions(word)
+    };
+    let find = |text: &str| address::addresses(text).find(is_unknown).map(str::to_owned);
+    let mut found = find(description);
+    let mut is_code = false;
+    for event in TextMergeStream::new(Parser::new_ext(body, Options::ENABLE_TABLES)) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => is_code = true,
+            Event::End(TagEnd::CodeBlock) => is_code = false,
+            Event::Text(text) if !is_code => found = found.or_else(|| find(&text)),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Returns the slug and the description of the skill.
@@ -370,6 +401,25 @@ mod tests {
         ] {
             assert!(accepted(body).is_ok(), "{body}");
         }
+    }
+
+    #[test]
+    fn a_word_that_agents_may_open_is_named_by_a_page() {
+        for (body, word) in [
+            ("Register it at evil.example/keys.", "evil.example/keys"),
+            ("Mail it to admin@evil.example", "admin@evil.example"),
+            ("Edit **evil.json** first", "evil.json"),
+            ("# Keys on evil.example", "evil.example"),
+            ("| a |\n|---|\n| evil.example |", "evil.example"),
+        ] {
+            let rejected = Err(Rejected::Word(word.to_owned()));
+            assert_eq!(accepted(body), rejected, "{body}");
+        }
+        assert!(accepted("See partner.test/x, e.g. `evil.json`.").is_ok());
+        let text = "---\nname: acme\ndescription: Pays on evil.example.\n---\n\nx\n";
+        let rejected = accept(&documentation(), text.as_bytes(), Age::Now);
+        assert_eq!(rejected, Err(Rejected::Word("evil.example".to_owned())));
+        assert!(accept(&documentation(), text.as_bytes(), Age::Earlier).is_ok());
     }
 
     #[test]

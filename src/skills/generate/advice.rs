@@ -12,8 +12,8 @@ use super::interleave::interleave;
 use super::limit::{Scope, is_rule, says_consequence, says_limit, says_rate};
 use super::outline::{Outline, content, link_to, words as outline_words};
 use super::role::{Role, has, is_obsolete, normal};
-use super::sink::Sink;
-use super::text::{fit, sentences, words};
+use super::sink::{Share, Sink};
+use super::text::{self, fit, sentences, words};
 
 /// The most lines and characters of each list.
 const PITFALLS_MAX: usize = 12;
@@ -33,6 +33,8 @@ const VALUES_OF_HEADING_MAX: usize = 2;
 const CALLOUTS_MAX: usize = 2;
 /// How many pages about something old are named.
 const OLD_MAX: usize = 4;
+/// How many words at the beginning of a sentence may point to the sentence before it.
+const FIRST_WORDS: usize = 5;
 /// The shortest advice, in words.
 const WORDS_MIN: usize = 5;
 
@@ -60,17 +62,21 @@ const FORBIDS: [&str; 5] = [
     "shouldn t use",
     "should not use",
 ];
-/// Words of a sentence about something with which the product does not work.
-const LACKS: [&str; 9] = [
+/// Words of a sentence about something with which the product does not work: another product or a
+/// platform, not a feature.
+const LACKS: [&str; 6] = [
     "lacks support for",
     "not supported on",
     "not compatible with",
     "incompatible with",
     "does not work with",
     "doesn t work with",
-    "does not support",
-    "doesn t support",
-    "no support for",
+];
+/// Within how many words a sentence names the product that it is about.
+const SUBJECT_WORDS: usize = 7;
+/// The last words of a heading about such cases that names no other subject.
+const UNSUITED_ENDS: [&str; 8] = [
+    "use", "it", "this", "avoid", "scope", "fit", "goals", "them",
 ];
 /// Words before a case.
 const CASES: [&str; 6] = ["for", "when", "if", "in", "with", "as"];
@@ -156,7 +162,7 @@ struct Page {
 }
 
 /// Collects the advice.
-pub(super) fn advice(docs: &Docs, outline: &Outline, base_url: &str) -> Advice {
+pub(super) fn advice(docs: &Docs, outline: &Outline, share: Share, base_url: &str) -> Advice {
     let mut pages: Vec<(Role, PageId, Page)> = Vec::new();
     let mut seen = HashSet::new();
     for entry in outline.entries_of(|role| role < Role::Community) {
@@ -184,17 +190,18 @@ pub(super) fn advice(docs: &Docs, outline: &Outline, base_url: &str) -> Advice {
     });
     let line = |text: &str, id: PageId| format!("- {text} – {}", link_to(docs, id, base_url));
     Advice {
-        pitfalls: pitfalls(&pages, base_url, &line),
-        unsuited: unsuited(docs, outline, &pages, base_url),
+        pitfalls: pitfalls(&pages, share, base_url, &line),
+        unsuited: unsuited(docs, outline, &pages, share, base_url),
     }
 }
 
 fn pitfalls(
     pages: &[(Role, PageId, Page)],
+    share: Share,
     base_url: &str,
     line: &dyn Fn(&str, PageId) -> String,
 ) -> Vec<String> {
-    let mut sink = Sink::new(base_url, PITFALLS_MAX, PITFALLS_CHARACTERS_MAX);
+    let mut sink = Sink::new(base_url, PITFALLS_MAX, share.of(PITFALLS_CHARACTERS_MAX));
     let mut said = HashSet::new();
     // Pages about limits come first; those of the whole product before those of a part.
     for (scope, max) in [
@@ -236,6 +243,7 @@ fn unsuited(
     docs: &Docs,
     outline: &Outline,
     pages: &[(Role, PageId, Page)],
+    share: Share,
     base_url: &str,
 ) -> Vec<String> {
     let product = normal(&product(&docs.config.name));
@@ -249,7 +257,7 @@ fn unsuited(
         }
     }
     cases.sort_by_key(|(names, is_purpose, ..)| (*is_purpose, *names));
-    let mut sink = Sink::new(base_url, UNSUITED_MAX, UNSUITED_CHARACTERS_MAX);
+    let mut sink = Sink::new(base_url, UNSUITED_MAX, share.of(UNSUITED_CHARACTERS_MAX));
     let mut said: Vec<BTreeSet<String>> = Vec::new();
     let mut seen = HashSet::new();
     for (_, _, text, id) in cases {
@@ -281,6 +289,11 @@ fn unsuited(
 fn is_nearly(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
     let same = one.intersection(other).count();
     10 * same >= 8 * one.len().max(other.len())
+}
+
+/// Returns whether a text says that the product does not work with something.
+pub(super) fn says_lack(text: &str) -> bool {
+    has(&normal(text), &LACKS)
 }
 
 /// Returns whether a sentence needs another sentence to be understood.
@@ -334,6 +347,25 @@ fn refers_back(sentence: &str) -> bool {
     if words.starts_with(" with it ") {
         return true;
     }
+    // "If it stays at the default …", "Use this panel when …".
+    let first: Vec<&str> = words.split_whitespace().take(FIRST_WORDS).collect();
+    let points = |at: usize, word: &str| {
+        let next = first.get(at + 1).copied().unwrap_or_default();
+        match word {
+            "it" => {
+                at == 1
+                    && matches!(
+                        first[0],
+                        "if" | "when" | "once" | "while" | "because" | "since"
+                    )
+            }
+            "this" | "these" | "those" => at > 0 && !matches!(next, "is" | "are" | "means" | ""),
+            _ => false,
+        }
+    };
+    if (0..).zip(&first).any(|(at, word)| points(at, word)) {
+        return true;
+    }
     let early = words
         .split_whitespace()
         .take(8)
@@ -367,7 +399,11 @@ impl Page {
             match node {
                 Node::Heading { children, .. } => {
                     self.heading = words(children);
-                    self.is_unsuited = has(&normal(&self.heading), &UNSUITED_HEADINGS);
+                    // "When not to use custom fields" is about a part of the product.
+                    let words = normal(&self.heading);
+                    let last = words.split_whitespace().last().unwrap_or_default();
+                    let is_whole = words.contains(&self.product) || UNSUITED_ENDS.contains(&last);
+                    self.is_unsuited = is_whole && has(&words, &UNSUITED_HEADINGS);
                 }
                 Node::Paragraph(line) => {
                     let line = words(line);
@@ -428,6 +464,11 @@ impl Page {
 
     fn unsuited(&mut self, sentence: &str) {
         let words = normal(sentence);
+        // The name of a command is not the product.
+        let plain: String = sentence.split('`').step_by(2).collect();
+        let plain = normal(&plain);
+        let subject = plain.split_whitespace().take(SUBJECT_WORDS);
+        let subject = format!(" {} ", subject.collect::<Vec<_>>().join(" "));
         // Another sentence that forbids something is about how to use the product.
         let is_about_product = |before: &str| before.is_empty() || words.contains(&self.product);
         let forbids = FORBIDS.iter().any(|forbids| {
@@ -438,15 +479,16 @@ impl Page {
         });
         let is_other = words.starts_with(" if you ")
             && words.ends_with(" instead ")
-            && words.contains(&self.product)
+            && plain.contains(&self.product)
             && sentence
                 .rsplit(',')
                 .next()
                 .is_some_and(|last| has(&normal(last), &["use", "consider", "choose", "prefer"]));
         let is_purpose = has(&words, &UNSUITED) || self.is_unsuited && self.is_item;
         // Another product that it does not work with.
-        let lacks = has(&words, &LACKS) && words.contains(&self.product);
-        let avoids = words.starts_with(" avoid using ") || forbids || is_other || lacks;
+        let lacks = has(&words, &LACKS) && subject.contains(&self.product);
+        let is_avoided = words.starts_with(" avoid using ") && plain.contains(&self.product);
+        let avoids = is_avoided || forbids || is_other || lacks;
         let refers = has(&words, &["below", "above", "following"]);
         // `0` - not recommended: a value in a list of values.
         let is_value = sentence.starts_with('`') && sentence.contains("` - ");
@@ -503,7 +545,8 @@ impl Page {
                     Node::Paragraph(line) => Some(words(line)),
                     _ => None,
                 });
-                paragraphs.collect::<Vec<_>>().join(" ")
+                // A title in bold has no full stop.
+                text::joined(paragraphs)
             }
         };
         // GitHub writes the kind of a callout as its first words: `[!WARNING]`.

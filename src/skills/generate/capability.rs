@@ -13,7 +13,7 @@ use super::about::{is_generic_part, is_generic_title};
 use super::interleave::interleave;
 use super::outline::{Category, Outline, content, link_to, purpose as about_page};
 use super::role::normal;
-use super::sink::Sink;
+use super::sink::{Share, Sink};
 use super::text::{cell, fit, plain, words};
 
 /// The most rows and characters of the table.
@@ -34,7 +34,13 @@ struct Row {
 }
 
 /// Writes the table. `about` is the text at the beginning of the skill, which no row repeats.
-pub(super) fn table(docs: &Docs, outline: &Outline, about: &str, base_url: &str) -> Vec<String> {
+pub(super) fn table(
+    docs: &Docs,
+    outline: &Outline,
+    about: &str,
+    share: Share,
+    base_url: &str,
+) -> Vec<String> {
     let mut rows = parts(docs, outline, about);
     rows.extend(cards(docs, outline));
     rows.extend(groups(docs, outline, about));
@@ -42,7 +48,7 @@ pub(super) fn table(docs: &Docs, outline: &Outline, about: &str, base_url: &str)
     if rows.iter().any(|row| !row.purpose.is_empty()) {
         rows.retain(|row| !row.purpose.is_empty());
     }
-    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
+    let mut sink = Sink::new(base_url, ROWS_MAX, share.of(CHARACTERS_MAX));
     let mut areas = HashSet::new();
     let mut pages = HashSet::new();
     for row in rows {
@@ -151,6 +157,10 @@ fn row(docs: &Docs, label: &str, category: &Category, about: &str) -> Option<Row
 /// Returns the description of a page as a purpose; nothing if the skill begins with it.
 fn purpose(described: &str, about: &str) -> String {
     let described = fit(described, PURPOSE_MAX);
+    // A date or a text before a list says nothing.
+    if described.ends_with(':') || normal(&described).starts_with(" effective date ") {
+        return String::new();
+    }
     match about.contains(described.trim_end_matches('…')) {
         true => String::new(),
         false => described,
@@ -175,7 +185,7 @@ fn cards(docs: &Docs, outline: &Outline) -> Vec<Row> {
         let path = path.trim_end_matches('/');
         let id = *shown.get(path)?;
         let title = plain(card.text("title")?);
-        let text = fit(&words(&card.children), PURPOSE_MAX);
+        let text = purpose(&words(&card.children), "");
         (!text.is_empty() && id != home).then_some(Row {
             area: title,
             purpose: text,

@@ -263,7 +263,10 @@ impl<'d> Block<'d> {
         // A package manager without a package installs what the reader's own project needs.
         let installs_product =
             |line: &str| installs(line) && !line.trim_end().ends_with(" install");
-        if is_short && lines().any(|line| installs_product(bare(line))) {
+        // A remark counts only if there is nothing else: many programs begin with `# pip install`.
+        let is_remarks = remarks == count;
+        let mut commands = lines().filter(|line| is_remarks || !is_remark(line));
+        if is_short && commands.any(|line| installs_product(bare(line))) {
             return Kind::Install;
         }
         if is_short && self.gives_access() {
@@ -370,7 +373,7 @@ impl<'d> Block<'d> {
 
     /// Returns whether the code imports a file of the reader's own project, which other code of its
     /// page makes.
-    fn needs_files(&self) -> bool {
+    pub(super) fn needs_files(&self) -> bool {
         const OWN: [&str; 10] = [
             "from \"./",
             "from \"../",
@@ -406,7 +409,9 @@ impl<'d> Block<'d> {
         let shows = mentions
             + usize::from(self.is_program())
             + usize::from(self.is_complete())
-            + usize::from(self.acts());
+            + usize::from(self.acts())
+            // It makes a client and calls it.
+            + usize::from(self.made().1 > 0);
         (2 + shows).saturating_sub(long)
     }
 
@@ -425,6 +430,32 @@ impl<'d> Block<'d> {
             !is_import && !is_remark(line) && (method || is_request)
         };
         !self.is_program() || self.code.lines().map(str::trim).any(is_call)
+    }
+
+    /// Returns the name of the last value that the code makes and does not use: `client` of
+    /// `client = acme.Client()`. `None` if the code uses one, or makes none.
+    pub(super) fn only_makes(&self) -> Option<String> {
+        let (made, used) = self.made();
+        let last = made.last().filter(|_| used == 0)?;
+        Some((*last).to_owned())
+    }
+
+    /// Returns the names of the values that the code makes, and how many of them it uses.
+    fn made(&self) -> (Vec<&'d str>, usize) {
+        if !self.is_program() {
+            return (Vec::new(), 0);
+        }
+        let lines = self.code.lines().map(str::trim);
+        let lines: Vec<&'d str> = lines.filter(|line| !is_remark(line)).collect();
+        let (mut made, mut used) = (Vec::new(), 0);
+        for (at, line) in lines.iter().enumerate() {
+            if let Some(name) = made_by(line) {
+                let mut others = lines.iter().enumerate().filter(|(other, _)| *other != at);
+                used += usize::from(others.any(|(_, line)| is_used(line, name)));
+                made.push(name);
+            }
+        }
+        (made, used)
     }
 
     /// Returns whether the code has as many closing brackets as opening ones. Authors split long
@@ -538,6 +569,58 @@ fn looks_like_command(line: &str) -> bool {
     word.len() > 1 && line.contains(' ') && word.chars().all(inside) && !word.ends_with('.')
 }
 
+/// Returns the name of the value that a line makes: a client, a server, a connection.
+fn made_by(line: &str) -> Option<&str> {
+    const MAKES: [&str; 6] = ["create", "connect", "init", "make", "open", "get_client"];
+    const BASICS: [&str; 14] = [
+        "Array", "Date", "JSON", "List", "Map", "Math", "Number", "Object", "Path", "Promise",
+        "Response", "Set", "String", "URL",
+    ];
+    let (left, right) = line.split_once('=')?;
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let left = left.trim_end().trim_end_matches(':').trim_end();
+    let name = left.rsplit(|c: char| !is_name(c)).next()?;
+    let right = right.trim_start().trim_start_matches("await ");
+    let callee = right.trim_start_matches("new ");
+    let is_new = callee.len() < right.len();
+    let end = callee.find(|c: char| !(is_name(c) || ".:".contains(c)))?;
+    let is_call = callee[end..].starts_with(['(', '<']);
+    let parts = || {
+        callee[..end]
+            .split(['.', ':'])
+            .filter(|part| !part.is_empty())
+    };
+    let is_type = |part: &str| {
+        part.starts_with(char::is_uppercase) && part.contains(char::is_lowercase)
+            || part.starts_with(char::is_uppercase) && is_new
+    };
+    let is_basic = parts().next().is_some_and(|part| BASICS.contains(&part));
+    let makes = |part: &str| MAKES.iter().any(|start| part.starts_with(start));
+    // `createClient()` makes something for later; `client.charges.create()` is a call.
+    let is_function = parts().count() == 1 && parts().all(makes);
+    let is_made = is_new || parts().any(is_type) || is_function;
+    (!name.is_empty()
+        && !left.ends_with(['.', ']', '!', '<', '>'])
+        && is_call
+        && is_made
+        && !is_basic)
+        .then_some(name)
+}
+
+/// Returns whether a line of code uses a value: `client.pay(1)`, `run(client)`, `@app.get`.
+pub(super) fn is_used(line: &str, name: &str) -> bool {
+    let inside = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(name).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + name.len()..].trim_start_matches(['?', '!']);
+        let is_whole =
+            !before.is_some_and(|c| inside(c) || matches!(c, '.' | '"' | '\'' | '/' | '-'));
+        is_whole
+            && !after.starts_with(inside)
+            && (after.starts_with(['.', ',', ')', '(', ';', '[']) || after.starts_with("->"))
+    })
+}
+
 /// Returns whether a line of code begins to import something.
 fn is_import(line: &str) -> bool {
     let starts = ["import ", "from ", "use ", "using ", "#include", "package "];
@@ -626,6 +709,55 @@ mod tests {
         let failed = "flag provided but not defined: -L\nusage: link [options] main.o";
         assert_eq!(kind("sh", failed), Kind::Other);
         assert_eq!(kind("sh", "$ acme pay 1\nError: no key"), Kind::Call);
+    }
+
+    #[test]
+    fn a_remark_about_an_installation_makes_no_program_an_installation() {
+        let program = "# In the command line:\n# pip3 install acme\n\nimport acme\nacme.pay(1)";
+        assert_eq!(kind("python", program), Kind::Call);
+        assert_eq!(kind("python", "# pip3 install acme"), Kind::Install);
+    }
+
+    #[test]
+    fn code_that_only_makes_a_value_is_told_from_code_that_uses_it() {
+        let made = |language: &str, code: &str| Block::of(language, code, "").only_makes();
+        for (language, code, name) in [
+            (
+                "ts",
+                "import { Index } from 'a';\n\nconst index = new Index();",
+                "index",
+            ),
+            ("python", "client = acme.Client(\n  'key'\n)", "client"),
+            (
+                "python",
+                "mcp = MCPServer(\"weather\")\n# Constants\nBASE = \"x\"",
+                "mcp",
+            ),
+            ("ts", "export const redis = Redis.fromEnv()", "redis"),
+            (
+                "js",
+                "const server = await createServer({ a: 1 })",
+                "server",
+            ),
+            ("go", "client := acme.NewClient(key)", "client"),
+        ] {
+            assert_eq!(made(language, code).as_deref(), Some(name), "{code}");
+        }
+        for (language, code) in [
+            (
+                "ts",
+                "const sbx = await Sandbox.create()\nawait sbx.run('x')",
+            ),
+            ("ts", "const redis = new Redis()\nrun(redis)"),
+            ("python", "app = Acme()\n@app.get('/')\ndef pay(): ..."),
+            ("ts", "const result = await client.search('x')"),
+            ("ts", "const charge = await acme.charges.create({ a: 1 })"),
+            ("ts", "const text = JSON.parse(read())"),
+            ("sh", "A=$(B)"),
+            ("ts", "pay(1)"),
+        ] {
+            assert_eq!(made(language, code), None, "{code}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::outline::{Outline, link_to};
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
 use super::text::{self, cell, fit, words};
-use super::words::without_number;
+use super::words::{in_sentence, is_task, without_number};
 
 /// The most rows and characters of the table.
 const ROWS_MAX: usize = 30;
@@ -22,6 +22,8 @@ const COMMANDS_MIN: usize = 3;
 /// The longest command and the longest purpose, in characters.
 const COMMAND_MAX: usize = 70;
 const PURPOSE_MAX: usize = 110;
+/// The fewest words of a heading that is no task and still a purpose.
+const PURPOSE_WORDS_MIN: usize = 3;
 /// How many lines of code below one heading are commands.
 const LINES_OF_HEADING_MAX: usize = 3;
 /// Words of titles of pages about a command line.
@@ -54,8 +56,9 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
         let mut reader = Reader {
             page: entry.page,
             is_about,
+            title: text::plain(&page.title),
             heading: String::new(),
-            lines_left: 0,
+            lines_left: LINES_OF_HEADING_MAX,
             open: None,
             found: Vec::new(),
         };
@@ -127,6 +130,8 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
 struct Reader {
     page: PageId,
     is_about: bool,
+    /// The title of the page, and the heading; empty before the first one.
+    title: String,
     heading: String,
     /// How many lines of code below the heading may still be commands.
     lines_left: usize,
@@ -160,7 +165,7 @@ impl Reader {
                         }
                     }
                 }
-                Node::Fence { code, .. } if self.is_about && !self.heading.is_empty() => {
+                Node::Fence { code, .. } if self.is_about => {
                     let mut remark = "";
                     for line in code.lines() {
                         let line = line.trim_start_matches(['$', '>', ' ']);
@@ -172,10 +177,12 @@ impl Reader {
                         let line = line.trim_end();
                         if self.lines_left > 0 && is_command(line) {
                             self.lines_left -= 1;
-                            let said = [own.trim(), remark, &self.heading];
-                            let purpose = said.into_iter().find(|text| !text.is_empty());
-                            let purpose = text::plain(purpose.unwrap_or_default());
-                            let purpose = without_number(&purpose).to_owned();
+                            let said = [own.trim(), remark];
+                            let said = said.into_iter().find(|text| !text.is_empty());
+                            let purpose = match said {
+                                Some(said) => text::plain(said),
+                                None => self.purpose_of_heading(),
+                            };
                             if !has(&normal(&purpose), &GENERIC) {
                                 self.add(line.to_owned(), &purpose, true);
                             }
@@ -188,9 +195,26 @@ impl Reader {
         }
     }
 
+    /// Returns the heading if it says what a command is for, else the title of the page if that does.
+    /// A heading such as "Core" says nothing.
+    fn purpose_of_heading(&self) -> String {
+        let heading = without_number(&self.heading);
+        let words = normal(heading).split_whitespace().count();
+        if is_task(heading) || words >= PURPOSE_WORDS_MIN {
+            return heading.to_owned();
+        }
+        let title = &self.title;
+        match is_task(title) || heading.is_empty() {
+            true if heading.is_empty() => title.clone(),
+            true => format!("{title}: {}", in_sentence(heading)),
+            false => String::new(),
+        }
+    }
+
     fn add(&mut self, command: String, purpose: &str, is_line: bool) {
         let purpose = fit(purpose.trim_end_matches([':', ' ']), PURPOSE_MAX);
-        if purpose.chars().any(char::is_alphanumeric) {
+        // The name of a command says enough if no author describes it.
+        if is_line && purpose.is_empty() || purpose.chars().any(char::is_alphanumeric) {
             self.found.push(Command {
                 command,
                 purpose,

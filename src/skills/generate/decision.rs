@@ -13,7 +13,7 @@ use crate::mdx::{Node, Table};
 use super::outline::{Outline, link_to};
 use super::quickstart;
 use super::role::{Role, has, normal};
-use super::sink::Sink;
+use super::sink::{Share, Sink};
 use super::text::{cell, fit, sentences, words};
 
 /// The most rows of the table, and the most characters of the whole list.
@@ -166,9 +166,10 @@ pub(super) fn decisions(
     docs: &Docs,
     outline: &Outline,
     choices: &[(Vec<String>, PageId)],
+    share: Share,
     base_url: &str,
 ) -> Vec<String> {
-    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
+    let mut sink = Sink::new(base_url, ROWS_MAX, share.of(CHARACTERS_MAX));
     let mut known = HashSet::new();
     for (labels, id) in choices {
         let is_part = |(others, page): &(Vec<String>, PageId)| {

@@ -56,6 +56,7 @@ pub(super) fn examples(
             && block.is_complete()
             && block.imports()
             && block.acts()
+            && block.only_makes().is_none()
             && block.mentions(&names)
             && block.code.len() <= CODE_BYTES_MAX
             && block.code.lines().count() <= CODE_LINES_MAX

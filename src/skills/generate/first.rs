@@ -10,11 +10,11 @@ use crate::docs::navigation::tree::PageId;
 use crate::mdx::Node;
 
 use super::about;
-use super::code::{Block, Kind};
+use super::code::{Block, Kind, is_used};
 use super::group::{Group, groups};
 use super::outline::{Entry, Outline, content, endpoint, link_to};
 use super::role::{Role, has, normal};
-use super::sink::Sink;
+use super::sink::{Share, Sink};
 use super::text::{fit, sentences, words};
 use super::words::is_task;
 
@@ -28,6 +28,8 @@ const INSTALLS_MAX: usize = 3;
 const PARTS_MAX: usize = 3;
 /// How many guides are searched if no page about the start has code.
 const GUIDES_MAX: usize = 40;
+/// The most bytes of code that uses what the call has made.
+const USE_BYTES_MAX: usize = 1200;
 /// The longest sentence about credentials, in characters.
 const SENTENCE_MAX: usize = 240;
 
@@ -78,8 +80,13 @@ pub(super) struct First<'d> {
 }
 
 /// Writes the first calls of the documentation.
-pub(super) fn first<'d>(docs: &'d Docs, outline: &Outline, base_url: &str) -> First<'d> {
-    let mut sink = Sink::new(base_url, LINES_MAX, CHARACTERS_MAX);
+pub(super) fn first<'d>(
+    docs: &'d Docs,
+    outline: &Outline,
+    share: Share,
+    base_url: &str,
+) -> First<'d> {
+    let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
     let mut first = First::default();
     let mut plans = plans(docs, outline);
     plans.truncate(PARTS_MAX);
@@ -90,8 +97,10 @@ pub(super) fn first<'d>(docs: &'d Docs, outline: &Outline, base_url: &str) -> Fi
         };
         // Later parts show one alternative, and only what fits.
         let calls_max = if nth == 0 { CALLS_MAX } else { 1 };
-        for calls in (1..=calls_max).rev() {
-            let (lines, shown) = plan.lines(docs, outline, base_url, calls, nth == 0);
+        let sizes = (1..=calls_max).rev().map(|calls| (calls, true));
+        for (calls, has_use) in sizes.chain([(1, false)]) {
+            let (known, size) = (&first.shown, (calls, has_use, nth == 0));
+            let (lines, shown) = plan.lines(docs, outline, base_url, size, known);
             if sink.add_under(&heading, lines) {
                 first.shown.extend(shown);
                 first.language = first.language.or_else(|| plan.language());
@@ -317,44 +326,71 @@ impl<'d> Plan<'d> {
         found.into_iter().flatten().map(|(id, _)| *id).collect()
     }
 
-    /// Writes the plan with at most this many alternatives of the call; returns the code it shows.
+    /// Writes the plan with at most this many alternatives of the call, and with code that uses what
+    /// the call makes if `has_use`, without the code of `known`; returns the code it shows. A plan
+    /// whose call is known has no lines.
     fn lines(
         &self,
         docs: &'d Docs,
         outline: &Outline,
         base_url: &str,
-        calls: usize,
-        has_credentials: bool,
+        (calls, has_use, is_first): (usize, bool, bool),
+        known: &HashSet<&'d str>,
     ) -> (Vec<String>, Vec<&'d str>) {
         let mut lines = Vec::new();
-        let mut shown = Vec::new();
-        let mut put =
-            |what: &str, found: &Option<FirstExample<'d>>, max: usize, lines: &mut Vec<String>| {
-                if let Some((id, group)) = found {
-                    let from = link_to(docs, *id, base_url);
-                    let blocks = &group.blocks[..group.blocks.len().min(max)];
-                    lines.extend(step(what, blocks, &from));
-                    shown.extend(blocks.iter().map(|block| block.code));
-                }
-            };
-        put("Install", &self.install, INSTALLS_MAX, &mut lines);
-        put("Authenticate", &self.access, 1, &mut lines);
-        if self.access.is_none() && has_credentials {
-            lines.extend(credentials(docs, outline, &self.pages(), base_url));
+        let mut shown: Vec<&'d str> = Vec::new();
+        let mut named = None;
+        let mut put = |what: &str, id: PageId, blocks: &[&Block<'d>], lines: &mut Vec<String>| {
+            // A step without a page is from the page of the step above it.
+            let from = (named != Some(id)).then(|| link_to(docs, id, base_url));
+            named = Some(id);
+            lines.extend(step(what, blocks, from.as_deref()));
+            shown.extend(blocks.iter().map(|block| block.code));
+        };
+        let new = |found: &'_ Option<FirstExample<'d>>, max: usize| -> Vec<Block<'d>> {
+            let blocks = found.iter().flat_map(|(_, group)| &group.blocks);
+            let blocks = blocks.filter(|block| !known.contains(block.code));
+            blocks.take(max).cloned().collect()
+        };
+        let of_call = new(&self.call, calls);
+        if self.call.is_some() && of_call.is_empty() {
+            return (lines, shown);
         }
-        put("Call", &self.call, calls, &mut lines);
+        for (what, found, max) in [
+            ("Install", &self.install, INSTALLS_MAX),
+            ("Authenticate", &self.access, 1),
+        ] {
+            let blocks = new(found, max);
+            if let Some((id, _)) = found.as_ref().filter(|_| !blocks.is_empty()) {
+                put(what, *id, &blocks.iter().collect::<Vec<_>>(), &mut lines);
+            }
+            if what == "Authenticate" && found.is_none() && is_first {
+                lines.extend(credentials(docs, outline, &self.pages(), base_url));
+            }
+        }
+        if let Some((id, _)) = &self.call {
+            for block in &of_call {
+                put("Call", *id, &[block], &mut lines);
+                // Code that only makes a client shows no use of it.
+                let next = use_of(docs, *id, block).filter(|next| !known.contains(next.code));
+                if let Some(next) = next.filter(|_| has_use) {
+                    put("Then", *id, &[&next], &mut lines);
+                }
+            }
+        }
         (lines, shown)
     }
 
-    /// Returns the alternatives of the plan.
+    /// Returns the alternatives of the plan: the labels of all code beside its call and beside its
+    /// installation.
     fn choices(&self) -> Vec<(Vec<String>, PageId)> {
         let found = [&self.install, &self.call].into_iter().flatten();
         found
             .filter_map(|(id, group)| {
                 let mut labels: Vec<String> = Vec::new();
-                for block in &group.blocks {
-                    if !block.label.is_empty() && !labels.contains(&block.label) {
-                        labels.push(block.label.clone());
+                for label in &group.labels {
+                    if !label.is_empty() && !labels.contains(label) {
+                        labels.push(label.clone());
                     }
                 }
                 let is_tool = |label: &String| {
@@ -370,18 +406,36 @@ impl<'d> Plan<'d> {
     }
 }
 
+/// Returns the next code of a page, in the same language, that uses what a block only makes.
+fn use_of<'d>(docs: &'d Docs, id: PageId, block: &Block<'d>) -> Option<Block<'d>> {
+    let made = block.only_makes()?;
+    let nodes = content(docs, docs.navigation.page(id))?;
+    let groups = groups(nodes);
+    let mut blocks = groups.into_iter().flat_map(|group| group.blocks);
+    blocks.find(|other| other.code == block.code)?;
+    blocks.find(|other| {
+        other.is_in(block.language)
+            && other.code.len() <= USE_BYTES_MAX
+            && other.kind() == Kind::Call
+            && !other.needs_files()
+            && other.code.lines().any(|line| is_used(line, &made))
+    })
+}
+
 /// Writes a step with its code: in the line if it is one line, else as a fence.
-fn step(what: &str, blocks: &[Block<'_>], from: &str) -> Vec<String> {
+fn step(what: &str, blocks: &[&Block<'_>], from: Option<&str>) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for block in blocks {
+    for (nth, block) in blocks.iter().enumerate() {
         let label = match &*block.label {
             "" => String::new(),
             label => format!(" ({label})"),
         };
+        let from = from.filter(|_| nth == 0).map(|from| format!(" – {from}"));
+        let from = from.unwrap_or_default();
         match block.one_line() {
-            Some(code) => lines.push(format!("- {what}{label}: `{code}` – {from}")),
+            Some(code) => lines.push(format!("- {what}{label}: `{code}`{from}")),
             None => {
-                lines.push(format!("- {what}{label} – {from}:"));
+                lines.push(format!("- {what}{label}{from}:"));
                 lines.push(String::new());
                 lines.extend(block.fence("  "));
                 lines.push(String::new());

@@ -15,6 +15,8 @@ pub(super) struct Group<'d> {
     /// The heading or step above it.
     pub(super) heading: String,
     pub(super) blocks: Vec<Block<'d>>,
+    /// The labels of all code beside it, also of code of another kind, but not of output.
+    pub(super) labels: Vec<String>,
     pub(super) kind: Kind,
 }
 
@@ -26,9 +28,13 @@ impl<'d> Group<'d> {
         let order = [Kind::Install, Kind::Access, Kind::Call];
         let kind = order.into_iter().find(|kind| kinds.contains(kind));
         let kind = kind.unwrap_or(Kind::Other);
+        let all = blocks.iter().zip(&kinds);
+        let used = all.filter(|(_, kind)| **kind != Kind::Other);
+        let labels = used.map(|(block, _)| block.label.clone()).collect();
         let blocks = blocks.into_iter().zip(kinds);
         Self {
             heading: heading.to_owned(),
+            labels,
             // Other code of a group, such as output beside a request, is left out.
             blocks: blocks
                 .filter(|(_, of)| *of == kind)
@@ -102,6 +108,7 @@ impl<'d> Reader<'d> {
     /// Reads tabs: the first code of every tab is one group. There is a group for each call.
     fn tabs(&mut self, tabs: &'d Element) {
         let mut columns: Vec<Vec<Group<'d>>> = Vec::new();
+        let mut labels = Vec::new();
         for child in &tabs.children {
             if let Node::Element(tab) = child {
                 let title = tab.text("title").map(plain).unwrap_or_default();
@@ -118,6 +125,10 @@ impl<'d> Reader<'d> {
                     if block.label.is_empty() {
                         block.label.clone_from(&title);
                     }
+                }
+                // A tab without code is no alternative of code.
+                if inner.found.iter().any(|group| group.kind != Kind::Other) {
+                    labels.push(title);
                 }
                 columns.push(inner.found);
             }
@@ -136,6 +147,7 @@ impl<'d> Reader<'d> {
                 self.found.push(Group {
                     heading: self.heading.clone(),
                     blocks,
+                    labels: labels.clone(),
                     kind,
                 });
             }

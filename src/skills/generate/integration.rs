@@ -6,8 +6,9 @@ use crate::docs::openapi::{Security, Specification};
 use crate::docs::published::Published;
 use crate::syntax::Value;
 
+use super::advice::says_lack;
 use super::interleave::interleave;
-use super::outline::{Outline, endpoint, link_to};
+use super::outline::{Outline, endpoint, link_to, words};
 use super::reference::is_api;
 use super::role::Role;
 use super::sink::{Share, Sink};
@@ -58,7 +59,11 @@ pub(super) fn integration(
     sink.add(&specifications.lines);
     let of_categories = outline.categories.iter().map(|category| {
         let entries = category.entries.iter();
-        let entries = entries.filter(|entry| entry.role == Role::Integration);
+        // A page that says that something does not work is no integration.
+        let entries = entries.filter(|entry| {
+            let page = docs.navigation.page(entry.page);
+            entry.role == Role::Integration && !says_lack(&words(docs, page))
+        });
         entries.enumerate()
     });
     for (nth, entry) in interleave(of_categories) {

@@ -8,7 +8,7 @@ use crate::mdx::{Element, Node};
 use super::about::is_generic_title;
 use super::outline::{Outline, link_to};
 use super::role::{Role, has, normal};
-use super::sink::Sink;
+use super::sink::{Share, Sink};
 use super::text::{cell, fit, plain, sentences, words};
 use super::words::is_instruction;
 
@@ -63,7 +63,7 @@ const APPENDICES: [&str; 6] = [
 type Mistake = (String, String);
 
 /// Writes mistakes with their remedies as a table: the first of every page before others.
-pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str) -> Vec<String> {
     let mut pages = Vec::new();
     for (entry, page, nodes) in outline.contents(docs, |role| role < Role::Community) {
         let mut reader = Reader {
@@ -76,7 +76,7 @@ pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<Strin
             pages.push((entry.page, reader.found));
         }
     }
-    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
+    let mut sink = Sink::new(base_url, ROWS_MAX, share.of(CHARACTERS_MAX));
     let mut said = HashSet::new();
     for nth in 0..OF_PAGE_MAX {
         for (id, found) in &pages {

@@ -17,10 +17,11 @@
 //! **Rules**
 //!
 //! * G1: the same documentation gives the same bytes.
-//! * G2: it has at most [`LINES_MAX`] lines and [`CHARACTERS_MAX`] characters. The most
-//!   important content is written first: the first page of every group before any second page,
-//!   guides before reference, community and changelog, and the other sections before a long list
-//!   of pages.
+//! * G2: it has at most [`LINES_MAX`] lines and [`CHARACTERS_MAX`] characters, also if the address of
+//!   the site has [`ADDRESS_CHARACTERS_MAX`] characters. The most important content is written
+//!   first: the first page of every group before any second page, guides before reference,
+//!   community and changelog. The list of pages has a part of its own, and the other sections get
+//!   smaller for it.
 //! * G3: it uses only the default language and the default version, and only pages that are
 //!   public and not hidden.
 //! * G4: the public validator accepts it: block YAML, quoted texts, no `---` in the frontmatter.
@@ -83,6 +84,7 @@ pub(in crate::skills) use code::INSTALLS;
 use first::{First, first};
 use integration::integration;
 use outline::{Category, Outline, link_to};
+pub use sink::ADDRESS_CHARACTERS_MAX;
 use sink::{Share, cost};
 use text::plain;
 pub(in crate::skills) use text::quoted;
@@ -96,13 +98,26 @@ pub const CHARACTERS_MAX: usize = 20_000;
 const VERSION_DEFAULT: &str = "1.0";
 /// The longest description, in UTF-16 code units; clients accept 1024.
 const DESCRIPTION_UNITS_MAX: usize = 800;
-/// How many characters the list of guides should have at least.
-const GUIDES_CHARACTERS_MIN: usize = 2600;
-/// The other sections are tried at these percentages of their limits until the guides have enough
-/// space.
-const SHARES: [Share; 3] = [Share(100), Share(75), Share(50)];
+/// The longest text about the product, and the longest title, in characters.
+const ABOUT_CHARACTERS_MAX: usize = 500;
+const TITLE_CHARACTERS_MAX: usize = 120;
+/// How many characters the list of pages has at least, if a link to the first page of each group needs
+/// so many; how many of them are for reference, community and changelog; and the parts of their
+/// longest size that other sections have for it, in percent.
+const PAGES_CHARACTERS_MIN: usize = 4800;
+const LATE_CHARACTERS_MIN: usize = 700;
+const SHARES: [Share; 6] = [
+    Share(100),
+    Share(75),
+    Share(60),
+    Share(50),
+    Share(35),
+    Share(20),
+];
+/// How many characters the headings of sections and the lines about all other pages need.
+const REST_CHARACTERS: usize = 720;
 /// How many characters one category of pages needs besides its lines.
-const CATEGORY_CHARACTERS: usize = 90;
+const CATEGORY_CHARACTERS: usize = 24;
 
 /// A generated skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,18 +175,12 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     if outline.categories.is_empty() {
         return None;
     }
-    let (title, about) = (plain(title), plain(about));
+    let title = text::fit(&plain(title), TITLE_CHARACTERS_MAX);
+    let about = text::fit(&plain(about), ABOUT_CHARACTERS_MAX);
     let slug = Slug::from_name(&title).or_else(|| Slug::from_name("documentation"))?;
     let description = description::description(docs, &title, &about, &outline);
     let description = cut(&description, DESCRIPTION_UNITS_MAX).to_owned();
     let version = outline.version().unwrap_or(VERSION_DEFAULT);
-
-    let first = first(docs, &outline, base_url);
-    let advice = advice(docs, &outline, base_url);
-    let capabilities = capabilities(docs, &outline, &about, &first.choices, base_url);
-    let mistakes = mistake::table(docs, &outline, base_url);
-    let context = context(docs, &outline, (&advice, mistakes), base_url);
-    let variables = variable::table(docs, &outline, base_url);
 
     let mut page = Page::new();
     page.frontmatter(&slug, &description, &title, version);
@@ -180,35 +189,34 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
         page.line("");
         page.line(&about);
     }
-    page.section("Capabilities", &capabilities);
-    // The other sections have limits of their own; the list of pages gets the rest. If that is too
-    // little, the other sections get smaller.
-    let mut sized = Scaled::of(docs, &outline, &first, SHARES[0], base_url);
-    let rest = |sized: &Scaled| {
-        let own = [
-            &sized.examples,
-            &sized.commands,
-            &sized.reference,
-            &sized.workflows,
-            &sized.integration,
-        ];
-        let others = own.into_iter().chain([&first.lines, &variables, &context]);
-        page.rest(&others.collect::<Vec<_>>(), base_url)
+    // Each section has a limit of its own; the list of pages gets the rest. If that is too little,
+    // the sections get smaller.
+    let mut essential = Essential::of(docs, &outline, &about, SHARES[0], base_url);
+    let mut sized = Scaled::of(docs, &outline, &essential.first, SHARES[0], base_url);
+    let rest = |essential: &Essential<'_>, sized: &Scaled| {
+        let lines = essential.sections().into_iter().chain(sized.sections());
+        page.rest(&lines.collect::<Vec<_>>(), base_url)
     };
+    let pages_min = pages_characters_min(docs, &outline, base_url);
     for share in &SHARES[1..] {
-        if rest(&sized).characters < GUIDES_CHARACTERS_MIN {
-            sized = Scaled::of(docs, &outline, &first, *share, base_url);
+        if rest(&essential, &sized).characters >= pages_min {
+            break;
         }
+        if share.of_essential() != essential.share {
+            essential = Essential::of(docs, &outline, &about, *share, base_url);
+        }
+        sized = Scaled::of(docs, &outline, &essential.first, *share, base_url);
     }
-    let skills = skills(docs, &outline, base_url, rest(&sized));
-    let mut of_skills = first.lines;
+    let pages = skills(docs, &outline, base_url, rest(&essential, &sized));
+    page.section("Capabilities", &essential.capabilities);
+    let mut of_skills = essential.first.lines;
     for lines in [
         headed("More calls", sized.examples),
         headed("Commands", sized.commands),
-        headed("Environment variables", variables),
-        headed("Guides", skills.early),
+        headed("Environment variables", sized.variables),
+        headed("Guides", pages.early),
         headed("Entry points of the reference", sized.reference),
-        headed("Reference, community and changes", skills.late),
+        headed("Reference, community and changes", pages.late),
     ] {
         if !lines.is_empty() && !of_skills.is_empty() {
             of_skills.push(String::new());
@@ -218,12 +226,18 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     page.section("Skills", &of_skills);
     page.section("Workflows", &sized.workflows);
     page.section("Integration", &sized.integration);
-    page.section("Context", &context);
+    page.section("Context", &essential.context);
     Some(Generated {
         slug,
         description,
         text: page.text,
     })
+}
+
+/// Returns the line of the metadata without which version 1.3 of the `skills` tool does not install a
+/// skill from the address of its file. The tool installs it under this name.
+pub(in crate::skills) fn installable(slug: &str) -> String {
+    format!("  mintlify-proj: {}", quoted(slug))
 }
 
 /// Returns the title and the version in the metadata of a generated skill.
@@ -252,14 +266,53 @@ pub fn documentation_version(docs: &Docs) -> Box<str> {
         .into()
 }
 
-/// The sections whose size depends on the size of the others.
+/// The sections that an agent needs most.
+struct Essential<'d> {
+    share: Share,
+    capabilities: Vec<String>,
+    first: First<'d>,
+    context: Vec<String>,
+}
+
+// === impl Essential ===
+
+impl<'d> Essential<'d> {
+    fn of(docs: &'d Docs, outline: &Outline, about: &str, share: Share, base_url: &str) -> Self {
+        let (own, others) = (share.of_essential(), share);
+        let first = first(docs, outline, own, base_url);
+        let advice = advice(docs, outline, own, base_url);
+        let mistakes = mistake::table(docs, outline, others, base_url);
+        Self {
+            share: own,
+            capabilities: capabilities(
+                docs,
+                outline,
+                about,
+                &first.choices,
+                (own, others),
+                base_url,
+            ),
+            context: context(docs, outline, (&advice, mistakes), base_url),
+            first,
+        }
+    }
+
+    fn sections(&self) -> [&Vec<String>; 3] {
+        [&self.capabilities, &self.first.lines, &self.context]
+    }
+}
+
+/// The other sections, which get smaller first.
 struct Scaled {
     examples: Vec<String>,
     commands: Vec<String>,
+    variables: Vec<String>,
     reference: Vec<String>,
     workflows: Vec<String>,
     integration: Vec<String>,
 }
+
+// === impl Scaled ===
 
 impl Scaled {
     fn of(docs: &Docs, outline: &Outline, first: &First<'_>, share: Share, base_url: &str) -> Self {
@@ -267,6 +320,7 @@ impl Scaled {
         Self {
             examples: example::examples(docs, outline, first, &workflows, share, base_url),
             commands: command::table(docs, outline, share, base_url),
+            variables: variable::table(docs, outline, share, base_url),
             reference: reference::table(docs, outline, share, base_url),
             workflows: or_line(workflows, || {
                 format!(
@@ -276,6 +330,17 @@ impl Scaled {
             integration: integration(docs, outline, share, base_url),
         }
     }
+
+    fn sections(&self) -> [&Vec<String>; 6] {
+        [
+            &self.examples,
+            &self.commands,
+            &self.variables,
+            &self.reference,
+            &self.workflows,
+            &self.integration,
+        ]
+    }
 }
 
 /// Writes what the product can do, and the decisions that an agent must take.
@@ -284,13 +349,14 @@ fn capabilities(
     outline: &Outline,
     about: &str,
     choices: &[(Vec<String>, PageId)],
+    (own, others): (Share, Share),
     base_url: &str,
 ) -> Vec<String> {
-    let table = capability::table(docs, outline, about, base_url);
+    let table = capability::table(docs, outline, about, own, base_url);
     let mut lines = or_line(table, || {
         format!("- The pages are a reference: [llms.txt]({base_url}/llms.txt)")
     });
-    let decisions = decision::decisions(docs, outline, choices, base_url);
+    let decisions = decision::decisions(docs, outline, choices, others, base_url);
     if !decisions.is_empty() {
         lines.push(String::new());
         lines.extend(headed("Decide first", decisions));
@@ -323,6 +389,17 @@ struct Listed {
     late: Vec<String>,
 }
 
+/// Returns how many characters the list of pages should have at least: a link for each group.
+fn pages_characters_min(docs: &Docs, outline: &Outline, base_url: &str) -> usize {
+    let of_category = |category: &Category| {
+        let link = category.entries.first();
+        let link = link.map_or(0, |entry| cost(&entry.link(docs, base_url), base_url));
+        link + 1 + category.name().chars().count() + CATEGORY_CHARACTERS
+    };
+    let all: usize = outline.categories.iter().map(of_category).sum();
+    (all + all / 4).min(PAGES_CHARACTERS_MIN)
+}
+
 /// Lists pages by category: a line for each, with links. The first page of every category is
 /// chosen before any second one, guides before reference, community and changelog (rule G2).
 fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed {
@@ -339,9 +416,20 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed 
         Some(1) if !category.label.trim().is_empty() => category.label.clone(),
         _ => category.name(),
     };
-    let mut budget = rest;
     let mut listed = Listed::default();
-    for (categories, out) in [(early, &mut listed.early), (late, &mut listed.late)] {
+    // What the early ones leave is for the late ones, too.
+    let reserved = match late.is_empty() {
+        true => 0,
+        false => LATE_CHARACTERS_MIN.min(rest.characters / 4),
+    };
+    let mut budget = rest;
+    budget.characters -= reserved;
+    for (categories, out, reserved) in [
+        (early, &mut listed.early, 0),
+        (late, &mut listed.late, reserved),
+    ] {
+        budget.characters += reserved;
+        let mut is_complete = true;
         let mut links: Vec<Vec<String>> = vec![Vec::new(); categories.len()];
         let longest = categories
             .iter()
@@ -364,18 +452,25 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed 
             }
         }
         for (category, links) in categories.iter().zip(links) {
+            let left = category.entries.len() - links.len();
+            is_complete &= left == 0;
             if links.is_empty() {
                 continue;
             }
-            let left = category.entries.len() - links.len();
             let more = match left {
                 0 => String::new(),
-                _ => format!(", and {left} more in [llms.txt]({base_url}/llms.txt)"),
+                _ => format!(", and {left} more"),
             };
             out.push(format!(
                 "- **{}**: {}{more}",
                 name_of(category),
                 links.join(", ")
+            ));
+        }
+        // One line names the list of all pages, and not each category.
+        if !is_complete && !out.is_empty() {
+            out.push(format!(
+                "- All other pages: [llms.txt]({base_url}/llms.txt)"
             ));
         }
     }
@@ -499,6 +594,7 @@ impl Page {
         self.line("metadata:");
         self.line(&format!("  project: {}", quoted(title)));
         self.line(&format!("  version: {}", quoted(&plain(version))));
+        self.line(&installable(slug.as_str()));
         self.line("---");
         self.line("");
     }
@@ -561,7 +657,7 @@ impl Page {
         let used: usize = self.text.lines().map(|line| cost(line, base_url)).sum();
         Rest {
             lines: LINES_MAX.saturating_sub(lines + self.text.lines().count() + 30),
-            characters: CHARACTERS_MAX.saturating_sub(used + after + 400),
+            characters: CHARACTERS_MAX.saturating_sub(used + after + REST_CHARACTERS),
         }
     }
 }

@@ -306,7 +306,9 @@ pub(super) fn purpose(docs: &Docs, page: &Page) -> String {
         return described;
     }
     let nodes = content(docs, page).unwrap_or_default();
-    first_paragraph(nodes).map_or(described, |paragraph| shorten(&paragraph))
+    let paragraph = first_paragraph(nodes).map(without_announcement);
+    let paragraph = paragraph.filter(|paragraph| !paragraph.is_empty());
+    paragraph.map_or(described, |paragraph| shorten(&paragraph))
 }
 
 /// Returns the content of a page; `None` if it is generated or could not be read.

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::docs::Docs;
+use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Element, Node};
 
 use super::about::is_generic_title;
@@ -54,6 +55,22 @@ pub(super) fn choices(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<Str
         ));
     }
     lines
+}
+
+/// Returns the quickstarts that are alternatives of the first one of their group.
+pub(super) fn others(docs: &Docs, outline: &Outline) -> HashSet<PageId> {
+    let mut others = HashSet::new();
+    for category in &outline.categories {
+        let starts = category
+            .entries
+            .iter()
+            .filter(|entry| entry.role == Role::Start);
+        let starts: Vec<&Entry> = starts.collect();
+        if starts.len() > 1 && are_alternatives(docs, &starts) {
+            others.extend(starts[1..].iter().map(|entry| entry.page));
+        }
+    }
+    others
 }
 
 /// Returns whether a reader needs only one of these pages.

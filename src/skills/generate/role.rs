@@ -59,7 +59,7 @@ const CHANGELOG: [&str; 6] = [
     "what s new",
     "version history",
 ];
-const COMMUNITY: [&str; 17] = [
+const COMMUNITY: [&str; 23] = [
     "community",
     "contributing",
     "contribute",
@@ -77,6 +77,12 @@ const COMMUNITY: [&str; 17] = [
     "interest groups",
     "newsletter",
     "groups and governance",
+    "terms of service",
+    "terms of use",
+    "terms and conditions",
+    "privacy policy",
+    "acceptable use",
+    "data processing agreement",
 ];
 /// Words that make a page one of the community only if the title has no others, and small words
 /// that it may have, too.

@@ -5,6 +5,8 @@
 //! heading that begins something else after the start, such as "Upgrade" or "Uninstall", is no
 //! step: the text below it is read as a separate procedure.
 
+use std::collections::HashSet;
+
 use crate::mdx::{Element, Node};
 
 use super::role::{Role, is_explanation, normal};
@@ -15,6 +17,8 @@ use super::workflow::STEPS_MIN;
 
 /// The fewest headings of a procedure without numbers.
 const HEADINGS_MIN: usize = 3;
+/// The fewest headings that can be variants of a few actions.
+const VARIANTS_MIN: usize = 4;
 /// First words of headings that begin a separate procedure.
 const APART: [&str; 8] = [
     "upgrade",
@@ -80,7 +84,7 @@ impl<'d> Sections<'d> {
                 _ => ways.push(vec![section]),
             }
         }
-        if ways.len() < STEPS_MIN {
+        if ways.len() < STEPS_MIN || are_variants(&ways) {
             return Self::default();
         }
         let step = |ways: &Vec<Section<'d>>| {
@@ -119,6 +123,21 @@ impl<'d> Section<'d> {
             _ => false,
         }
     }
+}
+
+/// Returns whether headings are variants of a few actions, not steps: "Upload a file", "Upload a
+/// directory", "Download a file", "Download a directory".
+fn are_variants(ways: &[Vec<Section<'_>>]) -> bool {
+    let verbs = ways.iter().map(|ways| {
+        let words = normal(&ways[0].title);
+        words
+            .split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    });
+    let verbs: HashSet<String> = verbs.collect();
+    ways.len() >= VARIANTS_MIN && verbs.len() * 2 <= ways.len()
 }
 
 /// Splits "Deploy the site with npm" before its way.

@@ -1,17 +1,23 @@
 //! Lines that are written within a budget.
 
-/// How many characters longer the address of a site may be than the base URL that a build gives.
-const BASE_URL_SPARE: usize = 12;
+/// The longest address of a site with which a generated text keeps its limits, in characters: a build
+/// does not know the address.
+pub const ADDRESS_CHARACTERS_MAX: usize = 70;
 
 /// The part of its longest size that a section may have, in percent. A large documentation has
 /// much of everything, and every section must have its place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share(pub(super) usize);
 
 impl Share {
     /// Returns this part of a limit.
     pub(super) fn of(self, max: usize) -> usize {
         max * self.0 / 100
+    }
+
+    /// Returns the share of what an agent needs most: it gets smaller last.
+    pub(super) fn of_essential(self) -> Self {
+        Self((self.0 + 50).min(100))
     }
 }
 
@@ -61,7 +67,8 @@ impl<'b> Sink<'b> {
     }
 }
 
-/// Returns how many characters a line needs, with some for a longer address of the site.
+/// Returns how many characters a line needs if the address of the site is the longest one.
 pub(super) fn cost(line: &str, base_url: &str) -> usize {
-    line.chars().count() + 1 + line.matches(base_url).count() * BASE_URL_SPARE
+    let spare = ADDRESS_CHARACTERS_MAX.saturating_sub(base_url.len());
+    line.chars().count() + 1 + line.matches(base_url).count() * spare
 }

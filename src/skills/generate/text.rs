@@ -52,7 +52,7 @@ pub(super) fn plain(text: &str) -> String {
 /// left out.
 pub(super) fn words(nodes: &[Node]) -> String {
     let mut out = String::new();
-    gather(nodes, &mut out);
+    titled(nodes, &mut out);
     one_line(&out)
 }
 
@@ -70,6 +70,11 @@ fn gather(nodes: &[Node], out: &mut String) {
             Node::Element(element) if is_silent(&element.name) => {}
             Node::Break => out.push(' '),
             node => {
+                if let Node::Paragraph(line) | Node::Heading { children: line, .. } = node {
+                    begin(out);
+                    titled(line, out);
+                    continue;
+                }
                 if node.is_block() {
                     out.push(' ');
                 }
@@ -79,6 +84,45 @@ fn gather(nodes: &[Node], out: &mut String) {
             }
         }
     }
+}
+
+/// Joins paragraphs to one line, each with a mark at its end.
+pub(super) fn joined(paragraphs: impl Iterator<Item = String>) -> String {
+    let mut out = String::new();
+    for paragraph in paragraphs.filter(|paragraph| !paragraph.is_empty()) {
+        begin(&mut out);
+        out.push_str(&paragraph);
+    }
+    out
+}
+
+/// Ends the sentence before a new paragraph.
+fn begin(out: &mut String) {
+    let before = out.trim_end();
+    if before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | ')' | '"' | '”')) {
+        out.truncate(before.len());
+        out.push('.');
+    }
+    if !out.is_empty() {
+        out.push(' ');
+    }
+}
+
+/// Writes a line. Bold words with a line break after them are a title.
+fn titled(line: &[Node], out: &mut String) {
+    let Some((Node::Strong(title), rest)) = line.split_first() else {
+        return gather(line, out);
+    };
+    gather(title, out);
+    let is_title = match rest.first() {
+        Some(Node::Text(text)) => text.starts_with('\n'),
+        Some(Node::Break) => true,
+        _ => false,
+    };
+    if is_title {
+        begin(out);
+    }
+    gather(rest, out);
 }
 
 /// Returns whether the text of an element is not prose: drawings, style sheets, scripts.
@@ -141,11 +185,28 @@ pub(super) fn sentences(line: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut start = 0;
     let mut in_code = false;
+    let mut in_quote = false;
+    // An odd number of quotes does not show where a quote ends.
+    let has_quotes = line.matches('"').count().is_multiple_of(2);
+    let mut before = ' ';
     for (at, c) in line.char_indices() {
         let end = at + c.len_utf8();
         in_code ^= c == '`';
+        let mut closes = false;
+        if !in_code {
+            let was_inside = in_quote;
+            in_quote = match c {
+                '"' if has_quotes => !in_quote,
+                '“' if line[end..].contains('”') => true,
+                '”' => false,
+                _ => in_quote,
+            };
+            closes = was_inside && !in_quote && matches!(before, '.' | '!' | '?');
+        }
+        before = c;
         let is_wide = matches!(c, '。' | '！' | '？');
-        if in_code || !(is_wide || matches!(c, '.' | '!' | '?')) {
+        let is_end = closes || is_wide || matches!(c, '.' | '!' | '?');
+        if in_code || in_quote || !is_end {
             continue;
         }
         let mut after = line[end..].chars();
@@ -228,5 +289,10 @@ mod tests {
             ]
         );
         assert_eq!(split(""), [""; 0]);
+        assert_eq!(split("An odd \" one. Two"), ["An odd \" one.", "Two"]);
+        assert_eq!(
+            split("The error: \"Failed. Reject\". It says \"No.\" Then"),
+            ["The error: \"Failed. Reject\".", "It says \"No.\"", "Then"]
+        );
     }
 }

@@ -14,12 +14,12 @@ use super::about;
 use super::outline::{Outline, link_to};
 use super::role::{Role, has, normal};
 use super::secret;
-use super::sink::Sink;
+use super::sink::{Share, Sink};
 use super::text::{cell, fit, sentences, words};
 
 /// The most rows and characters of the table.
-const ROWS_MAX: usize = 14;
-const CHARACTERS_MAX: usize = 1700;
+const ROWS_MAX: usize = 10;
+const CHARACTERS_MAX: usize = 1500;
 /// The longest meaning, in characters.
 const MEANING_MAX: usize = 110;
 /// The longest name and the longest example value, in bytes.
@@ -80,9 +80,9 @@ struct Variable {
 }
 
 /// Writes the table; without variables there is none.
-pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str) -> Vec<String> {
     let variables = variables(docs, outline);
-    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
+    let mut sink = Sink::new(base_url, ROWS_MAX, share.of(CHARACTERS_MAX));
     let mut last = None;
     let mut left: Vec<&Variable> = Vec::new();
     for variable in &variables {

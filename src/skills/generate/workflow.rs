@@ -16,7 +16,8 @@ use super::code::{Block, Kind};
 use super::group::groups;
 use super::interleave::interleave;
 use super::outline::{Outline, content, link, path_on_site};
-use super::role::{Role, has, is_explanation, normal};
+use super::quickstart;
+use super::role::{Role, has, is_about_repair, is_explanation, normal};
 use super::section::Sections;
 use super::sink::{Share, Sink};
 use super::step::{Step, is_appendix, step};
@@ -71,9 +72,12 @@ pub(super) fn workflows(
     base_url: &str,
 ) -> Vec<String> {
     let mut seen = HashSet::new();
+    // An agent needs one quickstart of several for languages or platforms.
+    let others = quickstart::others(docs, outline);
     let mut pages: Vec<(Role, &Page)> = outline
         .entries_of(Role::has_procedures)
-        .filter(|entry| seen.insert(entry.page))
+        .filter(|entry| seen.insert(entry.page) && !others.contains(&entry.page))
+        .filter(|entry| !is_about_repair(docs.navigation.page(entry.page)))
         .map(|entry| (entry.role, docs.navigation.page(entry.page)))
         .collect();
     pages.sort_by_key(|(role, _)| match role {
@@ -265,6 +269,9 @@ struct Heading<'d> {
     level: u8,
     title: String,
     anchor: Option<&'d str>,
+    /// Whether it is the label of an element: the headings inside are below it, whatever their
+    /// level.
+    is_label: bool,
 }
 
 /// Finds the procedures in the content of a page.
@@ -300,9 +307,13 @@ impl<'d> Reader<'d> {
                     anchor,
                     ..
                 } => {
-                    self.headings.retain(|above| above.level < *level);
+                    let label = self.headings.iter().rposition(|above| above.is_label);
+                    let inside = label.map_or(0, |label| label + 1);
+                    let mut below = self.headings.split_off(inside);
+                    below.retain(|above| above.level < *level);
+                    self.headings.append(&mut below);
                     let anchor = anchor.as_ref().map(|anchor| &*anchor.id);
-                    self.heading(*level, words(children), anchor);
+                    self.heading(*level, words(children), anchor, false);
                 }
                 Node::Paragraph(line) => self.before = words(line),
                 Node::List {
@@ -319,12 +330,13 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn heading(&mut self, level: u8, title: String, anchor: Option<&'d str>) {
+    fn heading(&mut self, level: u8, title: String, anchor: Option<&'d str>, is_label: bool) {
         self.before.clear();
         self.headings.push(Heading {
             level,
             title,
             anchor,
+            is_label,
         });
     }
 
@@ -335,7 +347,7 @@ impl<'d> Reader<'d> {
         }
         let outer = self.headings.clone();
         let anchor = outer.last().and_then(|heading| heading.anchor);
-        self.heading(u8::MAX, title, anchor);
+        self.heading(0, title, anchor, true);
         self.nodes(&element.children);
         self.headings = outer;
     }
@@ -378,9 +390,14 @@ impl<'d> Reader<'d> {
         if is_list && self.is_english && instructions.count() * 3 < steps.len() * 2 {
             return;
         }
+        if is_in_window(&steps) {
+            return;
+        }
         let heading = without_number(heading);
-        let above = self.headings.iter().rev().nth(1);
-        let above = above.filter(|_| !is_instruction(heading));
+        // The label of a tab says for which language or platform the procedure is.
+        let mut above = self.headings.iter().rev().skip(1);
+        let label = above.clone().find(|above| above.is_label);
+        let above = label.or_else(|| above.next().filter(|_| !is_instruction(heading)));
         self.found.push(Workflow {
             heading: match above {
                 Some(above) => format!("{}: {heading}", without_number(&above.title)),
@@ -390,6 +407,41 @@ impl<'d> Reader<'d> {
             steps,
         });
     }
+}
+
+/// Returns whether all steps are done in windows, which an agent does not have.
+fn is_in_window(steps: &[Step<'_>]) -> bool {
+    const WINDOW: [&str; 18] = [
+        "browser",
+        "button",
+        "click",
+        "console",
+        "dashboard",
+        "dropdown",
+        "icon",
+        "log in",
+        "menu",
+        "navigate",
+        "select",
+        "settings",
+        "sidebar",
+        "sign in",
+        "sign up",
+        "tab",
+        "toggle",
+        "window",
+    ];
+    let in_window = |step: &&Step<'_>| has(&normal(&step.words), &WINDOW);
+    // An address is entered in a window, too.
+    let is_address = |code: &Block<'_>| {
+        let line = code.one_line();
+        line.is_some_and(|line| line.starts_with("http") && !line.contains(' '))
+    };
+    let has_code = |step: &Step<'_>| {
+        let code = step.code.as_ref();
+        code.is_some_and(|code| !is_address(code)) || step.words.contains('`')
+    };
+    !steps.iter().any(has_code) && steps.iter().filter(in_window).count() * 2 >= steps.len()
 }
 
 /// Returns whether a paragraph says that the list after it is what a program does.

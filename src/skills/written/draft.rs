@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::generate::{quoted, version_and_title};
+use super::super::generate::{installable, quoted, version_and_title};
 use super::super::material::Material;
 
 /// The sections of a draft: its key, and the heading in the file.
@@ -119,6 +119,7 @@ impl Draft {
         line("metadata:");
         line(&format!("  project: {}", quoted(&title)));
         line(&format!("  version: {}", quoted(&version)));
+        line(&installable(&material.name));
         line("---");
         line("");
         line(&format!("# {}", label(&title)));

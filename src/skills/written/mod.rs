@@ -7,9 +7,10 @@
 //! | part | rule |
 //! |---|---|
 //! | every statement, also the description | names a page, and quotes at least [`QUOTE_WORDS_MIN`] words that are on it |
-//! | its text | is one paragraph of words, emphasis and code; shares a word with the quote; its numbers and its code are on the page |
+//! | its text | is one paragraph of words, emphasis and code; shares a word with the quote; its numbers, its code, its addresses and names of files, and its commands that install something are on the page |
+//! | a heading | has few words and no mark; its longer words are on some page |
 //! | code | is a part of one block of code of the page that it names, line for line |
-//! | an address of another site | is named by a page |
+//! | a link to another site | is named by a page |
 //! | sections | all five have an entry |
 //! | the whole file | keeps the rules of [`accept`](super::accept()): sizes, links, no secrets, nothing hidden, no instructions against the user |
 //! | the [`Checklist`] | has everything that the generated skill has |
@@ -22,6 +23,7 @@ mod draft;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
+use super::address::{addresses, has_word, installations};
 use super::material::{Content, Material, SourceText, Sources, words, words_of_markdown};
 use super::{Age, Generated, accept};
 
@@ -32,8 +34,30 @@ pub use draft::{Draft, Item, Kind, SECTIONS, Statement};
 pub const QUOTE_WORDS_MIN: usize = 3;
 /// The longest text of a part, in characters.
 const TEXT_CHARACTERS_MAX: usize = 600;
-/// The longest heading, in characters.
-const HEADING_CHARACTERS_MAX: usize = 80;
+/// The longest heading, in characters and in words.
+const HEADING_CHARACTERS_MAX: usize = 60;
+const HEADING_WORDS_MAX: usize = 7;
+/// The shortest word of a heading that must be on some page, in characters.
+const HEADING_WORD_MIN: usize = 4;
+/// Words of headings of every skill.
+const HEADING_WORDS: [&str; 16] = [
+    "call",
+    "calls",
+    "common",
+    "entry",
+    "errors",
+    "first",
+    "limits",
+    "mistakes",
+    "more",
+    "overview",
+    "points",
+    "quick",
+    "reference",
+    "start",
+    "steps",
+    "working",
+];
 /// The most parts of a draft.
 const ITEMS_MAX: usize = 300;
 /// How many problems are reported at once.
@@ -104,6 +128,30 @@ pub fn check(material: &Material, draft: &Draft) -> Result<WrittenSkill, Vec<Str
     })
 }
 
+/// Checks the file of another program as far as it can be compared with the pages: each of its blocks
+/// of code is code of a page or of the generated skill, and it covers what the generated skill covers.
+/// Returns what is wrong.
+#[must_use]
+pub fn check_file(material: &Material, skill: &str) -> Vec<String> {
+    let mut sources = Sources::new(material);
+    let own = Content::of(&material.skill);
+    let mut findings = Vec::new();
+    for (line, code) in Content::blocks(skill) {
+        if !sources.any_has_code(&code) && !own.has_code(&code) {
+            findings.push(format!("line {line} has code that no page has"));
+        }
+    }
+    let missing = Checklist::of(&material.skill).without(Checklist::of(skill));
+    if !missing.is_empty() {
+        findings.push(format!(
+            "it covers less than the generated skill: add {}",
+            missing.join(", ")
+        ));
+    }
+    findings.truncate(FINDINGS_MAX);
+    findings
+}
+
 struct Checker<'m> {
     sources: Sources<'m>,
     problems: Vec<String>,
@@ -143,7 +191,7 @@ impl Checker<'_> {
     fn item(&mut self, place: &str, item: &Item) {
         match item.kind {
             Kind::Heading => {
-                if let Err(what) = plain_line(&item.text, HEADING_CHARACTERS_MAX) {
+                if let Err(what) = self.heading(&item.text) {
                     self.find(place, &what);
                 }
             }
@@ -157,6 +205,27 @@ impl Checker<'_> {
                 self.statement(place, &statement);
             }
         }
+    }
+
+    /// Checks a heading: it has no page of its own, so it may only name what follows.
+    fn heading(&mut self, text: &str) -> Result<(), String> {
+        let inline = Inline::of(text)?;
+        if text.chars().count() > HEADING_CHARACTERS_MAX || inline.words.len() > HEADING_WORDS_MAX {
+            return Err(format!(
+                "a heading has at most {HEADING_CHARACTERS_MAX} characters and {HEADING_WORDS_MAX} words"
+            ));
+        }
+        let marks = ['*', '_', '#', ':', '/', '@', '.', '!', '?'];
+        if !inline.codes.is_empty() || text.contains(marks) || addresses(text).next().is_some() {
+            return Err("a heading has only words".to_owned());
+        }
+        let is_long = |word: &&String| word.chars().count() >= HEADING_WORD_MIN;
+        for word in inline.words.iter().filter(is_long) {
+            if !HEADING_WORDS.contains(&&**word) && !self.sources.any_has(word) {
+                return Err(format!("{word:?} is on no page"));
+            }
+        }
+        Ok(())
     }
 
     fn code(&mut self, place: &str, item: &Item) {
@@ -210,6 +279,8 @@ fn no_page(path: &str) -> String {
 struct Inline {
     words: Vec<String>,
     codes: Vec<String>,
+    /// The words and the code in their order; `true` marks code.
+    parts: Vec<(bool, String)>,
 }
 
 // === impl Inline ===
@@ -227,13 +298,22 @@ impl Inline {
         }
         let mut plain = String::new();
         let mut codes = Vec::new();
+        let mut parts: Vec<(bool, String)> = Vec::new();
         let mut paragraphs = 0;
         for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
             match event {
                 Event::Start(Tag::Paragraph) => paragraphs += 1,
-                Event::Text(text) => plain.push_str(&text),
+                Event::Text(text) => {
+                    plain.push_str(&text);
+                    match parts.last_mut() {
+                        // Emphasis may begin inside a word.
+                        Some((false, before)) => before.push_str(&text),
+                        _ => parts.push((false, text.into_string())),
+                    }
+                }
                 Event::Code(code) => {
                     plain.push(' ');
+                    parts.push((true, code.to_string()));
                     codes.push(code.into_string());
                 }
                 Event::Start(Tag::Emphasis | Tag::Strong)
@@ -248,6 +328,7 @@ impl Inline {
         Ok(Self {
             words: words(&plain),
             codes,
+            parts,
         })
     }
 
@@ -281,6 +362,22 @@ impl Inline {
                 found.push(format!("`{code}` is not on {path}"));
             }
         }
+        // An agent opens what looks like an address or a file, also without a scheme.
+        for (_, part) in &self.parts {
+            for word in addresses(part).filter(|word| !has_word(&page.text, word)) {
+                let finding = format!("{word:?} is not on {path}");
+                if !found.contains(&finding) {
+                    found.push(finding);
+                }
+            }
+        }
+        for command in installations(&self.parts) {
+            if !content.has_words(&words(&command)) {
+                found.push(format!(
+                    "the command {command:?} is not on {path}; write commands as `code`"
+                ));
+            }
+        }
         let has_digit = |word: &&String| word.chars().any(|c| c.is_ascii_digit());
         for number in self.words.iter().filter(has_digit) {
             if !content.has_words(std::slice::from_ref(number)) {
@@ -289,18 +386,6 @@ impl Inline {
         }
         found
     }
-}
-
-/// Checks a line that has no page of its own.
-fn plain_line(text: &str, characters_max: usize) -> Result<(), String> {
-    let inline = Inline::of(text)?;
-    if text.chars().count() > characters_max {
-        return Err(format!("a heading has at most {characters_max} characters"));
-    }
-    if !inline.codes.is_empty() || text.contains(['*', '_', '#', ':', '/', '@']) {
-        return Err("a heading has only words".to_owned());
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -328,6 +328,13 @@ fn a_skill_that_quotes_its_pages_is_published_and_asked_for_once() {
         assert!(logs.contains("its last output is used"), "{logs}");
         assert_eq!(model.requests(), 3);
 
+        // Another worker, or a machine that was restored, has no stored text; the release has it.
+        std::fs::remove_dir_all(edge.setup.path("mirrors")).unwrap();
+        let served = skill(&edge);
+        let logs = update(&edge, &key);
+        assert!(logs.contains("its last output is used"), "{logs}");
+        assert_eq!((skill(&edge), model.requests()), (served, 3));
+
         // The text about other pages stays until there is a new one.
         let docs = Repository::of(&edge.setup, "docs");
         docs.push("Change", &[("index.mdx", NEXT)]);

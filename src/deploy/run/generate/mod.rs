@@ -19,7 +19,8 @@
 //! The process of the build applies the rules. It has no network, and waits with little memory
 //! while the writer runs: it first drops everything except the two files that change.
 //!
-//! The texts are stored beside the mirrors ([`SkillFiles`]). With [`Config::approve`] a text that
+//! The texts are stored beside the mirrors ([`SkillFiles`]), and the published one also in the release
+//! itself: so another worker, and a machine that was restored, publish it without the writer. With [`Config::approve`] a text that
 //! has passed waits there until a person approves it. A model is not asked again as long as the
 //! documentation is the same, whether its draft has passed or not.
 
@@ -83,10 +84,12 @@ pub(super) struct Task<'c> {
     material: Material,
     /// The input of a command; empty for a model.
     input: Vec<u8>,
-    /// The digest of everything that the text depends on.
+    /// The digest of what the text is written from.
     digest: Digest,
     /// The skill files from earlier updates.
     files: Option<SkillFiles>,
+    /// The text in the current release, in its stored form.
+    released: Option<Vec<u8>>,
     /// The text that is published until there is a new one.
     published: String,
 }
@@ -96,6 +99,26 @@ pub(super) struct Task<'c> {
 pub(super) struct Accepted {
     pub(super) skill: Generated,
     /// The result in the record of the update.
+    pub(super) lines: Vec<String>,
+    /// The stored form of the text.
+    pub(super) stored: Vec<u8>,
+}
+
+/// The text that a writer wrote in an earlier update.
+#[derive(Debug)]
+pub(super) struct Last {
+    pub(super) skill: Generated,
+    pub(super) age: Age,
+    /// The stored form of the text.
+    pub(super) stored: Vec<u8>,
+}
+
+/// The search for such a text.
+#[derive(Debug, Default)]
+pub(super) struct LastAccepted {
+    /// `None` if there is none that may be published.
+    pub(super) text: Option<Last>,
+    /// Why others may not be published, for the record of the update.
     pub(super) lines: Vec<String>,
 }
 
@@ -117,6 +140,9 @@ pub(super) enum WriteError {
     /// The output of the command breaks a rule.
     #[error("the output of the command is rejected: {0}")]
     Rejected(#[from] skills::Rejected),
+    /// The file of the command has code that no page has, or covers too little.
+    #[error("the output of the command is rejected: {0}")]
+    File(String),
     /// The model wrote nothing usable.
     #[error("{0}")]
     Model(#[from] Failed),
@@ -184,6 +210,18 @@ impl Config {
     }
 }
 
+// === impl Accepted ===
+
+impl Accepted {
+    fn new(skill: Generated, lines: Vec<String>) -> Self {
+        Self {
+            skill,
+            lines,
+            stored: Vec::new(),
+        }
+    }
+}
+
 // === impl Task ===
 
 impl<'c> Task<'c> {
@@ -194,7 +232,7 @@ impl<'c> Task<'c> {
         docs: &Docs,
         generated: (&str, &str),
         articles: &Articles,
-        files: Option<SkillFiles>,
+        (files, released): (Option<SkillFiles>, Option<Vec<u8>>),
     ) -> Self {
         let material = Material::of(docs, generated, &articles.markdown(), BASE_URL_PLACEHOLDER);
         let (input, digest) = match config.has_model() {
@@ -214,6 +252,7 @@ impl<'c> Task<'c> {
             input,
             digest,
             files,
+            released,
         }
     }
 
@@ -243,8 +282,8 @@ impl<'c> Task<'c> {
             }
             false => {
                 let skill = skills::accept(&self.material, &bytes, Age::Now)?;
-                let lines = Vec::new();
-                (Accepted { skill, lines }, None)
+                self.covers_as_much(&skill)?;
+                (Accepted::new(skill, Vec::new()), None)
             }
         };
         accepted.lines.extend(diff::lines(
@@ -258,8 +297,9 @@ impl<'c> Task<'c> {
         };
         let body = serde_json::to_vec(&stored).map_err(io::Error::other);
         let body = body.map_err(failed("keep the output of"))?;
-        if let Err(error) = fs::write(keep, files::with_head(&self.digest.to_string(), &body)) {
-            // Without the stored text, the next update runs the writer again.
+        accepted.stored = files::with_head(&self.digest.to_string(), &body);
+        if let Err(error) = fs::write(keep, &accepted.stored) {
+            // The release has the text, too.
             log::warn!(target: "deploy", "cannot store the output of the writer: {error}");
         }
         Ok(accepted)
@@ -277,10 +317,7 @@ impl<'c> Task<'c> {
             format!("generate: covered: {}", checked.covers),
             format!("generate: covered before: {}", checked.generated_covers),
         ];
-        Ok(Accepted {
-            skill: checked.skill,
-            lines,
-        })
+        Ok(Accepted::new(checked.skill, lines))
     }
 
     /// Writes why the writer is not asked again for this documentation, for the parent to keep.
@@ -304,41 +341,93 @@ impl<'c> Task<'c> {
     /// published until there is a new one.
     ///
     /// The rules are applied again, because they may have changed.
-    pub(super) fn last_accepted(&mut self) -> Option<(Generated, Age)> {
-        let files = self.files.as_ref()?;
-        let candidates = [
-            // Without approval, what waits for it may be published.
-            (!self.config.approve).then(|| files.waiting_bytes()),
-            Some(files.accepted_bytes()),
-        ];
-        let mut earlier = None;
-        for bytes in candidates.into_iter().flatten().flatten() {
-            match self.accepted_before(&bytes) {
-                Some((skill, Age::Now)) => {
-                    earlier = Some((skill, Age::Now));
+    pub(super) fn last_accepted(&mut self) -> LastAccepted {
+        let mut found = LastAccepted::default();
+        let files = self.files.as_ref();
+        let accepted = files.and_then(SkillFiles::accepted_bytes);
+        let released = self.released.clone().filter(|bytes| !bytes.is_empty());
+        let candidates = match self.config.approve {
+            // What a person has approved is newer than the release.
+            true => [None, accepted, released],
+            // Another worker may have written the release. Without approval, what waits for it may
+            // be published.
+            false => [
+                files.and_then(SkillFiles::waiting_bytes),
+                released,
+                accepted,
+            ],
+        };
+        for stored in candidates.into_iter().flatten() {
+            let age = found.text.as_ref().map(|last| last.age);
+            match self.accepted_before(&stored) {
+                Ok(Some((skill, Age::Now))) => {
+                    let age = Age::Now;
+                    found.text = Some(Last { skill, age, stored });
                     break;
                 }
-                Some(found) => earlier = earlier.or(Some(found)),
-                None => {}
+                Ok(Some((skill, Age::Earlier))) if age.is_none() => {
+                    let age = Age::Earlier;
+                    found.text = Some(Last { skill, age, stored });
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    let line =
+                        format!("generate: the last output of the writer is not used: {why}");
+                    if !found.lines.contains(&line) {
+                        found.lines.push(line);
+                    }
+                }
             }
         }
-        let found = earlier?;
-        self.published.clone_from(&found.0.text);
-        Some(found)
+        if let Some(last) = &found.text {
+            self.published.clone_from(&last.skill.text);
+            found.lines.clear();
+        }
+        found
     }
 
-    fn accepted_before(&self, bytes: &[u8]) -> Option<(Generated, Age)> {
-        let (input, body) = files::without_head(bytes)?;
-        let stored: StoredSkill = serde_json::from_slice(body).ok()?;
+    /// Reads a stored text; `None` if it is not whole.
+    ///
+    /// # Errors
+    ///
+    /// The rule that the text breaks.
+    fn accepted_before(&self, bytes: &[u8]) -> Result<Option<(Generated, Age)>, String> {
+        let Some((input, body)) = files::without_head(bytes) else {
+            return Ok(None);
+        };
+        let Ok(stored) = serde_json::from_slice::<StoredSkill>(body) else {
+            return Ok(None);
+        };
+        let accept = |age| {
+            let accepted = skills::accept(&self.material, stored.text.as_bytes(), age);
+            accepted.map_err(|rejected| rejected.to_string())
+        };
         if input != self.digest.to_string() {
-            let skill = skills::accept(&self.material, stored.text.as_bytes(), Age::Earlier);
-            return Some((skill.ok()?, Age::Earlier));
+            return Ok(Some((accept(Age::Earlier)?, Age::Earlier)));
         }
         let skill = match &stored.draft {
-            Some(draft) => written::check(&self.material, draft).ok()?.skill,
-            None => skills::accept(&self.material, stored.text.as_bytes(), Age::Now).ok()?,
+            Some(draft) => {
+                let checked = written::check(&self.material, draft);
+                checked.map_err(|findings| findings.join("; "))?.skill
+            }
+            None => {
+                let skill = accept(Age::Now)?;
+                self.covers_as_much(&skill)
+                    .map_err(|error| error.to_string())?;
+                skill
+            }
         };
-        Some((skill, Age::Now))
+        Ok(Some((skill, Age::Now)))
+    }
+
+    /// Checks that the file of a command covers what the generated file covers, and that its code is
+    /// code of a page.
+    fn covers_as_much(&self, skill: &Generated) -> Result<(), WriteError> {
+        let findings = written::check_file(&self.material, &skill.text);
+        match findings.is_empty() {
+            true => Ok(()),
+            false => Err(WriteError::File(findings.join("; "))),
+        }
     }
 
     /// Returns why the writer need not run now: its text for this documentation waits for a person,

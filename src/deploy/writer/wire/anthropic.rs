@@ -1,6 +1,7 @@
 //! Anthropic's Messages.
 //!
-//! Source: Anthropic API, "Messages", "Tool use" and "Stop reasons", version 2023-06-01.
+//! Source: Anthropic API, "Messages", "Tool use", "Stop reasons" and "Prompt caching", version
+//! 2023-06-01.
 
 use serde_json::{Value, json};
 
@@ -21,14 +22,26 @@ pub(super) fn body(model: &str, request: Request<'_>) -> Value {
             })
         })
         .collect();
-    let messages: Vec<Value> = request.messages.iter().map(message).collect();
+    let mut messages: Vec<Value> = request.messages.iter().map(message).collect();
+    // The tools, the system prompt and the first message are the same in all requests of a
+    // conversation, so the server may keep them ("Prompt caching").
+    if let (Some(first), Some(Message::User(text))) =
+        (messages.first_mut(), request.messages.first())
+    {
+        first["content"] = json!([kept(text)]);
+    }
     json!({
         "model": model,
         "max_tokens": request.output_tokens,
-        "system": request.system,
+        "system": [kept(request.system)],
         "tools": tools,
         "messages": messages,
     })
+}
+
+/// Writes a text up to which the server may keep the request.
+fn kept(text: &str) -> Value {
+    json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } })
 }
 
 fn message(message: &Message) -> Value {
@@ -122,10 +135,10 @@ mod tests {
             json!({
                 "model": "claude",
                 "max_tokens": 1000,
-                "system": "Be brief.",
+                "system": [{ "type": "text", "text": "Be brief.", "cache_control": { "type": "ephemeral" } }],
                 "tools": [{ "name": "search", "description": "Searches.", "input_schema": { "type": "object" } }],
                 "messages": [
-                    { "role": "user", "content": "Write." },
+                    { "role": "user", "content": [{ "type": "text", "text": "Write.", "cache_control": { "type": "ephemeral" } }] },
                     { "role": "assistant", "content": [{ "type": "thinking", "thinking": "x", "signature": "s" }] },
                     { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "toolu_1", "content": "found", "is_error": false }] },
                 ],

@@ -97,7 +97,7 @@ fn notes_about_the_page_and_reasons_are_no_limits() {
 
 #[test]
 fn unsuited_cases_name_a_purpose_and_what_is_old() {
-    let page = "# Boxes\n\n## When not to use boxes\n\n- You need a disk of more than a terabyte.\n\n\
+    let page = "# Boxes\n\n## When not to use labels\n\n- You need a name of two letters.\n\n## When not to use Acme\n\n- You need a disk of more than a terabyte.\n\n\
         ## Notes\n\nNamed colors are not supported. Acme lacks support for old browsers of phones.\n\
         It is not suitable for mail.\n";
     let text = text(&[
@@ -113,7 +113,7 @@ fn unsuited_cases_name_a_purpose_and_what_is_old() {
     assert_eq!(
         unsuited.trim(),
         format!(
-            "- When not to use boxes: You need a disk of more than a terabyte. – {boxes}\n\
+            "- When not to use Acme: You need a disk of more than a terabyte. – {boxes}\n\
              - Do not start new work with what the pages call legacy or deprecated: \
              [Password flow]({BASE}/legacy-flow)"
         )
@@ -242,4 +242,57 @@ fn a_rule_about_a_value_is_no_case_against_the_product() {
         unsuited.trim(),
         format!("- Do not use Acme for mail of your customers. – [Boxes]({BASE}/boxes)")
     );
+}
+
+#[test]
+fn a_sentence_that_points_to_another_one_is_no_pitfall_and_a_quote_stays_whole() {
+    let list = pitfalls(&[
+        (
+            "a.mdx",
+            "<Warning>If it stays at the default, the box fails.</Warning>\n",
+        ),
+        (
+            "b.mdx",
+            "<Warning>Use this panel when a team fails to run long queries.</Warning>\n",
+        ),
+        (
+            "c.mdx",
+            "<Warning>\n**A key is secret**\n\nA box that shows it is blocked.\n</Warning>\n",
+        ),
+        (
+            "d.mdx",
+            "<Warning>A blocked host shows the error: \"Failed to start. Reject it\".</Warning>\n",
+        ),
+    ]);
+    let link = |title: &str, path: &str| format!("[{title}]({BASE}/{path})");
+    assert_eq!(
+        list,
+        [
+            format!(
+                "- A key is secret. A box that shows it is blocked. – {}",
+                link("C", "c")
+            ),
+            format!(
+                "- A blocked host shows the error: \"Failed to start. Reject it\". – {}",
+                link("D", "d")
+            ),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn without_a_case_against_the_product_the_fallback_says_so() {
+    let page = "# Boxes\n\nAcme does not support polygons with holes. Because of keys, some users need MFA, which is \
+        not compatible with an Acme box. If you work locally, use `acme preview` instead.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["boxes"]}}"#,
+        ),
+        ("boxes.mdx", page),
+    ]);
+    let (_, unsuited) = text.split_once("### When not to use it\n\n").unwrap();
+    let fallback = "- For anything that is not about Acme; the pages name no other case";
+    assert!(unsuited.starts_with(fallback), "{unsuited}");
 }

@@ -9,12 +9,11 @@ fn a_skill_holds_the_first_call_unchanged_with_its_page() {
     let page = format!("[Quickstart]({BASE}/start)");
     for line in [
         format!("- Install (JavaScript): `npm i @acme/box` – {page}"),
-        format!("- Install (Python): `pip install acme-box` – {page}"),
-        format!("- Authenticate (.env): `ACME_API_KEY=acme_***` – {page}"),
-        format!(
-            "- Call (Python) – {page}:\n\n  ```python Python\n  from acme import Box\n\n  with Box.create() \
-             as box:\n      box.run(\"print('hi')\")  # `hi`\n  ```\n"
-        ),
+        "- Install (Python): `pip install acme-box`\n".to_owned(),
+        "- Authenticate (.env): `ACME_API_KEY=acme_***`\n".to_owned(),
+        "- Call (Python):\n\n  ```python Python\n  from acme import Box\n\n  with Box.create() \
+         as box:\n      box.run(\"print('hi')\")  # `hi`\n  ```\n"
+            .to_owned(),
     ] {
         assert!(skills.contains(&line), "{line}\n{skills}");
     }
@@ -138,7 +137,7 @@ fn a_command_that_signs_in_authenticates_and_the_key_of_another_service_does_not
         ),
         ("quickstart.mdx", start),
     ]);
-    let line = "- Authenticate: `acme login https://app.acme.test --token <token>` – [Quickstart]";
+    let line = "- Authenticate: `acme login https://app.acme.test --token <token>`\n";
     assert!(text.contains(line), "{text}");
     assert!(!text.contains("Authenticate: Choose"), "{text}");
 }
@@ -234,4 +233,81 @@ fn more_calls_are_short_examples_of_guides_in_the_language_of_the_first_call() {
         "- [Boxes]({BASE}/boxes):\n\n  ```ts\n  import {{ Box }} from 'acme';\n\n  await Box.pause('1');\n  ```"
     );
     assert_eq!(more.trim_end(), expected, "{text}");
+}
+
+#[test]
+fn a_call_that_only_makes_a_client_is_followed_by_code_that_uses_it() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nnpm install acme\n```\n\n\
+        ```ts\nimport { Index } from 'acme';\n\nconst index = new Index();\n```\n\n\
+        ```json\n{ \"index\": 1 }\n```\n\n```python\nindex.add(1)\n```\n\n\
+        ```ts\nawait index.upsert({ id: 1 });\n```\n\n```ts\nawait index.query({ id: 2 });\n```\n";
+    let text = text(&[("docs.json", CONFIG), ("quickstart.mdx", start)]);
+    let then = "- Then:\n\n  ```ts\n  await index.upsert({ id: 1 });\n  ```\n";
+    let wanted = format!(
+        "- Install: `npm install acme` – [Quickstart]({BASE}/quickstart)\n- Call:\n\n  ```ts\n  import {{ Index }} from 'acme';\n\n  const index = new Index();\n  ```\n\n{then}"
+    );
+    assert!(text.contains(&wanted), "{text}");
+    assert!(!text.contains("index.query"), "{text}");
+}
+
+#[test]
+fn code_that_an_earlier_part_shows_is_not_shown_again() {
+    let config = r#"{"name":"Acme","navigation":{"tabs":[{"tab":"One","pages":["one/quickstart"]},
+        {"tab":"Two","pages":["two/quickstart"]},{"tab":"Three","pages":["three/quickstart"]}]}}"#;
+    let page = |call: &str| {
+        format!(
+            "---\ntitle: Quickstart\n---\n\n```bash\nnpm install acme\n```\n\n```js\nimport {{ Acme }} from 'acme';\nawait Acme.{call}();\n```\n"
+        )
+    };
+    let (one, two) = (page("pay"), page("refund"));
+    let text = text(&[
+        ("docs.json", config),
+        ("one/quickstart.mdx", &one),
+        ("two/quickstart.mdx", &one),
+        ("three/quickstart.mdx", &two),
+    ]);
+    let skills = section(&text, "Skills");
+    assert_eq!(skills.matches("await Acme.pay();").count(), 1, "{skills}");
+    assert_eq!(skills.matches("npm install acme").count(), 1, "{skills}");
+    assert!(!skills.contains("First working call: Two"), "{skills}");
+    assert!(skills.contains("First working call: Three"), "{skills}");
+    assert!(skills.contains("await Acme.refund();"), "{skills}");
+}
+
+#[test]
+fn a_command_without_a_heading_has_the_title_of_its_page_and_a_name_is_no_purpose() {
+    let config = r#"{"name":"Acme","navigation":{"groups":[{"group":"CLI","pages":["cli/auth","cli/list"]}]}}"#;
+    let auth = "---\ntitle: Authentication in CLI\n---\n\n```bash\nacme auth login\n```\n";
+    let list = "---\ntitle: List boxes in CLI\n---\n\n```bash\nacme box list\n```\n\n## List limit\n\n```bash\nacme box list --limit 10\n```\n\n\
+        ## Filter by state\n\n```bash\nacme box list --state paused\n```\n\n## Core\n\n```bash\nacme team list\n```\n";
+    let text = text(&[
+        ("docs.json", config),
+        ("cli/auth.mdx", auth),
+        ("cli/list.mdx", &list.replace("List boxes", "Boxes")),
+    ]);
+    for row in [
+        format!(
+            "| `acme auth login` | Authentication in CLI | [Authentication in CLI]({BASE}/cli/auth) |"
+        ),
+        format!("| `acme box list` | Boxes in CLI | [Boxes in CLI]({BASE}/cli/list) |"),
+        "| `acme box list --limit 10` |  | \u{2033} |".to_owned(),
+        "| `acme box list --state paused` | Filter by state | \u{2033} |".to_owned(),
+        "| `acme team list` |  | \u{2033} |".to_owned(),
+    ] {
+        assert!(text.contains(&row), "{row}\n{text}");
+    }
+}
+
+#[test]
+fn the_first_call_makes_a_client_and_calls_it_even_if_other_code_is_shorter() {
+    let send = "```ts\nimport { Client } from 'acme';\n\nconst client = new Client({ token: 'x' });\n\n\
+        export const POST = async () => {\n  // Comment.\n  // Comment.\n  // Comment.\n  // Comment.\n  // Comment.\n  \
+        const sent = await client.publish({\n    url: 'https://hook.test',\n    body: 1,\n  });\n  return sent;\n};\n```\n";
+    let receive = "```ts\nimport { verify } from 'acme/next';\n\nexport const POST = verify(async (request) => {\n  \
+        const body = await request.json();\n});\n```\n";
+    let start = format!(
+        "---\ntitle: Quickstart\n---\n\n```bash\nnpm install acme\n```\n\n{send}\n{receive}"
+    );
+    let text = text(&[("docs.json", CONFIG), ("quickstart.mdx", &start)]);
+    assert!(text.contains("await client.publish({"), "{text}");
 }

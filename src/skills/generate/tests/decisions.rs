@@ -52,6 +52,42 @@ fn the_quickstarts_of_a_group_are_a_choice() {
 }
 
 #[test]
+fn the_alternatives_are_all_tabs_with_code_and_not_only_those_that_install() {
+    let tab = |title: &str, code: &str| format!("<Tab title=\"{title}\">\n{code}\n</Tab>\n");
+    let tabs = [
+        tab(
+            "Python",
+            "```python\n# pip3 install acme\nimport acme\nacme.pay(1)\n```",
+        ),
+        tab(
+            "Ruby",
+            "```ruby\n# bundle add acme\nrequire 'acme'\nAcme.pay(1)\n```",
+        ),
+        tab(
+            "cURL",
+            "```bash\ncurl https://api.acme.test/pay -d amount=1\n```",
+        ),
+    ];
+    let start = format!(
+        "---\ntitle: Quickstart\n---\n\n<Tabs>\n{}</Tabs>\n",
+        tabs.concat()
+    );
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["quickstart"]}}"#,
+        ),
+        ("quickstart.mdx", &start),
+    ]);
+    assert!(
+        text.contains("- Choose one: Python, Ruby, cURL – "),
+        "{text}"
+    );
+    assert!(!text.contains("- Install"), "{text}");
+    assert!(text.contains("- Call (Python)"), "{text}");
+}
+
+#[test]
 fn the_quickstarts_that_a_list_puts_in_order_are_no_choice() {
     let page = |name: &str| format!("---\ntitle: {name}\n---\n\nUse it.\n");
     let (boxes, queues) = (page("Boxes"), page("Queues"));

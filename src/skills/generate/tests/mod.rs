@@ -57,11 +57,13 @@ fn g2_a_large_documentation_is_cut_by_importance() {
         "{} lines",
         text.lines().count()
     );
-    assert!(
-        text.chars().count() <= CHARACTERS_MAX,
-        "{} characters",
-        text.chars().count()
-    );
+    // The limit holds for a long domain and base path.
+    let address = format!("https://docs.{}.test/documentation", "a".repeat(42));
+    assert_eq!(address.len(), ADDRESS_CHARACTERS_MAX);
+    for text in [&text, &text.replace(BASE, &address)] {
+        let characters = text.chars().count();
+        assert!(characters <= CHARACTERS_MAX, "{characters} characters");
+    }
     for part in 0..20 {
         assert!(
             text.contains(&format!("**Part {part}**")),
@@ -72,7 +74,7 @@ fn g2_a_large_documentation_is_cut_by_importance() {
             "and its first page"
         );
     }
-    assert!(text.contains("more in [llms.txt]"));
+    assert!(text.contains(&format!("- All other pages: [llms.txt]({BASE}/llms.txt)")));
     let starts = |line: &&str| line.starts_with("1. Open");
     assert!(
         text.lines().any(|line| starts(&line)),
@@ -561,4 +563,145 @@ fn a_request_of_one_endpoint_is_no_entry_point_beside_an_api() {
         "{text}"
     );
     assert!(!text.contains("`/0a1b2c`"), "{text}");
+}
+
+#[test]
+fn the_label_of_a_tab_tells_similar_procedures_apart() {
+    let tab = |language: &str| {
+        format!(
+            "<Tab title=\"{language}\">\n\n### Set up\n\n1. Create the {language} project.\n2. Add `acme`.\n\n</Tab>\n"
+        )
+    };
+    let page = format!(
+        "---\ntitle: Build a client\n---\n\n<Tabs>\n{}{}</Tabs>\n",
+        tab("Java"),
+        tab("Python")
+    );
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["build"]}}"#,
+        ),
+        ("build.mdx", &page),
+    ]);
+    for heading in ["Java", "Python"] {
+        let heading = format!("### Build a client: {heading}: Set up\n");
+        assert!(text.contains(&heading), "{text}");
+    }
+}
+
+#[test]
+fn variants_windows_and_migrations_are_no_workflows() {
+    let variants = "---\ntitle: Quickstart for files\n---\n\n## Upload a file\n\n```js\nacme.up(1)\n```\n\n## Upload a directory\n\nMore.\n\n\
+        ## Download a file\n\n```js\nacme.down(1)\n```\n\n## Download a directory\n\nMore.\n";
+    let window =
+        "---\ntitle: Get a key\n---\n\n1. Click the button.\n2. Copy the key from the dashboard.\n";
+    let migration =
+        "---\ntitle: Migrate to v2\n---\n\n1. Run `acme migrate`.\n2. Remove the old file.\n";
+    let guide = "---\ntitle: Pay\n---\n\n1. Run `acme pay`.\n2. Read the receipt.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["files-quickstart","key","migrate","pay"]}}"#,
+        ),
+        ("files-quickstart.mdx", variants),
+        ("key.mdx", window),
+        ("migrate.mdx", migration),
+        ("pay.mdx", guide),
+    ]);
+    let workflows = section(&text, "Workflows");
+    assert_eq!(workflows.matches("\n### ").count(), 1, "{workflows}");
+    assert!(workflows.contains("### Pay\n"), "{workflows}");
+}
+
+#[test]
+fn one_of_several_quickstarts_is_a_workflow() {
+    let page =
+        |name: &str| format!("---\ntitle: {name}\n---\n\n1. Install {name}.\n2. Run `{name}`.\n");
+    let (go, node, python) = (page("Go"), page("Node"), page("Python"));
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"groups":[{"group":"Quickstarts","pages":["go","node","python"]}]}}"#,
+        ),
+        ("go.mdx", &go),
+        ("node.mdx", &node),
+        ("python.mdx", &python),
+    ]);
+    let workflows = section(&text, "Workflows");
+    assert!(workflows.contains("2. Run `Go`"), "{workflows}");
+    assert!(!workflows.contains("Run `Node`"), "{workflows}");
+}
+
+#[test]
+fn what_does_not_work_is_no_integration_and_a_legal_page_no_capability() {
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"groups":[{"group":"Integrations","pages":["slack","edge"]},
+                {"group":"Boxes","pages":["boxes","setup"]},{"group":"Registry","pages":["terms","list"]}]}}"#,
+        ),
+        (
+            "slack.mdx",
+            "---\ntitle: Slack\ndescription: Sends messages.\n---\n",
+        ),
+        (
+            "edge.mdx",
+            "---\ntitle: Edge\ndescription: Acme lacks support for edge runtimes.\n---\n",
+        ),
+        (
+            "boxes.mdx",
+            "---\ntitle: Boxes\ndescription: Learn more.\n---\n\nMake sure you have the following:\n",
+        ),
+        ("setup.mdx", "# Set up\n"),
+        (
+            "terms.mdx",
+            "---\ntitle: Terms of Service\n---\n\nEffective date: 2025-09-02\n",
+        ),
+        (
+            "list.mdx",
+            "---\ntitle: List\ndescription: Names of boxes.\n---\n",
+        ),
+    ]);
+    let integration = section(&text, "Integration");
+    assert!(integration.contains("[Slack]"), "{integration}");
+    assert!(!integration.contains("[Edge]"), "{integration}");
+    let table = section(&text, "Capabilities");
+    assert!(
+        !table.contains("Terms of Service") && !table.contains("Effective"),
+        "{table}"
+    );
+    assert!(!table.contains("the following"), "{table}");
+}
+
+#[test]
+fn every_group_and_the_reference_have_their_place_beside_long_sections() {
+    let body = "A box holds jobs of all kinds for a team. ".repeat(6);
+    let code = "import acme\nacme.run('a long name of a job')\n".repeat(4);
+    let page = format!(
+        "{body}\n\n```python\n{code}```\n\n<Warning>{body}</Warning>\n\n1. Run {body}\n2. Add {body}\n"
+    );
+    let mut groups: Vec<serde_json::Value> = (0..30)
+        .map(|n| serde_json::json!({ "group": format!("Part {n}"), "pages": [format!("p{n}/a"), format!("p{n}/b")] }))
+        .collect();
+    groups.push(serde_json::json!({ "group": "Changelog", "pages": ["changelog/one"] }));
+    let config =
+        serde_json::json!({ "name": "Acme", "navigation": { "groups": groups } }).to_string();
+    let mut files = vec![
+        ("docs.json".to_owned(), config),
+        ("changelog/one.mdx".to_owned(), page.clone()),
+    ];
+    for n in 0..30 {
+        files.push((format!("p{n}/a.mdx"), page.clone()));
+        files.push((format!("p{n}/b.mdx"), page.clone()));
+    }
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (&**path, &**text))
+        .collect();
+    let text = text(&files);
+    for n in 0..30 {
+        assert!(text.contains(&format!("- **Part {n}**: [")), "{n}: {text}");
+    }
+    assert!(text.contains("- **Changelog**: ["), "{text}");
 }
