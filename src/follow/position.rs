@@ -24,7 +24,7 @@ pub(super) struct Position {
     pub(super) identity: Identity,
     /// Everything up to this revision is in the cache.
     pub(super) revision: u64,
-    /// When the source has last answered, in seconds after the Unix epoch.
+    /// When the source has last responded, in seconds after the Unix epoch.
     pub(super) contact: u64,
 }
 
