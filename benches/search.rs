@@ -30,7 +30,7 @@ use waypost::build::{Articles, Input, Options, Preview};
 use waypost::docs::navigation::language::{self, Code};
 use waypost::docs::navigation::tree::Page;
 use waypost::release::site::{SEARCH_FILE, page_file};
-use waypost::search::{SearchResult, Index, LIMIT_MAX, Question, Storage};
+use waypost::search::{Index, LIMIT_MAX, Question, SearchResult, Storage};
 use waypost::source::{Tree, TreePath, directory};
 
 #[global_allocator]

@@ -95,7 +95,7 @@ fn paths_with_dots_or_control_characters_name_no_page() {
 }
 
 #[test]
-fn many_findings_of_a_long_file_are_found_in_linear_time() {
+fn many_diagnostics_of_a_long_file_are_found_in_linear_time() {
     let pages: Vec<_> = (0..20_000).map(|n| format!("\"absent-{n}\"")).collect();
     let config = format!(
         r#"{{"name": "A", "navigation": {{"pages": [{}]}}}}"#,

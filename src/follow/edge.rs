@@ -257,7 +257,7 @@ impl Follower {
         }
     }
 
-    /// Asks once, and applies the answer.
+    /// Asks once, and applies the response.
     fn round(&mut self) -> Result<(), FollowError> {
         self.try_waiting();
         let Some(position) = self.position.clone() else {

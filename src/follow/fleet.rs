@@ -80,7 +80,7 @@ struct Seen {
     well_since: Instant,
     /// Why it is not; `None` if it is.
     ill: Option<String>,
-    /// The usual share of errors among its answers.
+    /// The usual share of errors among its responses.
     usual: f64,
 }
 

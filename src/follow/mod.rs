@@ -8,7 +8,7 @@
 //! * A [`ChangeLog`] numbers the changes of a source in the order in which they became visible. It
 //!   has one entry for each project: its record, and its current promotion.
 //! * The [`Rings`] of a source have a log each: a change reaches one ring of edges after the other.
-//! * A [`Source`] answers edges: changes after a revision (a long poll), everything (a snapshot),
+//! * A [`Source`] responds to edges: changes after a revision (a long poll), everything (a snapshot),
 //!   and files by digest. Changes and snapshots are signed.
 //! * A [`Fleet`] holds the state of the edges of a source: the revision and the health of each.
 //! * A [`SecretLog`] does the same for certificates, ticket keys and answers to challenges, and
@@ -85,7 +85,7 @@ pub use source::{Certificates, Request, Source, SourceParts, SourceResponse};
 pub use status::Status;
 pub use tokens::{EDGE_TOKENS, EdgeName, InvalidEdgeName, ListedEdge, TokenError, Tokens};
 
-/// The part that answers edges.
+/// The part that responds to edges.
 #[derive(Clone, Debug)]
 pub enum Responder {
     /// A source.
@@ -94,7 +94,7 @@ pub enum Responder {
     Relay(Arc<Relay>),
 }
 
-/// The path below which a source answers.
+/// The path below which a source responds.
 pub const PATH: &str = "/v1/follow/";
 /// The path to which edges send their counts.
 pub const NUMBERS_PATH: &str = "/v1/follow/numbers";

@@ -24,13 +24,13 @@ pub(super) struct Position {
     pub(super) identity: Identity,
     /// Everything up to this revision is in the cache.
     pub(super) revision: u64,
-    /// The revision of the first ring of the source, as the last message has told it.
+    /// The revision of the first ring of the source, from the last message.
     #[serde(default)]
     pub(super) source_revision: u64,
     /// The address of the source.
     #[serde(default)]
     url: String,
-    /// When the source has last answered, in seconds after the Unix epoch.
+    /// When the source has last responded, in seconds after the Unix epoch.
     pub(super) contact: u64,
 }
 

@@ -50,7 +50,7 @@ struct Ring {
 /// The state of a ring: its changes that wait.
 #[derive(Debug)]
 struct State {
-    /// Whether its edges get answers.
+    /// Whether its edges get responses.
     has_begun: bool,
     /// When it began, and the revision that it had then.
     began: (Instant, u64),
@@ -138,7 +138,7 @@ impl Rings {
         &self.frozen
     }
 
-    /// Returns whether the edges of a ring get answers, how many projects wait for it, and why.
+    /// Returns whether the edges of a ring get responses, how many projects wait for it, and why.
     pub(super) fn waiting(&self, ring: u8) -> (bool, usize, Option<String>) {
         let state = self.state();
         let state = &state[usize::from(ring).min(self.rings.len() - 1)];

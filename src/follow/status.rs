@@ -68,7 +68,7 @@ impl Status {
             ),
             contact: metrics.register(Gauge::new(
                 "follow_contact_timestamp_seconds",
-                "When the source has last answered with a valid message; 0 before the first time.",
+                "When the source has last sent a valid message; 0 before the first time.",
             )),
             waiting: gauge(
                 "follow_waiting_releases",

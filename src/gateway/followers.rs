@@ -1,9 +1,9 @@
 //! The listener for edges: HTTP/1.1 with TLS, or without on a private network.
 //!
 //! Its clients are edges with a token, so it needs little of what a public listener has: it reads
-//! heads, hands them to the source or relay, and writes the answers. It reads content only from a
+//! heads, hands them to the source or relay, and writes the responses. It reads content only from a
 //! known edge that sends counts, and from a few edges at the same time. A connection is closed when
-//! the source stops answering, so that its edge asks the process that has taken over.
+//! the source stops responding, so that its edge asks the process that has taken over.
 //!
 //! The certificate is read again when its files change; a broken one leaves the previous one in
 //! use.

@@ -163,7 +163,7 @@ impl Reloader {
         }
     }
 
-    /// Tells an observer about loaded sites.
+    /// Notifies an observer about loaded sites.
     #[must_use]
     pub fn observed_by(self, observer: Option<Arc<dyn Observer>>) -> Self {
         Self { observer, ..self }

@@ -1,7 +1,8 @@
 //! The source tree follows its own rules.
 //!
-//! Every file is parsed. Rules about names apply to the paths and `use` trees of its code, not to
-//! its text. Code that is compiled only for tests is left out.
+//! Every file is parsed. Rules about modules apply to the paths and `use` trees of its code, not to
+//! its text. Code that is compiled only for tests is left out. Rules about words apply to all code
+//! and all text of `src`, `tests` and `conf`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,6 +10,46 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
+
+/// Identifiers that say nothing about the thing that they name, and what to use.
+const BANNED_IDENTIFIERS: &[(&str, &str)] = &[
+    ("Answering", "Responder"),
+    ("Circle", "Cycle"),
+    ("Drawn", "GeneratedImage"),
+    ("Facts", "the fields or the values that it has"),
+    ("Finding", "Diagnostic"),
+    ("Findings", "Diagnostics"),
+    ("Hearing", "Listener"),
+    ("Kept", "the state or the keys that it has"),
+    ("Known", "the state of the thing"),
+    ("Refusal", "Rejection"),
+    ("Room", "ReservedSpace"),
+    ("Shelf", "the copies or the entries of one owner"),
+    ("Written", "the document or the file that it is"),
+    ("away", "an error, by its name"),
+    ("crumbs", "breadcrumbs"),
+    ("in_turns", "interleave"),
+    ("look", "check"),
+    ("look_at", "check"),
+    ("look_for_space", "check_space"),
+    ("tell", "notify or report"),
+    ("wait_for_look", "wait_for_check"),
+];
+
+/// Words that are not standard terms, in code or text, and what to use. They are compared in lower
+/// case.
+const BANNED_WORDS: &[(&str, &str)] = &[
+    ("bury", "remove or reject"),
+    ("buried", "removed or rejected"),
+    ("crumbs", "breadcrumbs"),
+    ("doomed", "to be removed"),
+    ("findings", "diagnostics or problems"),
+    ("patience", "timeout"),
+    ("revive", "restart or restore"),
+    ("revived", "restarted or restored"),
+    ("shelf", "copies of a site"),
+    ("shelves", "copies by site"),
+];
 
 /// A file of `src`.
 struct Source {
@@ -413,6 +454,92 @@ fn no_file_has_a_vague_name_or_a_todo() {
             path.display()
         );
     }
+}
+
+/// Adds the identifiers in tokens, and in their groups.
+fn add_identifiers(tokens: TokenStream, found: &mut BTreeSet<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(identifier) => drop(found.insert(identifier.to_string())),
+            TokenTree::Group(group) => add_identifiers(group.stream(), found),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+/// Returns the banned identifiers in Rust code, each with what to use.
+fn banned_identifiers(code: &str) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    add_identifiers(code.parse().unwrap(), &mut found);
+    let banned = BANNED_IDENTIFIERS.iter();
+    banned
+        .filter(|(name, _)| found.contains(*name))
+        .map(|(name, better)| format!("`{name}`: use {better}"))
+        .collect()
+}
+
+/// Returns the banned words in a text or in code, each with what to use. An identifier such as
+/// `take_doomed` consists of several words.
+fn banned_words(text: &str) -> Vec<String> {
+    let text = text.to_lowercase();
+    let words: BTreeSet<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
+    let banned = BANNED_WORDS.iter();
+    banned
+        .filter(|(word, _)| words.contains(word))
+        .map(|(word, better)| format!("\"{word}\": use {better}"))
+        .collect()
+}
+
+#[test]
+fn banned_identifiers_and_words_are_found_in_code_and_text() {
+    let code = "struct Shelf; /// Known\nfn known() { f(\"Kept\", [Facts::new()]) }";
+    assert_eq!(
+        banned_identifiers(code),
+        [
+            "`Facts`: use the fields or the values that it has",
+            "`Shelf`: use the copies or the entries of one owner"
+        ]
+    );
+    assert_eq!(
+        banned_words("take_doomed(); // The Shelves of shelving"),
+        [
+            "\"doomed\": use to be removed",
+            "\"shelves\": use copies by site"
+        ]
+    );
+}
+
+#[test]
+fn code_and_text_have_no_banned_identifier_and_no_banned_word() {
+    fn walk(directory: &Path, wrong: &mut Vec<String>, files: &mut u32) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let extension = path.extension().and_then(|extension| extension.to_str());
+            if path.is_dir() {
+                walk(&path, wrong, files);
+            } else if path != Path::new(file!())
+                && matches!(extension, Some("rs" | "md" | "mdx" | "yaml" | "sql"))
+            {
+                let text = fs::read_to_string(&path).unwrap();
+                let mut banned = banned_words(&text);
+                if extension == Some("rs") {
+                    banned.extend(banned_identifiers(&text));
+                }
+                *files += 1;
+                wrong.extend(
+                    banned
+                        .iter()
+                        .map(|what| format!("{}: {what}", path.display())),
+                );
+            }
+        }
+    }
+    let (mut wrong, mut files) = (Vec::new(), 0);
+    for directory in ["src", "tests", "conf"] {
+        walk(Path::new(directory), &mut wrong, &mut files);
+    }
+    assert!(files > 500, "only {files} files were read");
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Predecessor {
         Ok((Self(Arc::new(stream)), sockets))
     }
 
-    /// Tells it that this process accepts connections, so that it stops.
+    /// Notifies it that this process accepts connections, so that it stops.
     ///
     /// # Errors
     ///

@@ -49,7 +49,7 @@ pub struct SecretFollowerParts {
     pub edge_keys: Option<EdgeKeys>,
     /// Counts failures.
     pub status: Arc<Status>,
-    /// Tells why the edge does not have what it needs.
+    /// Reports why the edge does not have what it needs.
     pub part: Part,
 }
 

@@ -512,7 +512,7 @@ impl HeldPlace {
         self.server
     }
 
-    /// Tells how a request has ended, and which status the server has sent (0: none).
+    /// Reports how a request has ended, and which status the server has sent (0: none).
     pub(in crate::gateway) fn report(&mut self, end: End, status: u16) {
         // RFC 9110 §15.6.3 to §15.6.5: the server itself does not work.
         let has_failed = end.upstream_failure().is_some() || matches!(status, 502..=504);

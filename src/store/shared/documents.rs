@@ -138,7 +138,7 @@ impl SharedDocuments {
         self.notify(changed)
     }
 
-    /// Tells the readers of a change that was made.
+    /// Notifies the readers of a change that was made.
     fn notify<T>(&self, done: Result<T, DatabaseError>) -> Result<T, FileError> {
         let done = done.map_err(store_error)?;
         self.hints.notify();
