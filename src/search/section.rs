@@ -111,7 +111,8 @@ pub(super) fn text_of(markdown: &str) -> String {
 fn with_head(markdown: &str) -> Cow<'_, str> {
     let mut lines = markdown.lines();
     let first = lines.next().filter(|line| line.starts_with('|'));
-    let is_delimiter = |line: &str| line.contains('-') && line.bytes().all(|b| b"|-: ".contains(&b));
+    let is_delimiter =
+        |line: &str| line.contains('-') && line.bytes().all(|b| b"|-: ".contains(&b));
     let Some(row) = first.filter(|_| !lines.next().is_some_and(is_delimiter)) else {
         return Cow::Borrowed(markdown);
     };
@@ -242,12 +243,19 @@ mod tests {
     #[test]
     fn rows_from_the_middle_of_a_table_have_no_markup() {
         for (rows, text) in [
-            ("| `a_b` | counter | |\n| c | x\\|y | z |\n", "a_b counter  c x|y z "),
+            (
+                "| `a_b` | counter | |\n| c | x\\|y | z |\n",
+                "a_b counter  c x|y z ",
+            ),
             ("| a | b |\n|---|---|\n| 1 | 2 |\n", "a b 1 2 "),
             ("|", "|"),
             ("Text.\n\n| `a` |\n|---|\n", "Text. a "),
         ] {
-            assert_eq!(text_of(rows).replace('\n', " ").trim_start(), text.to_owned() + " ", "{rows}");
+            assert_eq!(
+                text_of(rows).replace('\n', " ").trim_start(),
+                text.to_owned() + " ",
+                "{rows}"
+            );
         }
     }
 

@@ -45,8 +45,8 @@ use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::image::Form;
 use crate::render::layout::{
-    Assets, Drawings, Layout, Sidebars, broken_related, diagram_palette, linked_files, missing_images, path_of,
-    unknown_icons,
+    Assets, Drawings, Layout, Sidebars, broken_related, diagram_palette, linked_files,
+    missing_images, path_of, unknown_icons,
 };
 use crate::render::link::Map;
 use crate::render::raster::{GeneratedImage, PNG};

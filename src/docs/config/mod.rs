@@ -14,7 +14,9 @@ use crate::docs::schema::{self, Declared as _, Field, Shape, navigation, object}
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 
 pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
-pub use api::{Api, Defaults, Examples, Expanded, Language, Languages, Params, Playground, Playing};
+pub use api::{
+    Api, Defaults, Examples, Expanded, Language, Languages, Params, Playground, Playing,
+};
 pub use appearance::{
     Appearance, Codeblocks, Colors, Eyebrows, Font, FontSet, Fonts, Icons, Image, ImageKeys,
     Interaction, Scheme, Styling,

@@ -66,7 +66,11 @@ const OPENAPI: Field = field(
     "The specification of the endpoints below",
 )
 .rule("N6");
-const ASYNCAPI: Field = field("asyncapi", Ignored(&["string", "array", "object"]), "AsyncAPI specifications: no pages are generated from them");
+const ASYNCAPI: Field = field(
+    "asyncapi",
+    Ignored(&["string", "array", "object"]),
+    "AsyncAPI specifications: no pages are generated from them",
+);
 const SEARCHABLE: Field = field(
     "searchable",
     Flag,
@@ -77,14 +81,26 @@ const BOOST: Field = field(
     Weight,
     "The factor by which search raises its pages, below 1 lowers them",
 );
-const SDK: Field = field("sdk", Ignored(&["string", "array", "object"]), "Generated SDK references: no pages are generated from them");
-const GRAPHQL: Field = field("graphql", Ignored(&["string", "array", "object"]), "GraphQL schemas: no pages are generated from them");
+const SDK: Field = field(
+    "sdk",
+    Ignored(&["string", "array", "object"]),
+    "Generated SDK references: no pages are generated from them",
+);
+const GRAPHQL: Field = field(
+    "graphql",
+    Ignored(&["string", "array", "object"]),
+    "GraphQL schemas: no pages are generated from them",
+);
 const PUBLIC: Field = field(
     "public",
     Flag,
     "Whether everyone may read its pages; visibility is the site's, so it has no effect here",
 );
-const COLOR: Field = field("color", Ignored(&["string", "object"]), "The colour of the label");
+const COLOR: Field = field(
+    "color",
+    Ignored(&["string", "object"]),
+    "The colour of the label",
+);
 
 const PAGES: Field = field(
     "pages",
@@ -217,7 +233,11 @@ pub static ITEM: Object = Object {
         HIDDEN,
         DIR,
         OPENAPI,
-        field("root", Ignored(&["boolean", "string"]), "A menu item opens its first page"),
+        field(
+            "root",
+            Ignored(&["boolean", "string"]),
+            "A menu item opens its first page",
+        ),
         TAG,
     ],
     shared: &[UNLISTED, FURTHER],
@@ -267,11 +287,31 @@ pub static GLOBAL: Object = Object {
             Elements(Element::GlobalAnchor),
             "Links on every page",
         ),
-        field("tabs", Ignored(&["array"]), "Only `anchors` are global here"),
-        field("dropdowns", Ignored(&["array"]), "Only `anchors` are global here"),
-        field("products", Ignored(&["array"]), "Only `anchors` are global here"),
-        field("versions", Ignored(&["array"]), "Only `anchors` are global here"),
-        field("languages", Ignored(&["array"]), "Only `anchors` are global here"),
+        field(
+            "tabs",
+            Ignored(&["array"]),
+            "Only `anchors` are global here",
+        ),
+        field(
+            "dropdowns",
+            Ignored(&["array"]),
+            "Only `anchors` are global here",
+        ),
+        field(
+            "products",
+            Ignored(&["array"]),
+            "Only `anchors` are global here",
+        ),
+        field(
+            "versions",
+            Ignored(&["array"]),
+            "Only `anchors` are global here",
+        ),
+        field(
+            "languages",
+            Ignored(&["array"]),
+            "Only `anchors` are global here",
+        ),
     ],
     shared: &[],
 };

@@ -163,11 +163,7 @@ mod tests {
         for (examples, samples, required_only) in [
             ("{}", 4, false),
             (r#"{"autogenerate": false}"#, 0, false),
-            (
-                r#"{"languages": ["go"], "defaults": "required"}"#,
-                1,
-                true,
-            ),
+            (r#"{"languages": ["go"], "defaults": "required"}"#, 1, true),
         ] {
             let config = format!(
                 r#"{{"name": "A", "api": {{"examples": {examples}}}, "navigation": {{"pages": ["a"]}}}}"#

@@ -239,13 +239,18 @@ impl<'s> Writer<'s> {
             if folded.contains(response.status) {
                 continue;
             }
-            let is_like =
-                |other: &&Response<'_>| is_error(other) && is_same(&other.content, &response.content);
+            let is_like = |other: &&Response<'_>| {
+                is_error(other) && is_same(&other.content, &response.content)
+            };
             let like: Vec<_> = responses.iter().filter(is_like).collect();
             if is_error(response) && like.len() > 1 {
                 let title = match folded.is_empty() {
                     true => self.messages.errors.to_owned(),
-                    false => like.iter().map(|one| one.status).collect::<Vec<_>>().join(", "),
+                    false => like
+                        .iter()
+                        .map(|one| one.status)
+                        .collect::<Vec<_>>()
+                        .join(", "),
                 };
                 folded.extend(like.iter().map(|one| one.status));
                 self.errors(operation, &title, &like, nodes);
@@ -369,11 +374,7 @@ impl<'s> Writer<'s> {
     }
 
     /// Makes the fields of the headers of a response (§4.8.21), each with its name.
-    fn header_fields(
-        &self,
-        operation: &Operation<'s>,
-        status: &str,
-    ) -> Vec<(&'s str, Element)> {
+    fn header_fields(&self, operation: &Operation<'s>, status: &str) -> Vec<(&'s str, Element)> {
         let response = || {
             let responses = operation.value().get("responses")?;
             self.specification

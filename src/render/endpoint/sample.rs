@@ -378,7 +378,9 @@ fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, &'m Json)> {
 pub(super) fn status_line(response: &Response<'_>) -> Option<String> {
     let status = http::StatusCode::from_bytes(response.status.as_bytes()).ok()?;
     let reason = status.canonical_reason().unwrap_or_default();
-    let mut line = format!("HTTP/1.1 {} {reason}", response.status).trim_end().to_owned();
+    let mut line = format!("HTTP/1.1 {} {reason}", response.status)
+        .trim_end()
+        .to_owned();
     if let Some(media) = response.content.first() {
         line += &format!("\nContent-Type: {}", media.kind);
     }
@@ -395,7 +397,11 @@ fn form(object: &Json) -> String {
     let pairs = object.members().iter().map(|member| {
         let value = member.value.scalar();
         let value = value.map_or_else(|| json(&member.value), ToOwned::to_owned);
-        format!("{}={}", encode_component(&member.key), encode_component(&value))
+        format!(
+            "{}={}",
+            encode_component(&member.key),
+            encode_component(&value)
+        )
     });
     pairs.collect::<Vec<_>>().join("&")
 }
@@ -631,14 +637,20 @@ mod tests {
             serde_json::from_str(&json(&sketch.of(node, 0).unwrap())).unwrap()
         };
         let response = made(Sketch::response(&specification));
-        assert_eq!((&response["secret"], &response["made"]), (&serde_json::Value::Null, &true.into()));
+        assert_eq!(
+            (&response["secret"], &response["made"]),
+            (&serde_json::Value::Null, &true.into())
+        );
         let required = Sketch {
             is_required_only: true,
             ..Sketch::request(&specification)
         };
         assert_eq!(made(required), serde_json::json!({"kind": "a"}));
         let made = made(Sketch::request(&specification));
-        assert_eq!((&made["secret"], &made["made"]), (&"string".into(), &serde_json::Value::Null));
+        assert_eq!(
+            (&made["secret"], &made["made"]),
+            (&"string".into(), &serde_json::Value::Null)
+        );
         assert_eq!(made["kind"], "a");
         assert_eq!(made["size"], 3);
         assert_eq!(made["when"], "2026-01-31");

@@ -195,7 +195,10 @@ fn a_body_without_an_example_is_made_from_its_schema() {
         )
     };
     let schema = r#"{"schema": {"type": "object", "properties": {"id": {"type": "string", "readOnly": true}, "n": {"type": "integer"}, "to": {"const": "a b"}}}}"#;
-    let (_, json) = written(&specification(&format!("\"application/json\": {schema}")), "en");
+    let (_, json) = written(
+        &specification(&format!("\"application/json\": {schema}")),
+        "en",
+    );
     for piece in [
         "-d '{\n  \"n\": 1,\n  \"to\": \"a b\"\n}'",
         "json={\n",
@@ -233,8 +236,15 @@ fn errors_with_the_same_body_are_one_table() {
     ] {
         assert!(markdown.contains(piece), "{piece}\nis not in\n{markdown}");
     }
-    assert_eq!(markdown.matches("- `detail` string").count(), 1, "{markdown}");
-    assert!(html.contains("id=\"errors\"") || html.contains("id=errors"), "{html}");
+    assert_eq!(
+        markdown.matches("- `detail` string").count(),
+        1,
+        "{markdown}"
+    );
+    assert!(
+        html.contains("id=\"errors\"") || html.contains("id=errors"),
+        "{html}"
+    );
 }
 
 #[test]

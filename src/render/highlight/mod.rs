@@ -257,7 +257,11 @@ mod tests {
     fn lines_of_a_diff_are_coloured() {
         let coloured = lines("diff", "@@ -1 +1 @@\n-a\n+b\n c\n");
         let coloured = text(&coloured);
-        for (line, class) in coloured.iter().zip(["<span class=c>", "<span class=d>", "<span class=s>"]) {
+        for (line, class) in
+            coloured
+                .iter()
+                .zip(["<span class=c>", "<span class=d>", "<span class=s>"])
+        {
             assert!(line.starts_with(class), "{coloured:?}");
         }
         assert_eq!(coloured[3], " c\n");

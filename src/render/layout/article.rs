@@ -20,11 +20,12 @@ impl PageWriter<'_> {
         let has_panel = article.html.as_str().contains(panel::BEGINNING);
         // No heading has an id of a layout: slugs do not start with `_`.
         // On the page of an endpoint the panel takes the place of the list of headings.
-        self.out.markup(match (has_panel, page.endpoint().is_some()) {
-            (true, true) => "<main id=_content class=with-panel>\n",
-            (true, false) => "<main id=_content class=\"with-panel with-contents\">\n",
-            (false, _) => "<main id=_content>\n",
-        });
+        self.out
+            .markup(match (has_panel, page.endpoint().is_some()) {
+                (true, true) => "<main id=_content class=with-panel>\n",
+                (true, false) => "<main id=_content class=\"with-panel with-contents\">\n",
+                (false, _) => "<main id=_content>\n",
+            });
         let is_listed = mode.has_contents() && is_list(&article.headings);
         let display = self.layout.config().contextual.display;
         // A panel takes the place of the list.

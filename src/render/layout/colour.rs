@@ -479,14 +479,24 @@ mod tests {
     fn every_stated_colour_is_readable_where_it_is_used() {
         let styles = super::super::STYLES.concat() + crate::render::html::STYLES;
         let stated = stated(&styles);
-        let tones: Vec<_> = stated.iter().filter(|(name, _)| name.starts_with("--")).collect();
-        let code: Vec<_> = stated.iter().filter(|(name, _)| name.starts_with('.')).collect();
+        let tones: Vec<_> = stated
+            .iter()
+            .filter(|(name, _)| name.starts_with("--"))
+            .collect();
+        let code: Vec<_> = stated
+            .iter()
+            .filter(|(name, _)| name.starts_with('.'))
+            .collect();
         assert_eq!((tones.len(), code.len()), (5, 6), "{stated:?}");
         let tone = |name: &str| tones.iter().find(|(known, _)| *known == name).unwrap().1;
         let added = share(&styles, ".added { background", "var(--good)");
         let removed = share(&styles, ".removed { background", "var(--danger)");
         let marked = share(&styles, ".marked {", "var(--accent)");
-        let callout = share(&styles, "background: color-mix(in srgb, var(--tone", "var(--accent))");
+        let callout = share(
+            &styles,
+            "background: color-mix(in srgb, var(--tone",
+            "var(--accent))",
+        );
         let method = share(&styles, ".method {", "currentColor");
         for text in BRANDS {
             let own = brand(text).properties();
@@ -521,7 +531,10 @@ mod tests {
                     }
                     let ground = of("background").mixed(colour, callout);
                     readable(name, colour, ground);
-                    assert!(of("text").contrast(ground) >= 7.0, "{text}: text of a callout");
+                    assert!(
+                        of("text").contrast(ground) >= 7.0,
+                        "{text}: text of a callout"
+                    );
                 }
             }
         }
@@ -550,7 +563,10 @@ mod tests {
             assert_eq!(colours.len(), 14);
             for (digits, (name, dark)) in colours.zip(names.into_iter().flatten()) {
                 let digits = str::from_utf8(digits).unwrap();
-                assert_eq!(property(&styles, name, dark).to_string(), format!("#{digits}"));
+                assert_eq!(
+                    property(&styles, name, dark).to_string(),
+                    format!("#{digits}")
+                );
             }
         }
     }
