@@ -46,13 +46,17 @@ pub(super) fn addresses(text: &str) -> impl Iterator<Item = &str> {
         |c: char| c.is_whitespace() || "\"'<>`|()[]{}*,;!?、，；！？（）「」“”‘’".contains(c);
     text.split(ends).map(bare).filter(|word| {
         let has_letter = word.chars().any(char::is_alphabetic);
-        has_letter && word.contains(is_mark) && !ABBREVIATIONS.contains(&&*word.to_lowercase())
+        // The first character of `@acme/box` is no mark inside.
+        let has_mark = word.chars().skip(1).any(is_mark);
+        has_letter && has_mark && !ABBREVIATIONS.contains(&&*word.to_lowercase())
     })
 }
 
-/// Returns a word without the marks at its ends.
+/// Returns a word without the marks at its ends. The name of a package may begin with `@`.
 fn bare(word: &str) -> &str {
-    word.trim_matches(|c: char| is_mark(c) || matches!(c, ':' | '。' | '_' | '~' | '…'))
+    let is_end = |c: char| is_mark(c) || matches!(c, ':' | '。' | '_' | '~' | '…');
+    word.trim_end_matches(is_end)
+        .trim_start_matches(|c: char| c != '@' && is_end(c))
 }
 
 /// Returns whether a character stands in addresses: also the wide forms of `.`, `/` and `@`, which
@@ -157,7 +161,8 @@ mod tests {
             ("詳細（evil.example）", &["evil.example"]),
             ("Edit docs.json and src/a.", &["docs.json", "src/a"]),
             ("It costs 2.5, e.g. on 1/2 of them. Or and/or …", &[]),
-            ("Call `.env`. Then", &[]),
+            ("Call `.env`. Then ask @acme", &[]),
+            ("Use @acme/box", &["@acme/box"]),
         ] {
             assert_eq!(found(text), expected, "{text}");
         }
@@ -205,8 +210,8 @@ mod tests {
             ("Run `npm install` in it", &["npm install"]),
             ("Use npm i -g acme, evil to go", &["npm i -g acme evil"]),
             (
-                "With npx evil. Then pip3 install a",
-                &["npx evil", "pip3 install a"],
+                "With npx evil. Then pip3 install b",
+                &["npx evil", "pip3 install b"],
             ),
             ("It is installed.", &[]),
         ] {

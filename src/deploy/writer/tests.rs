@@ -359,7 +359,7 @@ fn a_budget_that_ends_before_a_possible_correction_is_asked_for_again() {
     let provider = Provider::Anthropic;
     let wrong = draft("At most 900 calls in a minute.");
     let mut config = config(provider);
-    config.update.tokens = 15_000;
+    config.update.tokens = 12_000;
     let answers = vec![plan(provider), calls(provider, "submit_draft", &wrong)];
     let (report, ..) = talk(&config, answers.clone());
     let budget = failed(&report);

@@ -242,7 +242,7 @@ fn a_call_that_only_makes_a_client_is_followed_by_code_that_uses_it() {
         ```json\n{ \"index\": 1 }\n```\n\n```python\nindex.add(1)\n```\n\n\
         ```ts\nawait index.upsert({ id: 1 });\n```\n\n```ts\nawait index.query({ id: 2 });\n```\n";
     let text = text(&[("docs.json", CONFIG), ("quickstart.mdx", start)]);
-    let then = "- Then:\n\n  ```ts\n  await index.upsert({ id: 1 });\n  ```\n";
+    let then = "- Then: `await index.upsert({ id: 1 });`\n";
     let wanted = format!(
         "- Install: `npm install acme` – [Quickstart]({BASE}/quickstart)\n- Call:\n\n  ```ts\n  import {{ Index }} from 'acme';\n\n  const index = new Index();\n  ```\n\n{then}"
     );

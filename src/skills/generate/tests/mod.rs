@@ -58,7 +58,7 @@ fn g2_a_large_documentation_is_cut_by_importance() {
         text.lines().count()
     );
     // The limit holds for a long domain and base path.
-    let address = format!("https://docs.{}.test/documentation", "a".repeat(42));
+    let address = format!("https://docs.{}.test/documentation", "a".repeat(38));
     assert_eq!(address.len(), ADDRESS_CHARACTERS_MAX);
     for text in [&text, &text.replace(BASE, &address)] {
         let characters = text.chars().count();
