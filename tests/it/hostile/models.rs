@@ -421,7 +421,7 @@ fn a_forged_quote_and_a_hostile_page_are_never_published() {
         );
         // A page is data: it is only in the results of tools, and never in the texts of ours.
         let got = model.got.lock().unwrap();
-        assert!(!got[0].1["system"].as_str().unwrap().contains("evil.test"));
+        assert!(!got[0].1["system"].to_string().contains("evil.test"));
         let asked = got.len();
         drop(got);
         let logs = update(&edge, &key);
