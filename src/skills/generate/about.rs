@@ -40,7 +40,7 @@ const DOCUMENTATION: [&str; 17] = [
     "s",
 ];
 /// The words after the name of a product in a sentence that defines it.
-const DEFINES: [&str; 24] = [
+const DEFINES: [&str; 41] = [
     "is",
     "are",
     "lets",
@@ -65,10 +65,51 @@ const DEFINES: [&str; 24] = [
     "simplifies",
     "supports",
     "builds",
+    "accepts",
+    "automates",
+    "charges",
+    "collects",
+    "converts",
+    "creates",
+    "deploys",
+    "generates",
+    "hosts",
+    "indexes",
+    "monitors",
+    "processes",
+    "searches",
+    "sends",
+    "stores",
+    "tracks",
+    "transforms",
 ];
 /// Those of them that often say something about a part of the product.
-const WEAK: [&str; 8] = [
-    "gives", "handles", "makes", "manages", "provides", "runs", "supports", "takes",
+const WEAK: [&str; 25] = [
+    "gives",
+    "handles",
+    "makes",
+    "manages",
+    "provides",
+    "runs",
+    "supports",
+    "takes",
+    "accepts",
+    "automates",
+    "charges",
+    "collects",
+    "converts",
+    "creates",
+    "deploys",
+    "generates",
+    "hosts",
+    "indexes",
+    "monitors",
+    "processes",
+    "searches",
+    "sends",
+    "stores",
+    "tracks",
+    "transforms",
 ];
 /// The words between the name of a product and the verb of its definition.
 const KINDS: [&str; 14] = [
@@ -439,6 +480,10 @@ mod tests {
         ));
         let part = "Acme Archive allows you to keep receipts.";
         assert!(defines(part, "Acme", Subject::Any) && !defines(part, "Acme", Subject::Whole));
+        let content = "Acme indexes your content.";
+        assert!(
+            defines(content, "Acme", Subject::Whole) && !defines(content, "Acme", Subject::Certain)
+        );
         let other = "Acme supports many models.";
         assert!(
             defines(other, "Acme", Subject::Whole) && !defines(other, "Acme", Subject::Certain)
