@@ -18,7 +18,7 @@ use super::text::{cell, fit, plain, words};
 
 /// The most rows and characters of the table.
 const ROWS_MAX: usize = 20;
-const CHARACTERS_MAX: usize = 2700;
+const CHARACTERS_MAX: usize = 3300;
 /// How many cards of the first page are rows.
 const CARDS_MAX: usize = 10;
 /// The longest purpose of a row, in characters.

@@ -446,7 +446,9 @@ impl<'d> Block<'d> {
             return (Vec::new(), 0);
         }
         let lines = self.code.lines().map(str::trim);
-        let lines: Vec<&'d str> = lines.filter(|line| !is_remark(line)).collect();
+        // `from mcp.server import …` does not use the value `mcp`.
+        let lines = lines.filter(|line| !is_remark(line) && !is_import(line));
+        let lines: Vec<&'d str> = lines.collect();
         let (mut made, mut used) = (Vec::new(), 0);
         for (at, line) in lines.iter().enumerate() {
             if let Some(name) = made_by(line) {
@@ -730,7 +732,7 @@ mod tests {
             ("python", "client = acme.Client(\n  'key'\n)", "client"),
             (
                 "python",
-                "mcp = MCPServer(\"weather\")\n# Constants\nBASE = \"x\"",
+                "from mcp.server import MCPServer\nmcp = MCPServer(\"weather\")\n# Constants\nBASE = \"x\"",
                 "mcp",
             ),
             ("ts", "export const redis = Redis.fromEnv()", "redis"),

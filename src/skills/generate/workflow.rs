@@ -437,9 +437,12 @@ fn is_in_window(steps: &[Step<'_>]) -> bool {
         let line = code.one_line();
         line.is_some_and(|line| line.starts_with("http") && !line.contains(' '))
     };
+    // A command or a call, not the name of a file.
+    let is_command = |code: &str| code.trim().contains([' ', '(']);
     let has_code = |step: &Step<'_>| {
         let code = step.code.as_ref();
-        code.is_some_and(|code| !is_address(code)) || step.words.contains('`')
+        let mut inline = step.words.split('`').skip(1).step_by(2);
+        code.is_some_and(|code| !is_address(code)) || inline.any(is_command)
     };
     !steps.iter().any(has_code) && steps.iter().filter(in_window).count() * 2 >= steps.len()
 }
