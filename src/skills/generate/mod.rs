@@ -104,7 +104,7 @@ const TITLE_CHARACTERS_MAX: usize = 120;
 /// How many characters the list of pages has at least, if a link to the first page of each group needs
 /// so many; how many of them are for reference, community and changelog; and the parts of their
 /// longest size that other sections have for it, in percent.
-const PAGES_CHARACTERS_MIN: usize = 4800;
+const PAGES_CHARACTERS_MIN: usize = 3600;
 const LATE_CHARACTERS_MIN: usize = 700;
 const SHARES: [Share; 6] = [
     Share(100),
@@ -114,6 +114,9 @@ const SHARES: [Share; 6] = [
     Share(35),
     Share(20),
 ];
+/// Below this share, the list of pages must have only two thirds of its least size: sections say more
+/// than titles of pages.
+const SHARE_MIN: usize = 50;
 /// How many characters the headings of sections and the lines about all other pages need.
 const REST_CHARACTERS: usize = 720;
 /// How many characters one category of pages needs besides its lines.
@@ -199,7 +202,11 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     };
     let pages_min = pages_characters_min(docs, &outline, base_url);
     for share in &SHARES[1..] {
-        if rest(&essential, &sized).characters >= pages_min {
+        let needed = match share.0 < SHARE_MIN {
+            true => pages_min * 2 / 3,
+            false => pages_min,
+        };
+        if rest(&essential, &sized).characters >= needed {
             break;
         }
         if share.of_essential() != essential.share {
