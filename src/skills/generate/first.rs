@@ -3,6 +3,7 @@
 //! The page that holds most of the three comes first; what it lacks is taken from other pages of
 //! the same part. So an agent gets code that belongs together.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use crate::docs::Docs;
@@ -339,11 +340,11 @@ impl<'d> Plan<'d> {
     ) -> (Vec<String>, Vec<&'d str>) {
         let mut lines = Vec::new();
         let mut shown: Vec<&'d str> = Vec::new();
-        let mut named = None;
+        let named = Cell::new(None);
         let mut put = |what: &str, id: PageId, blocks: &[&Block<'d>], lines: &mut Vec<String>| {
             // A step without a page is from the page of the step above it.
-            let from = (named != Some(id)).then(|| link_to(docs, id, base_url));
-            named = Some(id);
+            let from = (named.get() != Some(id)).then(|| link_to(docs, id, base_url));
+            named.set(Some(id));
             lines.extend(step(what, blocks, from.as_deref()));
             shown.extend(blocks.iter().map(|block| block.code));
         };
@@ -365,6 +366,8 @@ impl<'d> Plan<'d> {
                 put(what, *id, &blocks.iter().collect::<Vec<_>>(), &mut lines);
             }
             if what == "Authenticate" && found.is_none() && is_first {
+                // This line has a page of its own.
+                named.set(None);
                 lines.extend(credentials(docs, outline, &self.pages(), base_url));
             }
         }
