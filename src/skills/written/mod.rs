@@ -148,7 +148,7 @@ pub fn check_file(material: &Material, skill: &str) -> Vec<String> {
             missing.join(", ")
         ));
     }
-    findings.truncate(FINDINGS_MAX);
+    findings.truncate(PROBLEMS_MAX);
     findings
 }
 
