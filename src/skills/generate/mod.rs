@@ -83,6 +83,7 @@ use advice::{Advice, advice};
 pub(in crate::skills) use code::INSTALLS;
 use first::{First, first};
 use integration::integration;
+use interleave::interleave;
 use outline::{Category, Outline, link_to};
 pub use sink::ADDRESS_CHARACTERS_MAX;
 use sink::{Share, cost};
@@ -396,6 +397,19 @@ struct Listed {
     late: Vec<String>,
 }
 
+/// Returns the positions of categories in turns: the first of every part before any second one. So a
+/// large part leaves room for the others.
+fn by_part(categories: &[&Category]) -> Vec<usize> {
+    let mut parts: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (at, category) in categories.iter().enumerate() {
+        match parts.iter_mut().find(|(part, _)| *part == category.part) {
+            Some((_, positions)) => positions.push(at),
+            None => parts.push((&category.part, vec![at])),
+        }
+    }
+    interleave(parts.into_iter().map(|(_, positions)| positions)).collect()
+}
+
 /// Returns how many characters the list of pages should have at least: a link for each group.
 fn pages_characters_min(docs: &Docs, outline: &Outline, base_url: &str) -> usize {
     let of_category = |category: &Category| {
@@ -442,8 +456,10 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed 
             .iter()
             .map(|category| category.entries.len())
             .max();
+        let order = by_part(&categories);
         for nth in 0..longest.unwrap_or(0) {
-            for (category, links) in categories.iter().zip(&mut links) {
+            for at in &order {
+                let (category, links) = (categories[*at], &mut links[*at]);
                 let Some(entry) = category.entries.get(nth).filter(|_| links.len() == nth) else {
                     continue;
                 };

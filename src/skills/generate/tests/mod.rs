@@ -705,3 +705,28 @@ fn every_group_and_the_reference_have_their_place_beside_long_sections() {
     }
     assert!(text.contains("- **Changelog**: ["), "{text}");
 }
+
+#[test]
+fn every_part_has_its_place_in_the_list_of_pages() {
+    let groups = |part: &str, count: usize| -> Vec<serde_json::Value> {
+        let group = |n| serde_json::json!({ "group": format!("{part} {n}"), "pages": [format!("{part}/{n}")] });
+        (0..count).map(group).collect()
+    };
+    let config = serde_json::json!({ "name": "Acme", "navigation": { "tabs": [
+        { "tab": "large", "groups": groups("large", 300) },
+        { "tab": "small", "groups": groups("small", 2) },
+    ] } });
+    let config = config.to_string();
+    let paths = (0..300).map(|n| format!("large/{n}.mdx"));
+    let paths: Vec<String> = paths
+        .chain((0..2).map(|n| format!("small/{n}.mdx")))
+        .collect();
+    let mut files: Vec<(&str, &str)> = paths.iter().map(|path| (&**path, "# Page\n")).collect();
+    files.push(("docs.json", &config));
+    let text = text(&files);
+    assert!(
+        text.contains("**small 0**") && text.contains("**small 1**"),
+        "{text}"
+    );
+    assert!(!text.contains("**large 299**"), "{text}");
+}
