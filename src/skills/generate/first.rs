@@ -366,9 +366,12 @@ impl<'d> Plan<'d> {
                 put(what, *id, &blocks.iter().collect::<Vec<_>>(), &mut lines);
             }
             if what == "Authenticate" && found.is_none() && is_first {
+                let line = credentials(docs, outline, &self.pages(), base_url);
                 // This line has a page of its own.
-                named.set(None);
-                lines.extend(credentials(docs, outline, &self.pages(), base_url));
+                if line.is_some() {
+                    named.set(None);
+                }
+                lines.extend(line);
             }
         }
         if let Some((id, _)) = &self.call {
