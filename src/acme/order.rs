@@ -72,7 +72,7 @@ impl Job {
     pub(super) fn is_exempt_at(&self, authority: &Authority) -> bool {
         let replaced = self.replaces.as_ref();
         let is_renewal =
-            replaced.is_some_and(|(authority, _)| **authority == *authority.config.directory);
+            replaced.is_some_and(|(issuer, _)| **issuer == *authority.config.directory);
         is_renewal && authority.exempts_renewals()
     }
 }

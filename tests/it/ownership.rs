@@ -466,7 +466,7 @@ fn the_earlier_text_of_an_owner_proves_nothing_after_another_owner_had_the_domai
     platform.remove("acme", host);
     let claimed = wanted(&platform.add("evil", host), "TXT");
     assert_ne!(claimed, *evil);
-    platform.wait_for_look("evil", host);
+    platform.wait_for_check("evil", host);
     assert_eq!(platform.show("evil", host)["ownership"]["state"], "pending");
     assert!(!platform.is_served(host));
     names.text(text, &[evil, acme, &claimed]);
@@ -484,7 +484,7 @@ fn an_owner_that_waits_needs_a_new_text_after_another_owner_had_the_domain() {
     platform.wait("acme", host, |shown| shown["served"] == true);
     names.text("_waypost-challenge.docs.acme.test", &[&acme, &evil]);
     platform.remove("acme", host);
-    platform.wait_for_look("evil", host);
+    platform.wait_for_check("evil", host);
     let shown = platform.show("evil", host);
     assert_eq!(shown["ownership"]["state"], "pending");
     let fresh = wanted(&shown, "TXT");

@@ -162,8 +162,8 @@ impl Manager {
             // the name.
             let wait = wait_after(1, retries).as_secs().max(1);
             entry.retry_at = now + wait.min(60);
-            let authority = self.state.trouble.as_ref();
-            let is_new = authority.is_none_or(|authority| authority.text != failure.text);
+            let known = self.state.trouble.as_ref();
+            let is_new = known.is_none_or(|known| known.text != failure.text);
             if is_new {
                 log::error!(target: "acme", name:% = &**name; "certificates are not ordered now, those in use stay: {failure}");
             }
