@@ -118,6 +118,9 @@ fn with_head(markdown: &str) -> Cow<'_, str> {
     };
     let bars = row.replace("\\|", "").matches('|').count();
     let cells = bars.saturating_sub(1);
+    if cells == 0 {
+        return Cow::Borrowed(markdown);
+    }
     let (head, delimiter) = (" |".repeat(cells), "-|".repeat(cells));
     Cow::Owned(format!("|{head}\n|{delimiter}\n{markdown}"))
 }
@@ -245,17 +248,15 @@ mod tests {
         for (rows, text) in [
             (
                 "| `a_b` | counter | |\n| c | x\\|y | z |\n",
-                "a_b counter  c x|y z ",
+                "a_b counter c x|y z",
             ),
-            ("| a | b |\n|---|---|\n| 1 | 2 |\n", "a b 1 2 "),
+            ("| a | b |\n|---|---|\n| 1 | 2 |\n", "a b 1 2"),
             ("|", "|"),
-            ("Text.\n\n| `a` |\n|---|\n", "Text. a "),
+            ("Text.\n\n| `a` |\n|---|\n", "Text. a"),
         ] {
-            assert_eq!(
-                text_of(rows).replace('\n', " ").trim_start(),
-                text.to_owned() + " ",
-                "{rows}"
-            );
+            let words = text_of(rows);
+            let words: Vec<_> = words.split_whitespace().collect();
+            assert_eq!(words.join(" "), text, "{rows}");
         }
     }
 

@@ -45,6 +45,7 @@ use crate::response::{
 use crate::site::percent::decode;
 use fields::ASSET_POLICY;
 use redirect::to;
+use search::with_form;
 pub use vote::{VOTE_BYTES_MAX, is_vote, reject_vote, vote};
 
 /// Texts of a site that are served below `/.well-known` too.
@@ -432,7 +433,8 @@ impl Request<'_> {
             body: file.body,
             ..Response::new(404, HTML, Bytes::new())
         };
-        Ok(response.with(header::CONTENT_SECURITY_POLICY, self.policy.clone()))
+        // It has the form of the search.
+        Ok(response.with(header::CONTENT_SECURITY_POLICY, with_form(self.policy)))
     }
 
     /// Finds a file, and replaces the placeholder of the base URL by the address of the site.

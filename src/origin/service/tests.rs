@@ -390,6 +390,8 @@ fn a_404_page_has_the_language_and_the_sidebar_of_its_path() {
     ] {
         let response = get(&served, &format!("/docs/{path}"));
         assert_eq!((response.status, response.caching), (404, caching::ABSENT));
+        let policy = field(&response, "content-security-policy");
+        assert!(policy.contains("form-action 'self'"), "{policy}");
         for piece in [
             format!("<h1>{says}</h1>"),
             format!(" data-search=\"/docs/_waypost/search\" data-{searched}"),

@@ -185,7 +185,7 @@ impl Writer<'_> {
         // The method of a request has its colour.
         if is_short && info.language == "http" {
             let method = code.split(' ').next().unwrap_or_default();
-            if method.bytes().all(|b| b.is_ascii_uppercase()) {
+            if !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase()) {
                 self.out.attribute("data-method", method);
             }
         }

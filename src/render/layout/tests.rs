@@ -367,7 +367,7 @@ fn the_page_that_a_site_opens_with_is_no_article() {
         &[("index", ""), ("a", "")],
     );
     shows(
-        &written(&docs, &map, "index", Mode::Default),
+        &written(&docs, &map, "", Mode::Default),
         &["\"@type\":\"WebPage\""],
     );
     shows(

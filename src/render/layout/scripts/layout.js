@@ -52,8 +52,13 @@ parts.push(() => {
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(null); });
 });
 
-// The strip of tabs scrolls to the current one.
-parts.push(() => document.querySelector(".sections .current")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
+// The strip of tabs scrolls to the current one. `scrollIntoView` would move the start of the keyboard.
+parts.push(() => {
+  const current = document.querySelector(".sections .current");
+  if (!current) return;
+  const [outer, inner] = [current.parentElement, current].map((part) => part.getBoundingClientRect());
+  if (inner.right > outer.right || inner.left < outer.left) current.parentElement.scrollLeft += inner.left - outer.left - outer.width / 3;
+});
 
 // The sidebar keeps its scroll position from page to page, shows the current page, and keeps
 // the groups as the reader has left them.
