@@ -60,6 +60,8 @@ pub const QUESTION_BYTES_MAX: usize = 512;
 pub const LIMIT_DEFAULT: usize = 10;
 /// The most pages of one answer.
 pub const LIMIT_MAX: usize = 50;
+/// The most pages that a question finds. All of them can be reached with [`Question::skip`].
+pub const FOUND_MAX: usize = 1000;
 /// The length of an excerpt if a question does not say it, in bytes.
 pub const EXCERPT_BYTES_DEFAULT: usize = 240;
 /// The longest excerpt, in bytes.
@@ -99,7 +101,7 @@ pub struct Question<'q> {
 pub struct Found {
     /// Pages, the best first. Empty if nothing was found.
     pub hits: Vec<Hit>,
-    /// How many pages were found.
+    /// How many pages were found, at most [`FOUND_MAX`].
     pub total: usize,
     /// Whether the hits are from other versions or languages, because the requested ones have none.
     pub is_elsewhere: bool,
@@ -293,7 +295,8 @@ impl Index {
                 blocks: Blocks::default(),
             });
         }
-        let total = answers.iter().map(|answer| answer.ranked.total).sum();
+        let total: usize = answers.iter().map(|answer| answer.ranked.total).sum();
+        let total = total.min(FOUND_MAX);
         let mut best: Vec<(usize, Candidate)> = Vec::new();
         for (at, answer) in answers.iter_mut().enumerate() {
             let candidates = answer.ranked.candidates.drain(..);
@@ -301,7 +304,8 @@ impl Index {
         }
         // Stable, so equal scores stay in the order of the site.
         best.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
-        let end = question.skip.saturating_add(question.limit).min(best.len());
+        let end = question.skip.saturating_add(question.limit);
+        let end = end.min(best.len()).min(total);
         // Pages of results must not overlap, so the same pages are compared for each of them.
         // The words of one part of a question have no distance: the texts decide nothing.
         let is_compared = answers.iter().any(|answer| answer.ranked.has_neighbours());

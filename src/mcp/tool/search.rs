@@ -14,7 +14,7 @@ use super::arguments::Arguments;
 use super::{Called, Failure, Result, object, tokens_schema};
 use crate::mcp::{Call, ReadError, Server};
 use crate::release::pages::id_of;
-use crate::search::{self, Found, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section};
+use crate::search::{self, FOUND_MAX, Found, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section};
 use crate::site::percent::encode_component;
 
 /// How many pages an answer has if the client does not say.
@@ -24,8 +24,6 @@ const TOKENS: usize = 4_000;
 /// How long the excerpt of a section is.
 const EXCERPT_BYTES_MAX: usize = 1_500;
 const EXCERPT_BYTES_MIN: usize = 80;
-/// How many pages may be skipped.
-const SKIP_MAX: usize = 1_000;
 
 pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
     let section = json!({
@@ -64,7 +62,7 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
         object(
             json!({
                 "results": {"type": "array", "items": object(result, &["id", "title", "url", "text"])},
-                "total": {"type": "integer", "description": "How many pages were found."},
+                "total": {"type": "integer", "description": "How many pages were found, at most 1000."},
                 "elsewhere": {"type": "boolean", "description": "Nothing was found in this language and version; the results are from other languages or versions."},
                 "next_cursor": {"type": "string"},
             }),
@@ -84,7 +82,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         Some(cursor) => cursor
             .parse()
             .ok()
-            .filter(|skip| *skip <= SKIP_MAX)
+            .filter(|skip| *skip <= FOUND_MAX)
             .ok_or_else(|| {
                 let sentence = "The cursor is not one of this search. Call again without a cursor.";
                 Failure::Input(sentence.to_owned())

@@ -471,3 +471,64 @@ fn skill_returns_the_file() {
     let part = call(&edge, "skill", json!({"name": "sdk", "max_tokens": 5}));
     assert!(part["structuredContent"]["next"].is_u64());
 }
+
+/// A site with many pages, headings and lines.
+fn large() -> crate::edge::Edge {
+    let edge = crate::edge::Setup::new().acme("").start();
+    let names: Vec<String> = (0..150).map(|nth| format!("guides/page-{nth}")).collect();
+    let config = json!({"name": "Acme", "navigation": {"pages": names}});
+    let mut files = vec![("docs.json".to_owned(), config.to_string())];
+    for (nth, name) in names.iter().enumerate() {
+        let section = |at: usize| {
+            let words = "A \"widget\" has a limit, and each widget counts.\n".repeat(6);
+            format!("\n## The widget of step {at}\n\n{words}")
+        };
+        let sections: String = (0..if nth == 0 { 100 } else { 3 }).map(section).collect();
+        let text = format!(
+            "---\ntitle: Page {nth}\ndescription: Widget {nth} of many.\n---\n\nWidgets.\n{sections}"
+        );
+        files.push((format!("{name}.mdx"), text));
+    }
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (&**path, &**text))
+        .collect();
+    edge.publish("acme", &files);
+    edge
+}
+
+#[test]
+fn every_page_that_is_counted_can_be_reached() {
+    let edge = large();
+    let mut found = std::collections::BTreeSet::new();
+    let mut cursor = Value::Null;
+    let mut total = 0;
+    loop {
+        let arguments =
+            json!({"query": "widget", "limit": 50, "max_tokens": 20_000, "cursor": cursor});
+        let structured = call(&edge, "search", arguments)["structuredContent"].clone();
+        total = structured["total"].as_u64().unwrap().max(total);
+        for result in structured["results"].as_array().unwrap() {
+            assert!(
+                found.insert(
+                    result["title"]
+                        .as_str()
+                        .unwrap()
+                        .split(" ›")
+                        .next()
+                        .unwrap()
+                        .to_owned()
+                )
+            );
+        }
+        match structured.get("next_cursor") {
+            Some(next) => cursor = next.clone(),
+            None => break,
+        }
+    }
+    assert_eq!((total, found.len()), (150, 150));
+    let last = edge
+        .get(DOMAIN, "/_waypost/search?q=widget&limit=50&cursor=100")
+        .json();
+    assert_eq!(last["results"].as_array().unwrap().len(), 50);
+}
