@@ -480,3 +480,28 @@ fn all_pages_that_are_counted_can_be_reached() {
     }
     assert_eq!(seen.len(), 150);
 }
+
+#[test]
+fn a_wrong_first_letter_is_forgiven_in_long_words() {
+    let site = Site::english();
+    for (text, path) in [
+        ("ebhooks", "webhooks"),
+        ("ewbhooks", "webhooks"),
+        ("qebhooks", "webhooks"),
+        ("xwebhooks", "webhooks"),
+        ("eployment", "deploy"),
+        ("odcumentation", "about"),
+    ] {
+        site.finds_first(text, path);
+    }
+    assert!(site.paths("imit").is_empty());
+}
+
+#[test]
+fn one_character_of_a_script_without_spaces_finds_the_pairs_that_begin_with_it() {
+    let pages = [("a", "部署", "如何部署文档"), ("b", "票据", "发票")];
+    let site = Site::new(&[("zh", None, true, &pages)]);
+    site.finds_first("部", "a");
+    site.finds_first("票", "b");
+    site.finds_first("文", "a");
+}
