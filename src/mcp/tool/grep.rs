@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::arguments::Arguments;
 use super::excerpt::{Heading, headings};
-use super::{Called, Failure, Result, Scope, object, scope_schemas, tokens_schema};
+use super::{Called, Failure, Result, Room, Scope, object, scope_schemas, tokens_schema};
 use crate::mcp::{Call, ReadError};
 use crate::release::announcements::is_index_line;
 use crate::release::pages::Page;
@@ -38,18 +38,26 @@ const MATCHES_MAX: usize = 500;
 const CONTEXT_MAX: usize = 10;
 /// How many tokens an answer has if the client does not say.
 const TOKENS: usize = 4_000;
+/// The room for the members of an answer beside the matches: counts, a cursor and a note.
+const FRAME_BYTES: usize = 320;
 
 /// The state of a search.
 struct Search<'s> {
     expression: Regex,
     context: usize,
     limit: usize,
-    budget: usize,
+    room: Room,
     ends_at: Instant,
     /// The text of the answer.
     text: String,
     matches: Vec<Value>,
     call: &'s Call<'s>,
+}
+
+/// A match in both forms of an answer.
+struct Match {
+    lines: String,
+    structured: Value,
 }
 
 /// How the search of a page ended.
@@ -120,7 +128,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         expression,
         context,
         limit,
-        budget,
+        room: Room::of(budget, FRAME_BYTES),
         ends_at: Instant::now() + TIME_MAX,
         text: String::new(),
         matches: Vec::new(),
@@ -247,35 +255,57 @@ impl Search<'_> {
         line: usize,
         heading: Option<&str>,
     ) -> bool {
-        let shown = self.shown(text, here);
+        let mut found = self.found(page, text, here, line, heading, self.context);
+        if !self
+            .room
+            .take(found.lines.len(), found.structured.to_string().len())
+        {
+            if !self.matches.is_empty() {
+                return false;
+            }
+            // The first match is always there, without the lines around it.
+            found = self.found(page, text, here, line, heading, 0);
+            self.room = Room::of(0, 0);
+        }
+        self.text += &found.lines;
+        self.matches.push(found.structured);
+        true
+    }
+
+    /// Writes both forms of a match.
+    fn found(
+        &self,
+        page: &Page,
+        text: &str,
+        here: usize,
+        line: usize,
+        heading: Option<&str>,
+        context: usize,
+    ) -> Match {
+        let shown = shown(text, here, context);
         let address = format!("{}:{line}: ", page.id);
         let lines = shown.lines().map(|line| format!("{address}{line}\n"));
-        let lines: String = lines.collect();
-        if !self.matches.is_empty() && self.text.len() + lines.len() > self.budget {
-            return false;
-        }
-        self.text += &lines;
-        let mut found = json!({
+        let lines = lines.collect();
+        let mut structured = json!({
             "id": page.id,
             "url": self.call.server.page_url(page.path()),
             "line": line,
             "text": shown,
         });
         if let Some(heading) = heading {
-            found["heading"] = json!(heading);
+            structured["heading"] = json!(heading);
         }
-        self.matches.push(found);
-        true
+        Match { lines, structured }
     }
+}
 
-    /// Returns a line with the lines around it. Long lines are cut.
-    fn shown(&self, text: &str, here: usize) -> String {
-        let before: Vec<&str> = text[..here].lines().rev().take(self.context).collect();
-        let after = text[here..].lines().take(self.context + 1);
-        let cut = |line: &str| line[..line.floor_char_boundary(SHOWN_BYTES_MAX)].to_owned();
-        let lines: Vec<String> = before.into_iter().rev().chain(after).map(cut).collect();
-        lines.join("\n")
-    }
+/// Returns a line with the lines around it. Long lines are cut.
+fn shown(text: &str, here: usize, context: usize) -> String {
+    let before: Vec<&str> = text[..here].lines().rev().take(context).collect();
+    let after = text[here..].lines().take(context + 1);
+    let cut = |line: &str| line[..line.floor_char_boundary(SHOWN_BYTES_MAX)].to_owned();
+    let lines: Vec<String> = before.into_iter().rev().chain(after).map(cut).collect();
+    lines.join("\n")
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 //! Most clients know only tools, so tools return everything that resources return. Names are the
 //! same on every site: a client distinguishes servers by its own label.
 //!
-//! The text of an answer is bounded by tokens; [`BYTES_PER_TOKEN`] bytes of UTF-8 count as one.
+//! An answer is bounded by tokens; [`BYTES_PER_TOKEN`] bytes of UTF-8 count as one. It has two
+//! forms, the text and the structured content, and a client shows one of them to its model. So the
+//! larger form counts. An answer has at least one result, or 64 bytes of a text, however few
+//! tokens are allowed: so every call makes progress.
 //! To get the rest, a client calls again with the `cursor` or the `start` of the answer. Bad input
 //! is a result with `isError` and a sentence that helps, because a model reads results and not
 //! protocol errors (2026-07-28, `server/tools`, "Error Handling").
@@ -54,6 +57,13 @@ struct Called {
 
 /// Why a call has no result.
 #[derive(Clone, Debug, PartialEq)]
+/// The bytes that are left for the two forms of an answer.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    text: usize,
+    structured: usize,
+}
+
 enum Failure {
     /// The arguments are wrong, or name something that does not exist: a sentence for the model.
     Input(String),
@@ -238,6 +248,42 @@ impl Called {
 
     /// Makes the result of a call from a text and JSON.
     fn written(text: String, structured: String) -> Self {
+// === impl Room ===
+
+impl Room {
+    /// Makes room for this many bytes in each form, without the bytes of its frame.
+    fn of(bytes_max: usize, frame: usize) -> Self {
+        let left = bytes_max.saturating_sub(frame);
+        Self {
+            text: left,
+            structured: left,
+        }
+    }
+
+    /// Takes the room for a result; returns whether there is enough. A comma follows the
+    /// structured form of a result.
+    fn take(&mut self, text: usize, structured: usize) -> bool {
+        let left = (
+            self.text.checked_sub(text),
+            self.structured.checked_sub(structured + 1),
+        );
+        let (Some(text), Some(structured)) = left else {
+            return false;
+        };
+        *self = Self { text, structured };
+        true
+    }
+
+    /// Does the same, but the first result takes all the room if there is too little.
+    fn take_or_fill(&mut self, text: usize, structured: usize, is_first: bool) -> bool {
+        let has_room = self.take(text, structured);
+        if !has_room && is_first {
+            *self = Self::of(0, 0);
+        }
+        has_room || is_first
+    }
+}
+
         Self {
             text,
             structured: Some(structured),
@@ -368,7 +414,7 @@ fn scope_schemas() -> Map<String, Value> {
 fn tokens_schema(default: usize) -> Value {
     json!({
         "type": "integer", "minimum": 1, "maximum": TOKENS_MAX, "default": default,
-        "description": "The most tokens of text in the answer; 4 bytes count as one token.",
+        "description": "The most tokens of the answer; 4 bytes count as one token. An answer has at least one result.",
     })
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{Called, Failure, Result, object, tokens_schema};
+use super::{Called, Failure, Result, Room, object, tokens_schema};
 use crate::mcp::{Call, ReadError, Server};
 use crate::release::pages::id_of;
 use crate::search::{self, FOUND_MAX, Found, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section};
@@ -24,6 +24,11 @@ const TOKENS: usize = 4_000;
 /// How long the excerpt of a section is.
 const EXCERPT_BYTES_MAX: usize = 1_500;
 const EXCERPT_BYTES_MIN: usize = 80;
+/// How many bytes a page takes beside its excerpts, about.
+const RESULT_BYTES: usize = 300;
+/// The room for the members of an answer beside the pages.
+const FRAME_BYTES: usize =
+    r#"{"results":[],"total":1000,"elsewhere":true,"next_cursor":"1000"}"#.len();
 
 pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
     let section = json!({
@@ -88,28 +93,46 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
                 Failure::Input(sentence.to_owned())
             })?,
     };
+    // The structured form has the excerpt of the best section twice.
+    let excerpt_bytes = (budget / limit).saturating_sub(RESULT_BYTES) / 2;
     let question = Question {
         limit,
         skip,
         language: arguments.text("language", 64)?,
         version: arguments.text("version", 200)?,
-        excerpt_bytes: (budget / limit).clamp(EXCERPT_BYTES_MIN, EXCERPT_BYTES_MAX),
+        excerpt_bytes: excerpt_bytes.clamp(EXCERPT_BYTES_MIN, EXCERPT_BYTES_MAX),
         ..Question::new(arguments.required("query", QUESTION_BYTES_MAX)?)
     };
     let found = call.library.search(&question)?;
-    let mut shown = 0;
+    let mut room = Room::of(budget, FRAME_BYTES);
     let mut brief = Vec::new();
-    let mut results = Vec::new();
+    let mut hits = Vec::new();
+    let mut further = Vec::new();
     for hit in &found.hits {
-        let result = Hit::of(call.server, hit);
-        let short = json_of(&result.short());
-        shown += short.len();
-        if !results.is_empty() && shown > budget {
-            break;
+        let mut hit = Hit::of(call.server, hit);
+        let others = hit.sections.split_off(hit.sections.len().min(1));
+        let short = json_of(&hit.short());
+        if !room.take(short.len() + 1, json_of(&hit).len()) {
+            if !hits.is_empty() {
+                break;
+            }
+            // The first page is always there; its excerpt is in `text` too.
+            hit.sections.clear();
+            room = Room::of(0, 0);
         }
         brief.push(short);
-        results.push(json_of(&result));
+        hits.push(hit);
+        further.push(others);
     }
+    // Other sections of these pages come after the best section of each page.
+    for (hit, others) in hits.iter_mut().zip(further) {
+        for section in others {
+            if room.take(0, json_of(&section).len()) {
+                hit.sections.push(section);
+            }
+        }
+    }
+    let results: Vec<String> = hits.iter().map(json_of).collect();
     Ok(answer(&found, skip, &brief, &results))
 }
 

@@ -176,18 +176,25 @@ fn a_long_page_comes_in_parts_that_join_to_the_page() {
         let result = call(
             &edge,
             "fetch",
-            json!({"id": "guides/limits", "start": start, "max_tokens": 12}),
+            json!({"id": "guides/limits", "start": start, "max_tokens": 100}),
         );
         let document = &result["structuredContent"];
         let part = document["text"].as_str().unwrap();
-        assert!(part.len() <= 48 && !part.is_empty(), "{document}");
+        assert!(
+            !part.is_empty() && document.to_string().len() <= 400,
+            "{document}"
+        );
         joined += part;
         let headings = document["contents"].as_array().unwrap();
         let headings: Vec<&str> = headings
             .iter()
             .map(|h| h["heading"].as_str().unwrap())
             .collect();
-        assert_eq!(headings, ["Limits", "Requests", "Bytes"]);
+        assert!(
+            headings
+                .iter()
+                .all(|heading| ["Limits", "Requests", "Bytes"].contains(heading))
+        );
         match document.get("next").and_then(Value::as_u64) {
             Some(next) => start = next,
             None => break,
@@ -213,16 +220,13 @@ fn several_pages_share_the_tokens_of_one_call() {
     let result = call(
         &edge,
         "fetch",
-        json!({"ids": ["index", "none", "guides/limits"], "max_tokens": 40}),
+        json!({"ids": ["index", "none", "guides/limits"], "max_tokens": 250}),
     );
     let documents = result["structuredContent"]["documents"].as_array().unwrap();
     assert_eq!(documents.len(), 3);
     assert_eq!(documents[0]["title"], "Welcome");
     assert!(documents[1]["error"].as_str().unwrap().contains("no page"));
-    let texts = documents
-        .iter()
-        .filter_map(|document| document["text"].as_str());
-    assert!(texts.map(str::len).sum::<usize>() <= 160);
+    assert!(result["structuredContent"].to_string().len() <= 1000);
     assert!(documents[2]["next"].is_u64());
     for (arguments, sentence) in [
         (json!({}), "`id` is missing"),
@@ -531,4 +535,69 @@ fn every_page_that_is_counted_can_be_reached() {
         .get(DOMAIN, "/_waypost/search?q=widget&limit=50&cursor=100")
         .json();
     assert_eq!(last["results"].as_array().unwrap().len(), 50);
+}
+
+#[test]
+fn no_form_of_an_answer_has_more_tokens_than_the_call_allows() {
+    let edge = large();
+    for (tool, arguments) in [
+        ("fetch", json!({"id": "guides/page-0"})),
+        (
+            "fetch",
+            json!({"ids": ["guides/page-0", "guides/page-1", "guides/page-2"]}),
+        ),
+        ("search", json!({"query": "widget limit"})),
+        ("search", json!({"query": "widget limit", "limit": 50})),
+        ("list_pages", json!({})),
+        (
+            "grep",
+            json!({"pattern": "widget", "limit": 500, "context": 3}),
+        ),
+    ] {
+        let is_list = arguments.get("ids").is_some();
+        for tokens in [100, 500, 2_000, 20_000] {
+            if is_list && tokens == 100 {
+                continue;
+            }
+            let mut arguments = arguments.clone();
+            arguments["max_tokens"] = json!(tokens);
+            let result = call(&edge, tool, arguments);
+            let structured = result["structuredContent"].to_string();
+            for form in [text(&result), &structured] {
+                let counted = form.len().div_ceil(4);
+                assert!(counted <= tokens, "{tool} {tokens}: {counted}");
+                // A large answer uses what it may use.
+                let is_full = tokens > 500 || form.len() > tokens;
+                assert!(is_full, "{tool} {tokens}: {counted}");
+            }
+        }
+    }
+}
+
+#[test]
+fn headings_that_do_not_fit_are_counted_and_listed_from_a_later_start() {
+    let edge = large();
+    let fetch = |start: u64| {
+        let arguments = json!({"id": "guides/page-0", "start": start, "max_tokens": 300});
+        call(&edge, "fetch", arguments)["structuredContent"].clone()
+    };
+    let mut listed: Vec<u64> = Vec::new();
+    let mut start = 0;
+    loop {
+        let document = fetch(start);
+        let headings = document["contents"].as_array().unwrap();
+        listed.extend(
+            headings
+                .iter()
+                .map(|heading| heading["start"].as_u64().unwrap()),
+        );
+        if document.get("more_headings").is_none() {
+            break;
+        }
+        let last = *listed.last().unwrap();
+        assert!(last >= start, "{document}");
+        start = last + 1;
+    }
+    listed.dedup();
+    assert_eq!(listed.len(), 101);
 }
