@@ -88,6 +88,14 @@ pub trait Library: Debug {
 
     /// Answers a question.
     ///
+    /// Returns where the section with an anchor begins in the Markdown of a page, in bytes, if the
+    /// search index has the page and the anchor.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if it cannot be read now.
+    fn section(&self, path: &str, anchor: &str) -> Result<Option<usize>, ReadError>;
+
     /// # Errors
     ///
     /// [`ReadError`] if the index cannot be read now.

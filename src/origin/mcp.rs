@@ -212,6 +212,15 @@ impl Library for SiteLibrary<'_> {
 
     fn kept(&self, name: &str) -> Option<Bytes> {
         let kept = self.open?.files.cached(name, KEPT)?;
+    fn section(&self, path: &str, anchor: &str) -> Result<Option<usize>, ReadError> {
+        match self.open {
+            Some(open) => open
+                .section_start(path, anchor)
+                .map_err(|error| self.failed(&error)),
+            None => Ok(None),
+        }
+    }
+
         MaybeCached::Cached(kept).response().body.memory().cloned()
     }
 

@@ -248,6 +248,33 @@ impl Index {
         })
     }
 
+    /// Returns where the section with an anchor begins in the Markdown of a page, in bytes; `None` if
+    /// the index has no such page or no such anchor.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError`] when the file cannot be read or is damaged.
+    pub fn section_start(
+        &self,
+        file: &dyn Storage,
+        path: &str,
+        anchor: &str,
+    ) -> Result<Option<u64>, SearchError> {
+        for part in &self.parts {
+            let blocks = Blocks::default();
+            let Some(page) = part.page_at(file, &blocks, path)? else {
+                continue;
+            };
+            for number in part.table(file)?.sections_of(page as usize) {
+                let section = part.section(file, &blocks, number)?;
+                if section.anchor.as_deref() == Some(anchor) {
+                    return Ok(Some(section.range.start));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Divides the parts into those that a question requests, and others to search if these have no
     /// result: first those in the same language.
     fn select(&self, question: &Question<'_>) -> (Vec<&OpenPart>, Vec<&OpenPart>) {

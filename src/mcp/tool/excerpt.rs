@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use crate::mdx::anchor::{github, slug};
+use crate::mdx::anchor::of_headings;
 
 /// A heading of a Markdown text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,15 +64,27 @@ pub(super) fn headings(text: &str) -> Vec<Heading<'_>> {
     found
 }
 
-/// Returns where the section with an anchor begins.
+/// Returns where the section with an anchor begins: the anchors are made from the words of the
+/// headings and numbered as in the HTML of the page. Markdown does not show the ids that authors
+/// wrote.
 pub(super) fn section(text: &str, anchor: &str) -> Option<usize> {
-    let headings = headings(text);
-    let plain = |heading: &Heading<'_>| heading.text.replace(['`', '*', '\\'], "");
-    let is_named = |heading: &&Heading<'_>| {
-        let words = plain(heading);
-        slug(&words) == anchor || github(&words) == anchor
-    };
-    headings.iter().find(is_named).map(|heading| heading.start)
+    let mut headings = headings(text);
+    // The title of a page has no anchor.
+    if headings.first().is_some_and(|first| first.level == 1) {
+        headings.remove(0);
+    }
+    let words: Vec<String> = headings
+        .iter()
+        .map(|heading| heading.text.replace(['`', '*', '\\'], ""))
+        .collect();
+    let anchors = of_headings(words.iter().map(String::as_str));
+    let own = anchors.iter().position(|known| *known.id == *anchor);
+    let is_alias = |alias: &Box<str>| **alias == *anchor;
+    let at = own.or_else(|| {
+        let mut anchors = anchors.iter();
+        anchors.position(|known| known.aliases.iter().any(is_alias))
+    });
+    at.map(|at| headings[at].start)
 }
 
 /// A table of contents that has room for some bytes of JSON.
@@ -175,6 +187,15 @@ mod tests {
                 assert!(serde_json::to_string(longer).unwrap().len() - 2 > bytes_max);
             }
         }
+    }
+
+    #[test]
+    fn repeated_headings_have_numbers() {
+        let text = "# Errors\n\n## Errors\n\n## Errors\n\n## Set up\n";
+        assert_eq!(section(text, "errors"), Some(10));
+        assert_eq!(section(text, "errors-2"), Some(21));
+        assert_eq!(section(text, "set-up"), Some(32));
+        assert_eq!(section(text, "errors-3"), None);
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
             "start": {"type": "integer"},
         }), &["heading", "level", "start"])},
         "more_headings": {"type": "integer", "description": "How many headings follow the last one in `contents`. To list them, call with a `start` after that one."},
+        "note": {"type": "string", "description": "What the page does not have."},
         "error": {"type": "string"},
     });
     let mut output = document.clone();
@@ -140,11 +141,22 @@ fn document(
         return Err(unknown(call, asked, &place.path));
     };
     let text = String::from_utf8_lossy(&markdown);
+    // With a `start`, the anchor only repeats what the id of an earlier answer was.
     let anchor = place.anchor.as_deref().filter(|_| start == 0);
-    let start = match anchor.and_then(|anchor| super::excerpt::section(&text, anchor)) {
-        Some(section) => section,
-        None => start,
+    let section = match anchor {
+        None => None,
+        Some(anchor) => call
+            .library
+            .section(&path, anchor)?
+            .or_else(|| super::excerpt::section(&text, anchor)),
     };
+    let note = anchor.filter(|_| section.is_none()).map(|anchor| {
+        format!(
+            "The page has no section #{}, so `text` begins at the start of the page.",
+            shortened(anchor)
+        )
+    });
+    let start = section.unwrap_or(start);
     if start > text.len() {
         return Err(Failure::Input(format!(
             "`start` is {start}, but the page {} has {} bytes.",
@@ -190,6 +202,9 @@ fn document(
     put("start", json!(start));
     put("end", json!(text.len()));
     put("length", json!(text.len()));
+    if let Some(note) = note {
+        put("note", json!(note));
+    }
     // The room that is left beside the members so far.
     let room = |document: &Map<String, Value>| {
         let frame = Value::Object(document.clone()).to_string().len();

@@ -601,3 +601,46 @@ fn headings_that_do_not_fit_are_counted_and_listed_from_a_later_start() {
     listed.dedup();
     assert_eq!(listed.len(), 101);
 }
+
+#[test]
+fn fetch_begins_at_the_section_that_an_anchor_names() {
+    let edge = crate::edge::Setup::new().acme("").start();
+    let page = "---\ntitle: Same\n---\n\nFirst [page](/other).\n\n## Errors\n\nOne.\n\n## Errors\n\n\
+        The second.\n\n## Named {#own}\n\nThe third.\n\n## C'est là\n\nLast.\n";
+    edge.publish(
+        "acme",
+        &[
+            (
+                "docs.json",
+                r#"{"name": "Acme", "navigation": {"pages": ["same", "other"]}}"#,
+            ),
+            ("same.mdx", page),
+            (
+                "other.mdx",
+                "---\ntitle: Other\nhidden: true\n---\n\n## A\n\nx\n\n## A\n\ny\n",
+            ),
+        ],
+    );
+    let fetch = |id: &str| call(&edge, "fetch", json!({"id": id}))["structuredContent"].clone();
+    let found = call(&edge, "search", json!({"query": "second"}));
+    assert_eq!(
+        found["structuredContent"]["results"][0]["id"],
+        "same#errors-2"
+    );
+    for (id, start) in [
+        ("same#errors", "## Errors\n\nOne."),
+        ("same#errors-2", "## Errors\n\nThe second."),
+        ("same#own", "## Named"),
+        ("same#own", "## Named\n\nThe third."),
+        ("other#a-2", "## A\n\ny"),
+    ] {
+        let document = fetch(id);
+        let text = document["text"].as_str().unwrap();
+        assert!(text.starts_with(start), "{id}: {text}");
+        assert!(document.get("note").is_none(), "{document}");
+    }
+    let unknown = fetch("same#nothing");
+    assert_eq!(unknown["start"], 0);
+    let note = unknown["note"].as_str().unwrap();
+    assert!(note.contains("no section #nothing"), "{note}");
+}
