@@ -5,7 +5,7 @@
 //! compiled form is limited. A call that has worked for [`TIME_MAX`] ends with a cursor, so the
 //! cost of one call is bounded for every expression.
 //!
-//! Long lines are searched up to [`LINE_BYTES_MAX`].
+//! Long lines are searched up to [`LINE_BYTES_MAX`], and an answer says how many there were.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -47,6 +47,8 @@ struct Search<'s> {
     context: usize,
     limit: usize,
     room: Room,
+    /// How many lines were not searched to their end.
+    long_lines: usize,
     ends_at: Instant,
     /// The text of the answer.
     text: String,
@@ -98,6 +100,7 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
                 "searched": {"type": "integer", "description": "How many pages this call searched."},
                 "pages": {"type": "integer", "description": "How many pages there are to search."},
                 "next_cursor": {"type": "string", "description": "Present if not all pages were searched."},
+                "long_lines": {"type": "integer", "description": "How many lines are longer than 4,096 bytes. Only their beginning was searched."},
             }),
             &["matches", "searched", "pages"],
         ),
@@ -129,6 +132,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         context,
         limit,
         room: Room::of(budget, FRAME_BYTES),
+        long_lines: 0,
         ends_at: Instant::now() + TIME_MAX,
         text: String::new(),
         matches: Vec::new(),
@@ -163,6 +167,15 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         writeln!(text, "For the rest, call grep with the cursor \"{next}\".")
             .expect("a String takes every character");
         structured["next_cursor"] = json!(next);
+    }
+    if search.long_lines > 0 {
+        writeln!(
+            text,
+            "{} lines are long: only the first 4,096 bytes of each were searched.",
+            search.long_lines
+        )
+        .expect("a String takes every character");
+        structured["long_lines"] = json!(search.long_lines);
     }
     Ok(Called::new(text + &search.text, structured))
 }
@@ -221,8 +234,9 @@ impl Search<'_> {
             if nth < skip {
                 continue;
             }
+            let line = line.trim_end_matches(['\n', '\r']);
             let searched = &line[..line.floor_char_boundary(LINE_BYTES_MAX)];
-            let searched = searched.trim_end_matches(['\n', '\r']);
+            self.long_lines += usize::from(searched.len() < line.len());
             // Every page has this line about the list of pages, so it is not searched.
             if !is_index_line(searched) && self.expression.is_match(searched) {
                 let headings = above.get_or_insert_with(|| headings(text));

@@ -502,42 +502,6 @@ fn large() -> crate::edge::Edge {
 }
 
 #[test]
-fn every_page_that_is_counted_can_be_reached() {
-    let edge = large();
-    let mut found = std::collections::BTreeSet::new();
-    let mut cursor = Value::Null;
-    let mut total = 0;
-    loop {
-        let arguments =
-            json!({"query": "widget", "limit": 50, "max_tokens": 20_000, "cursor": cursor});
-        let structured = call(&edge, "search", arguments)["structuredContent"].clone();
-        total = structured["total"].as_u64().unwrap().max(total);
-        for result in structured["results"].as_array().unwrap() {
-            assert!(
-                found.insert(
-                    result["title"]
-                        .as_str()
-                        .unwrap()
-                        .split(" ›")
-                        .next()
-                        .unwrap()
-                        .to_owned()
-                )
-            );
-        }
-        match structured.get("next_cursor") {
-            Some(next) => cursor = next.clone(),
-            None => break,
-        }
-    }
-    assert_eq!((total, found.len()), (150, 150));
-    let last = edge
-        .get(DOMAIN, "/_waypost/search?q=widget&limit=50&cursor=100")
-        .json();
-    assert_eq!(last["results"].as_array().unwrap().len(), 50);
-}
-
-#[test]
 fn no_form_of_an_answer_has_more_tokens_than_the_call_allows() {
     let edge = large();
     for (tool, arguments) in [
@@ -603,6 +567,42 @@ fn headings_that_do_not_fit_are_counted_and_listed_from_a_later_start() {
 }
 
 #[test]
+fn every_page_that_is_counted_can_be_reached() {
+    let edge = large();
+    let mut found = std::collections::BTreeSet::new();
+    let mut cursor = Value::Null;
+    let mut total = 0;
+    loop {
+        let arguments =
+            json!({"query": "widget", "limit": 50, "max_tokens": 20_000, "cursor": cursor});
+        let structured = call(&edge, "search", arguments)["structuredContent"].clone();
+        total = structured["total"].as_u64().unwrap().max(total);
+        for result in structured["results"].as_array().unwrap() {
+            assert!(
+                found.insert(
+                    result["title"]
+                        .as_str()
+                        .unwrap()
+                        .split(" ›")
+                        .next()
+                        .unwrap()
+                        .to_owned()
+                )
+            );
+        }
+        match structured.get("next_cursor") {
+            Some(next) => cursor = next.clone(),
+            None => break,
+        }
+    }
+    assert_eq!((total, found.len()), (150, 150));
+    let last = edge
+        .get(DOMAIN, "/_waypost/search?q=widget&limit=50&cursor=100")
+        .json();
+    assert_eq!(last["results"].as_array().unwrap().len(), 50);
+}
+
+#[test]
 fn fetch_begins_at_the_section_that_an_anchor_names() {
     let edge = crate::edge::Setup::new().acme("").start();
     let page = "---\ntitle: Same\n---\n\nFirst [page](/other).\n\n## Errors\n\nOne.\n\n## Errors\n\n\
@@ -643,4 +643,32 @@ fn fetch_begins_at_the_section_that_an_anchor_names() {
     assert_eq!(unknown["start"], 0);
     let note = unknown["note"].as_str().unwrap();
     assert!(note.contains("no section #nothing"), "{note}");
+}
+
+#[test]
+fn grep_says_when_a_line_was_searched_in_part() {
+    let edge = crate::edge::Setup::new().acme("").start();
+    let long = format!("---\ntitle: Long\n---\n\n`{}needle`\n", "a".repeat(5_000));
+    edge.publish(
+        "acme",
+        &[
+            (
+                "docs.json",
+                r#"{"name": "Acme", "navigation": {"pages": ["long", "short"]}}"#,
+            ),
+            ("long.mdx", &long),
+            ("short.mdx", "---\ntitle: Short\n---\n\nA word.\n"),
+        ],
+    );
+    let result = call(&edge, "grep", json!({"pattern": "needle"}));
+    assert_eq!(result["structuredContent"]["long_lines"], 1);
+    assert!(
+        text(&result).contains("only the first 4,096 bytes"),
+        "{result}"
+    );
+    let result = call(&edge, "grep", json!({"pattern": "word", "path": "short"}));
+    assert!(
+        result["structuredContent"].get("long_lines").is_none(),
+        "{result}"
+    );
 }
