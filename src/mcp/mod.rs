@@ -49,7 +49,8 @@ use crate::release::pages::Pages;
 use crate::response::McpFields;
 use crate::search::{Found, Question};
 
-use message::{Id, Message};
+pub use message::count_messages;
+use message::{Content, Id, Malformed, Message};
 pub use server::{Server, Skill, SkillTexts};
 pub use version::{Era, LATEST, REVISIONS, negotiated};
 
@@ -79,6 +80,14 @@ pub trait Library: Debug {
     /// [`ReadError`] if it cannot be read now.
     fn markdown(&self, path: &str) -> Result<Option<Bytes>, ReadError>;
 
+    /// Returns where the section with an anchor begins in the Markdown of a page, in bytes, if the
+    /// search index has the page and the anchor.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if it cannot be read now.
+    fn section(&self, path: &str, anchor: &str) -> Result<Option<usize>, ReadError>;
+
     /// Returns where the site redirects a path that has no page.
     ///
     /// # Errors
@@ -88,14 +97,6 @@ pub trait Library: Debug {
 
     /// Answers a question.
     ///
-    /// Returns where the section with an anchor begins in the Markdown of a page, in bytes, if the
-    /// search index has the page and the anchor.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadError`] if it cannot be read now.
-    fn section(&self, path: &str, anchor: &str) -> Result<Option<usize>, ReadError>;
-
     /// # Errors
     ///
     /// [`ReadError`] if the index cannot be read now.
@@ -128,8 +129,8 @@ pub struct Answer {
     pub status: u16,
     /// A JSON-RPC response; empty for a notification.
     pub body: Vec<u8>,
-    /// What the message asked for, if it is a call.
-    pub call: Option<CallName>,
+    /// The calls among the messages.
+    pub calls: Vec<CallName>,
 }
 
 /// A call, as the numbers of a site name it.
@@ -235,11 +236,54 @@ pub fn respond(
     fields: &McpFields<'_>,
     body: &[u8],
 ) -> Result<Answer, ReadError> {
-    let (id, method, params) = match Message::parse(body) {
-        Ok(Message::Request { id, method, params }) => (id, method, params),
+    match Content::parse(body, version::has_batches(fields)) {
+        Ok(Content::One(message)) => respond_to(methods, fields, message),
+        Ok(Content::Batch(messages)) => respond_to_all(methods, fields, messages),
+        Err(malformed) => Ok(Answer::malformed(&malformed)),
+    }
+}
+
+/// Answers the messages of a batch, in their order (2025-03-26, `basic/transports`, "Sending
+/// Messages").
+fn respond_to_all(
+    methods: &impl Methods,
+    fields: &McpFields<'_>,
+    messages: Vec<Result<Message, Malformed>>,
+) -> Result<Answer, ReadError> {
+    let mut body = Vec::new();
+    let mut calls = Vec::new();
+    for message in messages {
+        let answer = match message {
+            Ok(message) => respond_to(methods, fields, message)?,
+            Err(malformed) => Answer::malformed(&malformed),
+        };
+        if answer.body.is_empty() {
+            continue;
+        }
+        body.push(if body.is_empty() { b'[' } else { b',' });
+        body.extend_from_slice(&answer.body);
+        calls.extend(answer.calls);
+    }
+    if body.is_empty() {
+        return Ok(Answer::accepted());
+    }
+    body.push(b']');
+    Ok(Answer {
+        status: 200,
+        body,
+        calls,
+    })
+}
+
+fn respond_to(
+    methods: &impl Methods,
+    fields: &McpFields<'_>,
+    message: Message,
+) -> Result<Answer, ReadError> {
+    let (id, method, params) = match message {
+        Message::Request { id, method, params } => (id, method, params),
         // Nothing is subscribed, and no request runs longer than its response.
-        Ok(Message::Notification | Message::Response) => return Ok(Answer::accepted()),
-        Err(malformed) => return Ok(Answer::error(malformed.id.as_ref(), malformed.rejection())),
+        Message::Notification | Message::Response => return Ok(Answer::accepted()),
     };
     let era = match Era::of(fields, &method, &params) {
         Ok(era) => era,
@@ -256,7 +300,7 @@ pub fn respond(
         Err(rejection) => Answer::error(Some(&id), rejection),
     };
     Ok(Answer {
-        call: CallName::of(&request),
+        calls: CallName::of(&request).into_iter().collect(),
         ..answer
     })
 }
@@ -347,7 +391,7 @@ impl Answer {
         Self {
             status: 202,
             body: Vec::new(),
-            call: None,
+            calls: Vec::new(),
         }
     }
 
@@ -381,8 +425,12 @@ impl Answer {
         Self {
             status: 200,
             body,
-            call: None,
+            calls: Vec::new(),
         }
+    }
+
+    fn malformed(malformed: &Malformed) -> Self {
+        Self::error(malformed.id.as_ref(), malformed.rejection())
     }
 
     fn error(id: Option<&Id>, rejection: Rejection) -> Self {
@@ -404,7 +452,7 @@ impl Answer {
         Self {
             status,
             body: body.into_bytes(),
-            call: None,
+            calls: Vec::new(),
         }
     }
 }

@@ -136,9 +136,11 @@ pub fn mcp_response(
         reading,
     };
     let answer = mcp::answer(&server, &library, &headers.mcp, body).ok()?;
-    if let (Some(numbers), Some(call)) = (&served.numbers, &answer.call) {
-        let reader = Reader::of(headers.user_agent);
-        numbers.call(call.tool, call.client.as_deref(), reader);
+    if let Some(numbers) = &served.numbers {
+        for call in &answer.calls {
+            let reader = Reader::of(headers.user_agent);
+            numbers.call(call.tool, call.client.as_deref(), reader);
+        }
     }
     Some(transport::response(answer))
 }
@@ -210,8 +212,6 @@ impl Library for SiteLibrary<'_> {
         Ok(found)
     }
 
-    fn kept(&self, name: &str) -> Option<Bytes> {
-        let kept = self.open?.files.cached(name, KEPT)?;
     fn section(&self, path: &str, anchor: &str) -> Result<Option<usize>, ReadError> {
         match self.open {
             Some(open) => open
@@ -221,6 +221,8 @@ impl Library for SiteLibrary<'_> {
         }
     }
 
+    fn kept(&self, name: &str) -> Option<Bytes> {
+        let kept = self.open?.files.cached(name, KEPT)?;
         MaybeCached::Cached(kept).response().body.memory().cloned()
     }
 

@@ -227,6 +227,26 @@ fn a_message_that_comes_in_pieces_is_answered_and_a_slow_one_is_not() {
             "POST /mcp HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
         )
     };
+#[test]
+fn each_message_of_a_batch_counts() {
+    for fast_path in ["true", "false"] {
+        let edge = Setup::new()
+            .conf("connections", &format!("{{ fast_path: {fast_path} }}"))
+            .conf(
+                "clients",
+                "{ mcp_requests_per_second: 1, burst_seconds: 10 }",
+            )
+            .acme("")
+            .start();
+        edge.publish("acme", &documentation());
+        let batch = format!("[{}]", vec![String::from_utf8_lossy(PING); 8].join(","));
+        let statuses: Vec<u16> = (0..4)
+            .map(|_| post_with(&edge, "/mcp", &JSON, batch.as_bytes()).status)
+            .collect();
+        assert_eq!(statuses, [200, 200, 429, 429], "{fast_path}");
+    }
+}
+
     let mut pieces = Connection::open(edge.http);
     pieces.send(head(PING.len()).as_bytes());
     for byte in PING.chunks(7) {
