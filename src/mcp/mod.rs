@@ -294,13 +294,13 @@ fn respond_to(
         method: &method,
         params: &params,
     };
-    let answer = match methods.result(&request) {
-        Ok(result) => Answer::result(&id, era, methods, result),
+    let (answer, has_result) = match methods.result(&request) {
+        Ok(result) => (Answer::result(&id, era, methods, result), true),
         Err(Rejection::NotReady) => return Err(ReadError::NotReady),
-        Err(rejection) => Answer::error(Some(&id), rejection),
+        Err(rejection) => (Answer::error(Some(&id), rejection), false),
     };
     Ok(Answer {
-        calls: CallName::of(&request).into_iter().collect(),
+        calls: CallName::of(&request, has_result).into_iter().collect(),
         ..answer
     })
 }
@@ -308,13 +308,14 @@ fn respond_to(
 // === impl CallName ===
 
 impl CallName {
-    /// Names a call; `None` for a request that is not one.
-    fn of(request: &Request<'_>) -> Option<Self> {
+    /// Names a call; `None` for a request that is not one. `has_result`: whether the server has
+    /// answered it with a result.
+    fn of(request: &Request<'_>, has_result: bool) -> Option<Self> {
         let params = request.params;
         let tool = match request.method {
             "initialize" | "server/discover" => "connect",
             "resources/read" => "resources/read",
-            "tools/call" => tool::known_name(params.get("name")?.as_str()?)?,
+            "tools/call" => tool::known_name(params.get("name")?.as_str()?, has_result)?,
             _ => return None,
         };
         let client = match request.era {

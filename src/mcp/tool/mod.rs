@@ -33,6 +33,8 @@ use arguments::Arguments;
 pub const TOKENS_MAX: usize = 20_000;
 /// The placeholder for the title of the site in definitions.
 const SITE: &str = "{site}";
+/// The beginning of the name of the search at the hosted service.
+const ALIAS: &str = "search_";
 /// The value of `language` and `version` that means all of them.
 const ALL: &str = "all";
 
@@ -55,8 +57,6 @@ struct Called {
     is_error: bool,
 }
 
-/// Why a call has no result.
-#[derive(Clone, Debug, PartialEq)]
 /// The bytes that are left for the two forms of an answer.
 #[derive(Clone, Copy, Debug)]
 struct Room {
@@ -64,6 +64,8 @@ struct Room {
     structured: usize,
 }
 
+/// Why a call has no result.
+#[derive(Clone, Debug, PartialEq)]
 enum Failure {
     /// The arguments are wrong, or name something that does not exist: a sentence for the model.
     Input(String),
@@ -143,10 +145,13 @@ impl Tool {
     }
 }
 
-/// Returns the name of a tool that exists.
-pub(super) fn known_name(name: &str) -> Option<&'static str> {
+/// Returns the name of a tool that exists. If a call had a result, its tool exists: another name
+/// for the search is the name at the hosted service.
+pub(super) fn known_name(name: &str, has_result: bool) -> Option<&'static str> {
     let mut names = Tool::ALL.into_iter().map(Tool::name);
-    names.find(|known| *known == name)
+    let known = names.find(|known| *known == name);
+    let is_alias = has_result && name.starts_with(ALIAS);
+    known.or_else(|| is_alias.then(|| Tool::Search.name()))
 }
 
 /// The definitions as JSON, split at the placeholder for the title of the site.
@@ -215,7 +220,7 @@ impl Call<'_> {
 /// Returns whether a name is the name of a site's search at the hosted service: `search_` and the
 /// words of its title, or of its subdomain.
 fn is_alias(server: &Server<'_>, name: &str) -> bool {
-    let Some(slug) = name.strip_prefix("search_") else {
+    let Some(slug) = name.strip_prefix(ALIAS) else {
         return false;
     };
     slug == snake_case(server.title) || slug == snake_case(server.name)
@@ -239,15 +244,6 @@ fn snake_case(text: &str) -> String {
     out
 }
 
-// === impl Called ===
-
-impl Called {
-    fn new(text: String, structured: Value) -> Self {
-        Self::written(text, structured.to_string())
-    }
-
-    /// Makes the result of a call from a text and JSON.
-    fn written(text: String, structured: String) -> Self {
 // === impl Room ===
 
 impl Room {
@@ -284,6 +280,15 @@ impl Room {
     }
 }
 
+// === impl Called ===
+
+impl Called {
+    fn new(text: String, structured: Value) -> Self {
+        Self::written(text, structured.to_string())
+    }
+
+    /// Makes the result of a call from a text and JSON.
+    fn written(text: String, structured: String) -> Self {
         Self {
             text,
             structured: Some(structured),
