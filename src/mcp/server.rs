@@ -17,6 +17,10 @@ use crate::syntax::{self, Data};
 
 /// The identifier of the extension (SEP-2640).
 const SKILLS: &str = "io.modelcontextprotocol/skills";
+/// The member of `_meta` with the digest of a file.
+const DIGEST: &str = "waypost/digest";
+/// The address of skills at the hosted service.
+pub(super) const HOSTED_SKILLS: &str = "mintlify://skills/";
 /// How many bytes of instructions and of a tool's description clients pass on.
 pub(super) const TEXT_BYTES_MAX: usize = 2048;
 /// How many bytes of a site's title or description other texts contain.
@@ -77,21 +81,28 @@ pub struct SkillTexts {
 impl SkillTexts {
     /// Makes the texts about a skill: its slug, its name as the author wrote it, its description
     /// and its file.
+    ///
+    /// A skill that no entry can describe is listed at its address of the hosted service: SEP-2640
+    /// demands that a file `skill://{name}/SKILL.md` has this name in its frontmatter.
     #[must_use]
     pub fn new(slug: &str, name: &str, description: &str, file: &[u8], digest: &Digest) -> Self {
         let uri = uri(slug);
+        let digest = format!("sha256:{digest}");
+        let matter = matter(slug, file);
         let resource = json!({
-            "uri": uri,
+            "uri": match matter {
+                Some(_) => uri.clone(),
+                None => hosted_uri(slug),
+            },
             "name": slug,
             "title": name,
             "description": description,
             "mimeType": "text/markdown",
             "size": file.len(),
+            "_meta": {DIGEST: digest},
         });
-        let entry = matter(slug, file).map(|matter| {
-            let file = json!({
-                "uri": uri, "digest": format!("sha256:{digest}"), "size": file.len(),
-            });
+        let entry = matter.map(|matter| {
+            let file = json!({"uri": uri, "digest": digest, "size": file.len()});
             json!({"uri": uri, "frontmatter": matter, "resources": [file]}).to_string()
         });
         Self {
@@ -104,6 +115,11 @@ impl SkillTexts {
 /// Returns the address of a skill (SEP-2640, "Resource Mapping").
 pub(super) fn uri(slug: &str) -> String {
     format!("skill://{slug}/SKILL.md")
+}
+
+/// Returns the address of a skill at the hosted service.
+fn hosted_uri(slug: &str) -> String {
+    format!("{HOSTED_SKILLS}{slug}")
 }
 
 /// Reads the frontmatter of a skill as JSON; `None` if an entry with it would not be valid.
@@ -279,6 +295,7 @@ impl Call<'_> {
         self.first_page()?;
         let slug = asked.strip_prefix("skill://").unwrap_or_default();
         let skill = self.server.skill(slug);
+        let skill = skill.filter(|skill| !skill.entry.is_empty());
         let skill = skill.ok_or_else(|| Rejection::unknown_skill(asked))?;
         Ok(Outcome::Kept(format!(
             r#""resources":[{}]"#,

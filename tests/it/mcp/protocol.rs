@@ -283,7 +283,6 @@ fn a_skill_is_a_resource_with_the_bytes_and_the_digest_of_its_file() {
     let edge = serving("");
     let listed = result(&edge, "resources/list", json!({}));
     let listed = listed["resources"].as_array().unwrap();
-    assert_eq!(listed[0]["uri"], "skill://pay-refund/SKILL.md");
     assert_eq!(listed[1]["uri"], "skill://sdk/SKILL.md");
     assert_eq!(listed[1]["size"], SKILL.len());
     for (uri, file) in [
@@ -523,5 +522,28 @@ fn a_batch_is_answered_in_the_revision_that_has_batches() {
         let response = send(fields, &batch);
         assert_eq!(response.status, 400, "{batch}");
         assert_eq!(response.json()["error"]["code"], -32600, "{batch}");
+    }
+}
+
+#[test]
+fn a_skill_without_an_entry_is_listed_at_the_address_of_the_hosted_service() {
+    let edge = serving("");
+    let listed = result(&edge, "resources/list", json!({}));
+    let resources = listed["resources"].as_array().unwrap();
+    let with = |uri: &str| resources.iter().find(|resource| resource["uri"] == uri);
+    // The name in this file is not the last part of an address, as SEP-2640 demands.
+    assert!(with("skill://pay-refund/SKILL.md").is_none());
+    for (uri, file) in [
+        ("skill://sdk/SKILL.md", SKILL),
+        ("mintlify://skills/pay-refund", PAY),
+    ] {
+        let resource = with(uri).unwrap_or_else(|| panic!("{listed}"));
+        let digest = waypost::digest::Digest::of(file.as_bytes());
+        assert_eq!(
+            resource["_meta"]["waypost/digest"],
+            format!("sha256:{digest}")
+        );
+        let read = result(&edge, "resources/read", json!({"uri": uri}));
+        assert_eq!(read["contents"][0]["text"], file);
     }
 }
