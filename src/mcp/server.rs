@@ -219,9 +219,17 @@ impl<'s> Server<'s> {
         if !self.skills.is_empty() {
             out += "Skills tell how to do a task:\n";
         }
-        for skill in &self.skills {
+        for (nth, skill) in self.skills.iter().enumerate() {
             let line = format!("- {}: {}\n", skill.slug, skill.description());
-            if out.len() + line.len() > TEXT_BYTES_MAX {
+            let left = self.skills.len() - nth;
+            // The hint needs room too, unless this is the last skill.
+            let hint = format!(
+                "- {left} more: call `{}` without a name.",
+                Tool::Skill.name()
+            );
+            let rest = if left > 1 { hint.len() } else { 0 };
+            if out.len() + line.len() + rest > TEXT_BYTES_MAX {
+                out += &hint;
                 break;
             }
             out += &line;

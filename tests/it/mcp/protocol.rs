@@ -547,3 +547,34 @@ fn a_skill_without_an_entry_is_listed_at_the_address_of_the_hosted_service() {
         assert_eq!(read["contents"][0]["text"], file);
     }
 }
+
+#[test]
+fn instructions_say_that_more_skills_exist() {
+    let edge = Setup::new().acme("").start();
+    let files: Vec<(String, String)> = (0..30)
+        .map(|nth| {
+            let words = "Does something. ".repeat(10);
+            (
+                format!(".waypost/skills/skill-{nth}/SKILL.md"),
+                format!("---\nname: skill-{nth}\ndescription: {words}\n---\n\n# Do\n"),
+            )
+        })
+        .collect();
+    let mut listed: Vec<(&str, &str)> = documentation().into_iter().collect();
+    listed.retain(|(path, _)| !path.contains("skill"));
+    listed.extend(files.iter().map(|(path, text)| (&**path, &**text)));
+    edge.publish("acme", &listed);
+    let result = result(
+        &edge,
+        "initialize",
+        json!({"protocolVersion": "2025-11-25"}),
+    );
+    let instructions = result["instructions"].as_str().unwrap();
+    assert!(instructions.len() <= 2048);
+    let shown = instructions.matches("- skill-").count();
+    let expected = format!("{} more: call `skill` without a name.", 30 - shown);
+    assert!(
+        shown > 3 && instructions.ends_with(&expected),
+        "{instructions}"
+    );
+}
