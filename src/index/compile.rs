@@ -167,7 +167,14 @@ impl Documents {
             digests.push(digest);
         }
         let listed = material.summary.skills.iter().zip(digests);
-        let manifest = packer.document(&discovery::manifest(listed, &site.base_path))?;
+        let endpoint = paths::mcp_address(&address(match site.origin {
+            Origin::Embedded => canonical,
+            Origin::Upstream(_) => &default_host,
+        }));
+        let is_elsewhere = matches!(site.origin, Origin::Upstream(_));
+        let elsewhere = (site.mcp && is_elsewhere).then_some(endpoint.as_str());
+        let manifest = discovery::manifest(listed, &site.base_path, elsewhere);
+        let manifest = packer.document(&manifest)?;
         let legacy = packer.document(&discovery::legacy(&material.summary.skills))?;
         let redirect = packer.text(&paths::legacy_index(&site.base_path))?;
         let advertised = if site.domains.is_empty() {
@@ -175,9 +182,9 @@ impl Documents {
         } else {
             &site.domains
         };
-        let card = |host| packer.document(&discovery::card(&material.summary, &address(host)));
-        let cards = advertised.iter().map(card).collect::<Result<_, _>>()?;
         let summary = &material.summary;
+        let card = |host| packer.document(&discovery::card(summary, &address(host), elsewhere));
+        let cards = advertised.iter().map(card).collect::<Result<_, _>>()?;
         let mcp = match site.mcp {
             false => None,
             true => Some(McpTexts {
@@ -185,10 +192,7 @@ impl Documents {
                 description: packer.text(&summary.description)?,
                 version: packer.text(&summary.documentation_version)?,
                 address: packer.text(address(canonical).trim_end_matches('/'))?,
-                endpoint: packer.text(&paths::mcp_address(&address(match site.origin {
-                    Origin::Embedded => canonical,
-                    Origin::Upstream(_) => &default_host,
-                })))?,
+                endpoint: packer.text(&endpoint)?,
                 default_host: packer.text(default_host.as_str())?,
             }),
         };

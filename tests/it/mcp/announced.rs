@@ -146,6 +146,18 @@ fn before_a_server_of_the_customer_the_default_subdomain_is_announced() {
     edge.publish("acme", &documentation());
     let card = edge.get(DOMAIN, "/.well-known/mcp/server-card.json").json();
     assert_eq!(card["url"], format!("https://{SUBDOMAIN}/mcp"));
+    // The proxy of the customer may forward only these paths.
+    let manifest = edge
+        .get(DOMAIN, "/.well-known/agent-skills/index.json")
+        .json();
+    assert_eq!(manifest["mcp"]["url"], format!("https://{SUBDOMAIN}/mcp"));
+    let card = edge.get(DOMAIN, "/.well-known/agent-card.json").json();
+    let extension = &card["capabilities"]["extensions"][0];
+    assert_eq!(
+        extension["params"]["url"],
+        format!("https://{SUBDOMAIN}/mcp")
+    );
+    assert_eq!(extension["required"], false);
     edge.write_site("acme", &format!("domains: [{DOMAIN}]\n{}", origin.record()));
     let theirs = crate::http::request(
         edge.http,
@@ -216,18 +228,6 @@ fn all_clients_of_a_site_together_have_a_limit_that_leaves_other_sites_alone() {
 }
 
 #[test]
-fn a_message_that_comes_in_pieces_is_answered_and_a_slow_one_is_not() {
-    let edge = Setup::new()
-        .conf("connections", "{ body_seconds: 1 }")
-        .acme("")
-        .start();
-    edge.publish("acme", &documentation());
-    let head = |length: usize| {
-        format!(
-            "POST /mcp HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-        )
-    };
-#[test]
 fn each_message_of_a_batch_counts() {
     for fast_path in ["true", "false"] {
         let edge = Setup::new()
@@ -247,6 +247,18 @@ fn each_message_of_a_batch_counts() {
     }
 }
 
+#[test]
+fn a_message_that_comes_in_pieces_is_answered_and_a_slow_one_is_not() {
+    let edge = Setup::new()
+        .conf("connections", "{ body_seconds: 1 }")
+        .acme("")
+        .start();
+    edge.publish("acme", &documentation());
+    let head = |length: usize| {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        )
+    };
     let mut pieces = Connection::open(edge.http);
     pieces.send(head(PING.len()).as_bytes());
     for byte in PING.chunks(7) {
