@@ -22,6 +22,14 @@
 //!
 //! Nothing is kept between two requests: a request on another node gets the same answer.
 //!
+//! **Prepared answers.** When a release is compiled, the texts of its skills and the description of
+//! the server are written once ([`SkillTexts`], [`information`]): `skills/list` joins nothing, and a
+//! list of resources begins with a text that exists. Every other answer without parameters
+//! (`initialize`, `server/discover`, `tools/list`, lists of pages, files of skills as JSON) is written
+//! at its first request and then cached ([`Library::keep`]), because a compiled release stays in
+//! memory as long as it is served: these answers take about 12 KB for a site, 12 GB for a million
+//! sites, and few of the sites are asked. The cache has a bound for all sites together.
+//!
 //! **Limits.** A message has at most [`BODY_BYTES_MAX`] bytes and is nested at most 127 deep (the
 //! parser's limit). The text of a tool's answer has at most as many tokens as the client allows,
 //! and never more than [`tool::TOKENS_MAX`].
@@ -51,7 +59,7 @@ use crate::search::{Found, Question};
 
 pub use message::count_messages;
 use message::{Content, Id, Malformed, Message};
-pub use server::{Server, Skill, SkillTexts};
+pub use server::{Server, Skill, SkillTexts, information};
 pub use version::{Era, LATEST, REVISIONS, negotiated};
 
 /// The longest message, in bytes.
@@ -334,7 +342,7 @@ impl CallName {
 
 impl Methods for Site<'_> {
     fn information(&self) -> String {
-        self.server.information()
+        self.server.information.to_owned()
     }
 
     fn result(&self, request: &Request<'_>) -> Result<Outcome, Rejection> {
@@ -367,6 +375,17 @@ impl Call<'_> {
             "skills/get" => self.skill(),
             _ => Err(Rejection::unknown_method(self.era, method)),
         }
+    }
+
+    /// Returns a kept part of an answer, or makes and keeps it. It depends only on the site and on
+    /// the name.
+    fn kept_or(&self, name: &str, make: impl FnOnce() -> String) -> Outcome {
+        if let Some(kept) = self.library.kept(name) {
+            return Outcome::Stored(kept);
+        }
+        let members = make();
+        self.library.keep(name, &members);
+        Outcome::Kept(members)
     }
 
     /// Returns a text parameter.

@@ -53,9 +53,8 @@ impl Call<'_> {
             return Ok(Outcome::Stored(kept));
         }
         let mut listed: Vec<String> = Vec::new();
-        if after.is_none() {
-            let skills = self.server.skills.iter();
-            listed.extend(skills.map(|skill| skill.resource.to_owned()));
+        if after.is_none() && !self.server.resources.is_empty() {
+            listed.push(self.server.resources.to_owned());
         }
         let mut next = String::new();
         if self.server.has_pages {
@@ -118,12 +117,13 @@ impl Call<'_> {
                 quoted(text),
             )
         };
-        if let Some((media_type, text)) = self.skill_at(asked) {
-            return Ok(Outcome::Kept(contents(media_type, &text)));
-        }
         let name = format!("resources/read {asked}");
         if let Some(kept) = self.library.kept(&name) {
             return Ok(Outcome::Stored(kept));
+        }
+        // A skill has three addresses, each with one spelling.
+        if let Some((media_type, text)) = self.skill_at(asked) {
+            return Ok(self.kept_or(&name, || contents(media_type, &text)));
         }
         let (path, text) = self.page_at(asked)?;
         let contents = contents(MARKDOWN, &text);

@@ -42,6 +42,8 @@ pub struct Server<'s> {
     pub address: &'s str,
     /// The address of the server, for documents that announce it.
     pub endpoint: &'s str,
+    /// Its `Implementation`, as JSON ([`information`]).
+    pub information: &'s str,
     /// The path of the site on each host.
     pub base_path: &'s BasePath,
     /// The hosts of the customer.
@@ -52,6 +54,10 @@ pub struct Server<'s> {
     pub has_pages: bool,
     /// The skills, sorted by slug.
     pub skills: Vec<Skill<'s>>,
+    /// The descriptions of all skills as resources, joined by commas.
+    pub resources: &'s str,
+    /// The entries of all skills that have one, joined by commas.
+    pub entries: &'s str,
 }
 
 /// A skill of a server.
@@ -122,6 +128,22 @@ fn hosted_uri(slug: &str) -> String {
     format!("{HOSTED_SKILLS}{slug}")
 }
 
+/// Returns the `Implementation` of a server, as JSON, from the fields of [`Server`].
+#[must_use]
+pub fn information(name: &str, title: &str, version: &str, address: &str) -> String {
+    format!(
+        r#"{{"name":{},"title":{},"version":{},"websiteUrl":{}}}"#,
+        quoted(name),
+        quoted(short(title)),
+        quoted(version),
+        quoted(address),
+    )
+}
+
+fn short(title: &str) -> &str {
+    &title[..title.floor_char_boundary(TITLE_BYTES_MAX)]
+}
+
 /// Reads the frontmatter of a skill as JSON; `None` if an entry with it would not be valid.
 ///
 /// SEP-2640: the last segment of the address is equal to `name`. Clients drop a whole list in
@@ -168,19 +190,8 @@ fn to_json(value: &syntax::Value) -> Option<Value> {
 // === impl Server ===
 
 impl<'s> Server<'s> {
-    /// Returns the `Implementation` of the server, as JSON.
-    pub(super) fn information(&self) -> String {
-        format!(
-            r#"{{"name":{},"title":{},"version":{},"websiteUrl":{}}}"#,
-            quoted(self.name),
-            quoted(self.short_title()),
-            quoted(self.version),
-            quoted(self.address),
-        )
-    }
-
     pub(super) fn short_title(&self) -> &'s str {
-        &self.title[..self.title.floor_char_boundary(TITLE_BYTES_MAX)]
+        short(self.title)
     }
 
     /// Returns the skill with this slug.
@@ -261,32 +272,32 @@ impl Call<'_> {
     pub(super) fn initialize(&self) -> Result<Outcome, Rejection> {
         let version = negotiated(self.text("protocolVersion")?);
         let server = self.server;
-        Ok(Outcome::Once(format!(
-            r#""protocolVersion":"{version}","capabilities":{},"serverInfo":{},"instructions":{}"#,
-            server.capabilities(),
-            server.information(),
-            quoted(&server.instructions()),
-        )))
+        Ok(self.kept_or(&format!("initialize {version}"), || {
+            format!(
+                r#""protocolVersion":"{version}","capabilities":{},"serverInfo":{},"instructions":{}"#,
+                server.capabilities(),
+                server.information,
+                quoted(&server.instructions()),
+            )
+        }))
     }
 
     /// 2026-07-28, `server/discover`.
     pub(super) fn discover(&self) -> Outcome {
-        Outcome::Kept(format!(
-            r#""supportedVersions":{},"capabilities":{},"instructions":{}"#,
-            json!(REVISIONS),
-            self.server.capabilities(),
-            quoted(&self.server.instructions()),
-        ))
+        self.kept_or("server/discover", || {
+            format!(
+                r#""supportedVersions":{},"capabilities":{},"instructions":{}"#,
+                json!(REVISIONS),
+                self.server.capabilities(),
+                quoted(&self.server.instructions()),
+            )
+        })
     }
 
     pub(super) fn skills(&self) -> Result<Outcome, Rejection> {
         self.first_page()?;
-        let entries = self.server.skills.iter().map(|skill| skill.entry);
-        let entries: Vec<_> = entries.filter(|entry| !entry.is_empty()).collect();
-        Ok(Outcome::Kept(format!(
-            r#""skills":[{}]"#,
-            entries.join(",")
-        )))
+        let entries = self.server.entries;
+        Ok(Outcome::Kept(format!(r#""skills":[{entries}]"#)))
     }
 
     pub(super) fn skill(&self) -> Result<Outcome, Rejection> {

@@ -168,6 +168,10 @@ static DEFINITIONS: LazyLock<Vec<(Tool, Vec<String>)>> = LazyLock::new(|| {
 impl Call<'_> {
     pub(super) fn tools(&self) -> Result<Outcome, Rejection> {
         self.first_page()?;
+        Ok(self.kept_or("tools/list", || self.definitions()))
+    }
+
+    fn definitions(&self) -> String {
         let title = quoted(self.server.short_title());
         let title = &title[1..title.len() - 1];
         let mut out = String::from(r#""tools":["#);
@@ -184,7 +188,7 @@ impl Call<'_> {
             }
         }
         out.push(']');
-        Ok(Outcome::Kept(out))
+        out
     }
 
     pub(super) fn call_tool(&self) -> Result<Outcome, Rejection> {
