@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use waypost::build::{Articles, Input, Options, Preview};
+use waypost::build::{Articles, Input, Options, Preview, build};
 use waypost::docs::navigation::language::{self, Code};
 use waypost::docs::navigation::tree::Page;
 use waypost::release::site::{SEARCH_FILE, page_file};
@@ -57,7 +57,10 @@ struct Site {
     texts: HashMap<String, Bytes>,
     titles: HashMap<String, String>,
     described: Vec<Described>,
+    /// How long the index took to write, and the whole build, in which pages are written on all
+    /// cores.
     written: Duration,
+    built: Duration,
 }
 
 /// An index as the edge reads it.
@@ -136,6 +139,9 @@ impl Site {
                 )
             })
             .collect();
+        let began = Instant::now();
+        drop(build(&input, &options));
+        let built = began.elapsed();
         let preview = Preview::new(input, &options, Articles::default());
         let mut texts = HashMap::new();
         for (path, _) in &listed {
@@ -159,6 +165,7 @@ impl Site {
             titles: listed.into_iter().collect(),
             described,
             written,
+            built,
         }
     }
 
@@ -343,6 +350,11 @@ fn main() {
             share(length, 100 << 20),
             share(length, texts),
             site.written,
+        );
+        println!(
+            "    indexing: {:.1} % of the build, which takes {:.2?}",
+            100.0 * site.written.as_secs_f64() / site.built.as_secs_f64(),
+            site.built,
         );
         println!("    {:?}", site.index.sizes());
         let began = Instant::now();

@@ -8,13 +8,16 @@
 
 use serde::Serialize;
 
-use super::{Listed, Summary, paths};
+use super::{Listed, McpServer, Summary, paths};
 use crate::site::BasePath;
 
 /// The version of A2A whose clients read the card.
 const PROTOCOL_VERSION: &str = "0.3";
 const TRANSPORT: &str = "HTTP+JSON";
 const MODES: [&str; 1] = ["text/plain"];
+/// The name of the extension that tells where an MCP server is: the specification of its transport.
+const MCP: &str =
+    "https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http";
 /// Tags, for readers that filter by them.
 const TAGS: [&str; 1] = ["documentation"];
 
@@ -32,7 +35,7 @@ struct Card<'c> {
     documentation_url: &'c str,
     default_input_modes: [&'static str; 1],
     default_output_modes: [&'static str; 1],
-    capabilities: Capabilities,
+    capabilities: Capabilities<'c>,
     skills: Vec<Skill<'c>>,
 }
 
@@ -52,9 +55,21 @@ struct Provider<'c> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Capabilities {
+struct Capabilities<'c> {
     streaming: bool,
     push_notifications: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    extensions: Vec<Extension<'c>>,
+}
+
+/// A2A 0.3.0 and 1.0, `AgentExtension`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Extension<'c> {
+    uri: &'static str,
+    description: &'static str,
+    required: bool,
+    params: McpServer<'c>,
 }
 
 #[derive(Serialize)]
@@ -66,10 +81,22 @@ struct Skill<'c> {
     url: String,
 }
 
+fn extension(url: &str) -> Extension<'_> {
+    Extension {
+        uri: MCP,
+        description: "The MCP server of the documentation.",
+        required: false,
+        params: McpServer::at(url),
+    }
+}
+
 /// Writes the card of a site whose address is `site_url` (with its base path, without a
 /// trailing slash).
+///
+/// `mcp` is the address of the site's MCP server if it is on another host than the site: a proxy of
+/// the customer may forward this card and not the documents that announce the server.
 #[must_use]
-pub fn card(summary: &Summary, site_url: &str) -> Vec<u8> {
+pub fn card(summary: &Summary, site_url: &str, mcp: Option<&str>) -> Vec<u8> {
     let no_base = BasePath::default();
     let skill =
         |listed: &'_ Listed| format!("{site_url}{}", paths::skill_file(&no_base, &listed.slug));
@@ -95,6 +122,7 @@ pub fn card(summary: &Summary, site_url: &str) -> Vec<u8> {
         capabilities: Capabilities {
             streaming: false,
             push_notifications: false,
+            extensions: mcp.into_iter().map(extension).collect(),
         },
         skills: summary
             .skills

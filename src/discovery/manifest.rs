@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::{Listed, paths};
+use super::{Listed, McpServer, paths};
 use crate::digest::Digest;
 use crate::site::BasePath;
 
@@ -18,6 +18,8 @@ struct Manifest<'m> {
     #[serde(rename = "$schema")]
     schema: &'static str,
     skills: Vec<Entry<'m>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mcp: Option<McpServer<'m>>,
 }
 
 #[derive(Serialize)]
@@ -33,11 +35,13 @@ struct Entry<'m> {
 
 /// Writes the manifest of a site that lives under `base_path`. Each skill comes with the
 /// digest of the bytes that are *served*. For a generated skill they differ from the file in the
-/// release.
+/// release. `mcp` is the same as for [`card`](super::card()); clients ignore members that they do
+/// not know ("Discovery Index").
 #[must_use]
 pub fn manifest<'s>(
     skills: impl Iterator<Item = (&'s Listed, Digest)>,
     base_path: &BasePath,
+    mcp: Option<&str>,
 ) -> Vec<u8> {
     let entry = |(skill, digest): (&'s Listed, Digest)| Entry {
         schema: SCHEMA,
@@ -50,6 +54,7 @@ pub fn manifest<'s>(
     let manifest = Manifest {
         schema: SCHEMA,
         skills: skills.map(entry).collect(),
+        mcp: mcp.map(McpServer::at),
     };
     serde_json::to_vec(&manifest).expect("strings are JSON")
 }

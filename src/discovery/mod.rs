@@ -5,7 +5,7 @@
 //!
 //! | document | specification | depends on |
 //! |---|---|---|
-//! | [`manifest()`] | Agent Skills Discovery 0.2.0 | base path |
+//! | [`manifest()`] | Agent Skills Discovery 0.2.0 | base path, address of the MCP server |
 //! | [`legacy()`] | its predecessor 0.1 | nothing |
 //! | [`card()`] | A2A 0.3, readable by 1.0 clients | the site's address on the host |
 //!
@@ -21,6 +21,8 @@
 //! * **D5** URLs in the card are absolute, on the host of the request; on the default subdomain
 //!   they are on the canonical domain.
 //! * **D6** The card has every field that any of the A2A SDKs requires and no `null`.
+//! * **D7** If the MCP server of a site is on another host than its pages, the manifest and the card
+//!   name its address.
 
 mod card;
 mod legacy;
@@ -43,6 +45,24 @@ pub const MARKDOWN: &str = "text/markdown; charset=utf-8";
 /// The index replaces it by the canonical base URL, once for each site, before it computes
 /// digests. With `.invalid` (RFC 2606 §2) no text of an author can contain it by accident.
 pub const BASE_URL_PLACEHOLDER: &str = "https://base-url.invalid";
+
+/// Where the MCP server of a site is.
+#[derive(serde::Serialize)]
+struct McpServer<'m> {
+    url: &'m str,
+    transport: &'static str,
+}
+
+// === impl McpServer ===
+
+impl<'m> McpServer<'m> {
+    fn at(url: &'m str) -> Self {
+        Self {
+            url,
+            transport: "streamable-http",
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,7 @@ fn d1_d2_d4_the_manifest_has_served_digests_schemas_and_path_absolute_urls() {
         .skills
         .iter()
         .map(|skill| (skill, Digest::of(b"served")));
-    let manifest = parse(&manifest(served, &base));
+    let manifest = parse(&manifest(served, &base, None));
     let schema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
     let entry = |slug: &str| {
         json!({
@@ -66,7 +66,7 @@ fn d3_the_legacy_index_has_no_schema() {
 #[test]
 fn d5_d6_the_card_is_complete_and_its_urls_are_absolute() {
     let url = "https://docs.acme.com/docs";
-    let card = parse(&card(&summary(), url));
+    let card = parse(&card(&summary(), url, None));
     assert_eq!(
         card,
         json!({
@@ -82,6 +82,21 @@ fn d5_d6_the_card_is_complete_and_its_urls_are_absolute() {
             ],
         })
     );
+}
+
+#[test]
+fn d7_an_mcp_server_on_another_host_is_named() {
+    let url = "https://acme.docs.test/mcp";
+    let card = parse(&card(&summary(), "https://docs.acme.com", Some(url)));
+    let extensions = card["capabilities"]["extensions"].as_array().unwrap();
+    assert_eq!(extensions.len(), 1);
+    let server = json!({"url": url, "transport": "streamable-http"});
+    assert_eq!(extensions[0]["params"], server);
+    assert_eq!(extensions[0]["required"], false);
+    let base = BasePath::default();
+    let none = std::iter::empty();
+    let manifest = parse(&manifest(none, &base, Some(url)));
+    assert_eq!(manifest["mcp"], server);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::request::{announced, read_content, with_headers};
 use super::{Gateway, too_many};
 use crate::discovery::paths::McpPath;
 use crate::index::{Reading, Served};
-use crate::mcp::{BODY_BYTES_MAX, transport};
+use crate::mcp::{BODY_BYTES_MAX, count_messages, transport};
 use crate::origin;
 use crate::response::{Cors, MaybeCached, RequestHeaders, Response};
 
@@ -56,8 +56,8 @@ pub(super) fn find(
             return None;
         }
         let made = origin::mcp_response(served, headers, body, Reading::Cached)?;
-        gateway.clients.ask(client, project);
-        Some(FastResponse {
+        gateway.clients.ask(client, project, count_messages(body));
+        Some(Found {
             response: MaybeCached::Built(made),
             hsts: gateway.hsts_of(&served.site),
         })
@@ -89,10 +89,13 @@ pub(super) async fn respond(
             ..too_many(wait)
         });
     }
-    gateway.clients.ask(client, project);
+    gateway.clients.ask(client, project, 1);
     let Some(body) = read_content(session, BODY_BYTES_MAX).await? else {
         return Ok(transport::too_long());
     };
+    gateway
+        .clients
+        .ask(client, project, count_messages(&body) - 1);
     let request = session.req_header().clone();
     let made = reads.run(move || {
         with_headers(&request, |headers| {

@@ -82,9 +82,10 @@ struct Skill {
     entry: Span,
 }
 
-/// The texts with which an MCP server describes itself. These texts take about 250 bytes for each
-/// site, and the texts of a skill about 750 (three skills of the bundled documentation, November
-/// 2026). Lists of pages are not here: they are read when they are asked for, and cached.
+/// The texts with which an MCP server describes itself. These texts take about 400 bytes for each
+/// site, and the texts of a skill about 850 (three skills of the bundled documentation, November
+/// 2026). Longer answers are not here: they are written when they are asked for, and cached
+/// ([`crate::mcp`] has the reason).
 #[derive(Debug)]
 struct McpTexts {
     title: Span,
@@ -93,6 +94,16 @@ struct McpTexts {
     address: Span,
     endpoint: Span,
     default_host: Span,
+    information: Span,
+    /// The texts of all skills, joined.
+    resources: Span,
+    entries: Span,
+}
+
+/// Texts that are packed one after the other, with commas between them.
+struct Joined {
+    whole: Span,
+    parts: Vec<Span>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +152,7 @@ impl Documents {
         let mut packer = Packer(Vec::new());
         let mut skills = Vec::with_capacity(material.skills.len());
         let mut digests = Vec::with_capacity(material.skills.len());
+        let mut texts = Vec::new();
         for (listed, file) in material.summary.skills.iter().zip(&material.skills) {
             let file = if listed.generated {
                 file.addressed_to(&address(canonical))
@@ -153,21 +165,40 @@ impl Documents {
                     slug: listed.slug.clone(),
                 });
             }
-            let texts = site.mcp.then(|| {
+            if site.mcp {
                 let (slug, name) = (&listed.slug, &listed.name);
-                SkillTexts::new(slug, name, &listed.description, &file.identity, &digest)
-            });
-            let texts = texts.unwrap_or_default();
+                let description = &listed.description;
+                texts.push(SkillTexts::new(
+                    slug,
+                    name,
+                    description,
+                    &file.identity,
+                    &digest,
+                ));
+            }
             skills.push(Skill {
                 slug: packer.text(&listed.slug)?,
                 file: packer.file(&file, &digest)?,
-                resource: packer.text(&texts.resource)?,
-                entry: packer.text(&texts.entry)?,
+                resource: Span::EMPTY,
+                entry: Span::EMPTY,
             });
             digests.push(digest);
         }
+        let resources = packer.joined(texts.iter().map(|texts| &*texts.resource))?;
+        let entries = packer.joined(texts.iter().map(|texts| &*texts.entry))?;
+        let parts = resources.parts.iter().zip(&entries.parts);
+        for (skill, (resource, entry)) in skills.iter_mut().zip(parts) {
+            (skill.resource, skill.entry) = (*resource, *entry);
+        }
         let listed = material.summary.skills.iter().zip(digests);
-        let manifest = packer.document(&discovery::manifest(listed, &site.base_path))?;
+        let endpoint = paths::mcp_address(&address(match site.origin {
+            Origin::Embedded => canonical,
+            Origin::Upstream(_) => &default_host,
+        }));
+        let is_elsewhere = matches!(site.origin, Origin::Upstream(_));
+        let elsewhere = (site.mcp && is_elsewhere).then_some(endpoint.as_str());
+        let manifest = discovery::manifest(listed, &site.base_path, elsewhere);
+        let manifest = packer.document(&manifest)?;
         let legacy = packer.document(&discovery::legacy(&material.summary.skills))?;
         let redirect = packer.text(&paths::legacy_index(&site.base_path))?;
         let advertised = if site.domains.is_empty() {
@@ -175,22 +206,28 @@ impl Documents {
         } else {
             &site.domains
         };
-        let card = |host| packer.document(&discovery::card(&material.summary, &address(host)));
-        let cards = advertised.iter().map(card).collect::<Result<_, _>>()?;
         let summary = &material.summary;
+        let card = |host| packer.document(&discovery::card(summary, &address(host), elsewhere));
+        let cards = advertised.iter().map(card).collect::<Result<_, _>>()?;
         let mcp = match site.mcp {
             false => None,
-            true => Some(McpTexts {
-                title: packer.text(&summary.title)?,
-                description: packer.text(&summary.description)?,
-                version: packer.text(&summary.documentation_version)?,
-                address: packer.text(address(canonical).trim_end_matches('/'))?,
-                endpoint: packer.text(&paths::mcp_address(&address(match site.origin {
-                    Origin::Embedded => canonical,
-                    Origin::Upstream(_) => &default_host,
-                })))?,
-                default_host: packer.text(default_host.as_str())?,
-            }),
+            true => {
+                let (title, version) = (&*summary.title, &*summary.documentation_version);
+                let address = address(canonical);
+                let address = address.trim_end_matches('/');
+                let information = mcp::information(&site.subdomain, title, version, address);
+                Some(McpTexts {
+                    title: packer.text(title)?,
+                    description: packer.text(&summary.description)?,
+                    version: packer.text(version)?,
+                    address: packer.text(address)?,
+                    endpoint: packer.text(&endpoint)?,
+                    default_host: packer.text(default_host.as_str())?,
+                    information: packer.text(&information)?,
+                    resources: resources.whole,
+                    entries: entries.whole,
+                })
+            }
         };
         Ok(Self {
             bytes: packer.finish(),
@@ -237,11 +274,14 @@ impl Documents {
             version: self.text(texts.version),
             address: self.text(texts.address),
             endpoint: self.text(texts.endpoint),
+            information: self.text(texts.information),
             base_path: &site.base_path,
             domains: &site.domains,
             default_host: self.text(texts.default_host),
             has_pages: self.files.is_some(),
             skills: self.skills.iter().map(skill).collect(),
+            resources: self.text(texts.resources),
+            entries: self.text(texts.entries),
         })
     }
 
@@ -372,6 +412,11 @@ impl Packed {
 // === impl Span ===
 
 impl Span {
+    const EMPTY: Self = Self {
+        start: 0,
+        length: 0,
+    };
+
     fn range(self) -> std::ops::Range<usize> {
         let start = self.start as usize;
         start..start + self.length as usize
@@ -387,6 +432,23 @@ impl Packer {
         Ok(Span {
             start,
             length: self.position()? - start,
+        })
+    }
+
+    /// Packs texts with commas between them. An empty text gets no comma.
+    fn joined<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> Result<Joined, CompileError> {
+        let start = self.position()?;
+        let mut parts = Vec::new();
+        for text in texts {
+            if !text.is_empty() && self.position()? > start {
+                self.0.push(b',');
+            }
+            parts.push(self.text(text)?);
+        }
+        let length = self.position()? - start;
+        Ok(Joined {
+            whole: Span { start, length },
+            parts,
         })
     }
 

@@ -8,7 +8,8 @@
 //!
 //! The address is on the canonical domain if all requests to that domain come here. It is on the
 //! default subdomain if the site's pages are on a server of the customer, because a proxy there may
-//! forward only the paths of skills.
+//! forward only the paths of skills. The manifest of skills and the agent card name this address too
+//! ([`crate::discovery`], rule D7).
 //!
 //! Sources: SEP-2127 (draft: server cards, schema version 2); the documents of the hosted service
 //! as its documentation shows them.

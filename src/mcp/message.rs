@@ -1,11 +1,16 @@
 //! JSON-RPC messages.
 //!
 //! Sources: JSON-RPC 2.0; Model Context Protocol 2026-07-28, `basic`, "Messages": an id is a text
-//! or a whole number. Batches existed in revision 2025-03-26 only and are rejected.
+//! or a whole number. Revision 2025-03-26, `basic`, "Batching": a server must accept batches. The
+//! other revisions have none.
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::Rejection;
+
+/// The most messages of a batch. Each may take as long as a call of a tool takes.
+const BATCH_MAX: usize = 8;
 
 /// The text is not JSON.
 pub(super) const PARSE_ERROR: i32 = -32700;
@@ -17,6 +22,15 @@ pub(super) const METHOD_NOT_FOUND: i32 = -32601;
 pub(super) const INVALID_PARAMS: i32 = -32602;
 /// The server failed.
 pub(super) const INTERNAL_ERROR: i32 = -32603;
+
+/// The content of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Content {
+    /// One message.
+    One(Message),
+    /// Some messages, each read for itself.
+    Batch(Vec<Result<Message, Malformed>>),
+}
 
 /// A message of a client.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,22 +60,61 @@ pub(super) struct Malformed {
     pub(super) id: Option<Id>,
 }
 
-// === impl Message ===
+/// Counts the messages of a content without reading them: at least one.
+#[must_use]
+pub fn count_messages(body: &[u8]) -> u32 {
+    let is_space = |byte: &u8| byte.is_ascii_whitespace();
+    if body.iter().find(|byte| !is_space(byte)) != Some(&b'[') {
+        return 1;
+    }
+    let messages: Vec<IgnoredAny> = serde_json::from_slice(body).unwrap_or_default();
+    u32::try_from(messages.len().clamp(1, BATCH_MAX)).unwrap_or(1)
+}
 
-impl Message {
-    /// Reads a message.
-    pub(super) fn parse(body: &[u8]) -> Result<Self, Malformed> {
+// === impl Content ===
+
+impl Content {
+    /// Reads a content. `has_batches`: whether the revision has batches.
+    pub(super) fn parse(body: &[u8], has_batches: bool) -> Result<Self, Malformed> {
         let value: Value = serde_json::from_slice(body).map_err(|error| Malformed {
             code: PARSE_ERROR,
             message: format!("Parse error: {error}"),
             id: None,
         })?;
-        let Value::Object(mut members) = value else {
-            let message = match value {
-                Value::Array(_) => "Batches are not supported. Send one message in each request.",
-                _ => "A message is a JSON object.",
-            };
+        let messages = match value {
+            Value::Array(messages) => messages,
+            value => return Message::of(value).map(Self::One),
+        };
+        if !has_batches {
+            let message = "Batches are not supported in this revision. \
+                           Send one message in each request.";
             return Err(Malformed::invalid(message, None));
+        }
+        if messages.is_empty() || messages.len() > BATCH_MAX {
+            let message = format!("A batch has from 1 to {BATCH_MAX} messages.");
+            return Err(Malformed::invalid(&message, None));
+        }
+        let mut read = Vec::with_capacity(messages.len());
+        for message in messages {
+            read.push(match Message::of(message) {
+                // 2025-03-26, `basic/lifecycle`, "Initialization".
+                Ok(Message::Request { id, method, .. }) if method == "initialize" => {
+                    let message = "`initialize` is not part of a batch.";
+                    Err(Malformed::invalid(message, Some(id)))
+                }
+                other => other,
+            });
+        }
+        Ok(Self::Batch(read))
+    }
+}
+
+// === impl Message ===
+
+impl Message {
+    fn of(value: Value) -> Result<Self, Malformed> {
+        let Value::Object(mut members) = value else {
+            return Err(Malformed::invalid("A message is a JSON object.", None));
         };
         let id = match members.get("id") {
             None => None,
@@ -134,11 +187,32 @@ impl Malformed {
 mod tests {
     use super::*;
 
+    fn parse(body: &[u8]) -> Result<Message, Malformed> {
+        match Content::parse(body, false)? {
+            Content::One(message) => Ok(message),
+            Content::Batch(_) => panic!("a batch"),
+        }
+    }
+
+    #[test]
+    fn messages_are_counted_without_being_read() {
+        for (body, count) in [
+            ("{}", 1),
+            ("", 1),
+            ("[", 1),
+            (" \n[{}, 1]", 2),
+            ("[]", 1),
+            ("[1,1,1,1,1,1,1,1,1,1,1,1]", 8),
+        ] {
+            assert_eq!(count_messages(body.as_bytes()), count, "{body}");
+        }
+    }
+
     #[test]
     fn an_id_is_a_text_or_a_whole_number() {
         let id = |id: &str| {
             let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-            match Message::parse(text.as_bytes()) {
+            match parse(text.as_bytes()) {
                 Ok(Message::Request { id, .. }) => Ok(id.as_json().to_owned()),
                 Ok(other) => panic!("{other:?}"),
                 Err(malformed) => Err(malformed.code),
@@ -166,7 +240,7 @@ mod tests {
             "[".repeat(20_000),
             "]".repeat(20_000)
         );
-        let malformed = Message::parse(deep.as_bytes()).unwrap_err();
+        let malformed = parse(deep.as_bytes()).unwrap_err();
         assert_eq!(malformed.code, PARSE_ERROR);
     }
 
@@ -190,12 +264,12 @@ mod tests {
                 INVALID_REQUEST,
             ),
         ] {
-            let malformed = Message::parse(text.as_bytes()).unwrap_err();
+            let malformed = parse(text.as_bytes()).unwrap_err();
             assert_eq!(malformed.code, code, "{text}");
         }
         let notification = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        assert_eq!(Message::parse(notification), Ok(Message::Notification));
+        assert_eq!(parse(notification), Ok(Message::Notification));
         let response = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-        assert_eq!(Message::parse(response), Ok(Message::Response));
+        assert_eq!(parse(response), Ok(Message::Response));
     }
 }

@@ -22,6 +22,14 @@
 //!
 //! Nothing is kept between two requests: a request on another node gets the same answer.
 //!
+//! **Prepared answers.** When a release is compiled, the texts of its skills and the description of
+//! the server are written once ([`SkillTexts`], [`information`]): `skills/list` joins nothing, and a
+//! list of resources begins with a text that exists. Every other answer without parameters
+//! (`initialize`, `server/discover`, `tools/list`, lists of pages, files of skills as JSON) is written
+//! at its first request and then cached ([`Library::keep`]), because a compiled release stays in
+//! memory as long as it is served: these answers take about 12 KB for a site, 12 GB for a million
+//! sites, and few of the sites are asked. The cache has a bound for all sites together.
+//!
 //! **Limits.** A message has at most [`BODY_BYTES_MAX`] bytes and is nested at most 127 deep (the
 //! parser's limit). The text of a tool's answer has at most as many tokens as the client allows,
 //! and never more than [`tool::TOKENS_MAX`].
@@ -49,8 +57,9 @@ use crate::release::pages::Pages;
 use crate::response::McpFields;
 use crate::search::{Question, SearchResult};
 
-use message::{Id, Message};
-pub use server::{Server, Skill, SkillTexts};
+pub use message::count_messages;
+use message::{Content, Id, Malformed, Message};
+pub use server::{Server, Skill, SkillTexts, information};
 pub use version::{Era, LATEST, REVISIONS, negotiated};
 
 /// The longest message, in bytes.
@@ -78,6 +87,14 @@ pub trait Library: Debug {
     ///
     /// [`ReadError`] if it cannot be read now.
     fn markdown(&self, path: &str) -> Result<Option<Bytes>, ReadError>;
+
+    /// Returns where the section with an anchor begins in the Markdown of a page, in bytes, if the
+    /// search index has the page and the anchor.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if it cannot be read now.
+    fn section(&self, path: &str, anchor: &str) -> Result<Option<usize>, ReadError>;
 
     /// Returns where the site redirects a path that has no page.
     ///
@@ -120,8 +137,8 @@ pub struct MessageResponse {
     pub status: u16,
     /// A JSON-RPC response; empty for a notification.
     pub body: Vec<u8>,
-    /// What the message asked for, if it is a call.
-    pub call: Option<CallName>,
+    /// The calls among the messages.
+    pub calls: Vec<CallName>,
 }
 
 /// A call, as the numbers of a site name it.
@@ -226,17 +243,55 @@ pub fn respond(
     methods: &impl Methods,
     fields: &McpFields<'_>,
     body: &[u8],
-) -> Result<MessageResponse, ReadError> {
-    let (id, method, params) = match Message::parse(body) {
-        Ok(Message::Request { id, method, params }) => (id, method, params),
-        // Nothing is subscribed, and no request runs longer than its response.
-        Ok(Message::Notification | Message::Response) => return Ok(MessageResponse::accepted()),
-        Err(malformed) => {
-            return Ok(MessageResponse::error(
-                malformed.id.as_ref(),
-                malformed.rejection(),
-            ));
+) -> Result<Answer, ReadError> {
+    match Content::parse(body, version::has_batches(fields)) {
+        Ok(Content::One(message)) => respond_to(methods, fields, message),
+        Ok(Content::Batch(messages)) => respond_to_all(methods, fields, messages),
+        Err(malformed) => Ok(Answer::malformed(&malformed)),
+    }
+}
+
+/// Answers the messages of a batch, in their order (2025-03-26, `basic/transports`, "Sending
+/// Messages").
+fn respond_to_all(
+    methods: &impl Methods,
+    fields: &McpFields<'_>,
+    messages: Vec<Result<Message, Malformed>>,
+) -> Result<Answer, ReadError> {
+    let mut body = Vec::new();
+    let mut calls = Vec::new();
+    for message in messages {
+        let answer = match message {
+            Ok(message) => respond_to(methods, fields, message)?,
+            Err(malformed) => Answer::malformed(&malformed),
+        };
+        if answer.body.is_empty() {
+            continue;
         }
+        body.push(if body.is_empty() { b'[' } else { b',' });
+        body.extend_from_slice(&answer.body);
+        calls.extend(answer.calls);
+    }
+    if body.is_empty() {
+        return Ok(Answer::accepted());
+    }
+    body.push(b']');
+    Ok(Answer {
+        status: 200,
+        body,
+        calls,
+    })
+}
+
+fn respond_to(
+    methods: &impl Methods,
+    fields: &McpFields<'_>,
+    message: Message,
+) -> Result<Answer, ReadError> {
+    let (id, method, params) = match message {
+        Message::Request { id, method, params } => (id, method, params),
+        // Nothing is subscribed, and no request runs longer than its response.
+        Message::Notification | Message::Response => return Ok(Answer::accepted()),
     };
     let era = match Era::of(fields, &method, &params) {
         Ok(era) => era,
@@ -247,13 +302,13 @@ pub fn respond(
         method: &method,
         params: &params,
     };
-    let answer = match methods.result(&request) {
-        Ok(result) => MessageResponse::result(&id, era, methods, result),
+    let (answer, has_result) = match methods.result(&request) {
+        Ok(result) => (Answer::result(&id, era, methods, result), true),
         Err(Rejection::NotReady) => return Err(ReadError::NotReady),
-        Err(rejection) => MessageResponse::error(Some(&id), rejection),
+        Err(rejection) => (Answer::error(Some(&id), rejection), false),
     };
-    Ok(MessageResponse {
-        call: CallName::of(&request),
+    Ok(Answer {
+        calls: CallName::of(&request, has_result).into_iter().collect(),
         ..answer
     })
 }
@@ -261,13 +316,14 @@ pub fn respond(
 // === impl CallName ===
 
 impl CallName {
-    /// Names a call; `None` for a request that is not one.
-    fn of(request: &Request<'_>) -> Option<Self> {
+    /// Names a call; `None` for a request that is not one. `has_result`: whether the server has
+    /// answered it with a result.
+    fn of(request: &Request<'_>, has_result: bool) -> Option<Self> {
         let params = request.params;
         let tool = match request.method {
             "initialize" | "server/discover" => "connect",
             "resources/read" => "resources/read",
-            "tools/call" => tool::known_name(params.get("name")?.as_str()?)?,
+            "tools/call" => tool::known_name(params.get("name")?.as_str()?, has_result)?,
             _ => return None,
         };
         let client = match request.era {
@@ -286,7 +342,7 @@ impl CallName {
 
 impl Methods for Site<'_> {
     fn information(&self) -> String {
-        self.server.information()
+        self.server.information.to_owned()
     }
 
     fn result(&self, request: &Request<'_>) -> Result<Outcome, Rejection> {
@@ -321,6 +377,17 @@ impl Call<'_> {
         }
     }
 
+    /// Returns a kept part of an answer, or makes and keeps it. It depends only on the site and on
+    /// the name.
+    fn kept_or(&self, name: &str, make: impl FnOnce() -> String) -> Outcome {
+        if let Some(kept) = self.library.kept(name) {
+            return Outcome::Stored(kept);
+        }
+        let members = make();
+        self.library.keep(name, &members);
+        Outcome::Kept(members)
+    }
+
     /// Returns a text parameter.
     fn text(&self, name: &str) -> Result<&str, Rejection> {
         let value = self.params.get(name).and_then(Value::as_str);
@@ -344,7 +411,7 @@ impl MessageResponse {
         Self {
             status: 202,
             body: Vec::new(),
-            call: None,
+            calls: Vec::new(),
         }
     }
 
@@ -378,8 +445,12 @@ impl MessageResponse {
         Self {
             status: 200,
             body,
-            call: None,
+            calls: Vec::new(),
         }
+    }
+
+    fn malformed(malformed: &Malformed) -> Self {
+        Self::error(malformed.id.as_ref(), malformed.rejection())
     }
 
     fn error(id: Option<&Id>, rejection: Rejection) -> Self {
@@ -401,7 +472,7 @@ impl MessageResponse {
         Self {
             status,
             body: body.into_bytes(),
-            call: None,
+            calls: Vec::new(),
         }
     }
 }

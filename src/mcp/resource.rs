@@ -3,7 +3,7 @@
 //! | address | is |
 //! |---|---|
 //! | `skill://{slug}/SKILL.md` | a skill (SEP-2640) |
-//! | `mintlify://skills/{slug}` | the same skill, where clients of the hosted service look for it |
+//! | `mintlify://skills/{slug}` | the same skill, where clients of the hosted service look for it. A skill whose name is not its slug is listed here |
 //! | `skill://{slug}/_manifest` | its files, for clients that are older than SEP-2640 |
 //! | `https://{host}{base}/{page}.md` | the Markdown of a page |
 //!
@@ -13,7 +13,7 @@
 
 use serde_json::{Value, json};
 
-use super::server::{Skill, uri};
+use super::server::{HOSTED_SKILLS, Skill, uri};
 use super::{Call, Era, Outcome, Rejection, Server, quoted, shortened};
 use crate::digest::Digest;
 use crate::release::pages::{Page, id_of};
@@ -24,8 +24,6 @@ use crate::site::percent::{decode, encode};
 const PAGES_MAX: usize = 100;
 /// The code of an unknown resource before 2026-07-28 (2025-11-25, `server/resources`).
 const RESOURCE_NOT_FOUND: i32 = -32002;
-/// The address of skills at the hosted service.
-const HOSTED_SKILLS: &str = "mintlify://skills/";
 const MARKDOWN: &str = "text/markdown";
 
 /// The part of a site that an address or an id names.
@@ -55,9 +53,8 @@ impl Call<'_> {
             return Ok(Outcome::Stored(kept));
         }
         let mut listed: Vec<String> = Vec::new();
-        if after.is_none() {
-            let skills = self.server.skills.iter();
-            listed.extend(skills.map(|skill| skill.resource.to_owned()));
+        if after.is_none() && !self.server.resources.is_empty() {
+            listed.push(self.server.resources.to_owned());
         }
         let mut next = String::new();
         if self.server.has_pages {
@@ -122,12 +119,13 @@ impl Call<'_> {
                 quoted(text),
             )
         };
-        if let Some((media_type, text)) = self.skill_at(asked) {
-            return Ok(Outcome::Cacheable(contents(media_type, &text)));
-        }
         let name = format!("resources/read {asked}");
         if let Some(kept) = self.library.kept(&name) {
             return Ok(Outcome::Stored(kept));
+        }
+        // A skill has three addresses, each with one spelling.
+        if let Some((media_type, text)) = self.skill_at(asked) {
+            return Ok(self.kept_or(&name, || contents(media_type, &text)));
         }
         let (path, text) = self.page_at(asked)?;
         let contents = contents(MARKDOWN, &text);

@@ -17,6 +17,10 @@ use crate::syntax::{self, Data};
 
 /// The identifier of the extension (SEP-2640).
 const SKILLS: &str = "io.modelcontextprotocol/skills";
+/// The member of `_meta` with the digest of a file.
+const DIGEST: &str = "waypost/digest";
+/// The address of skills at the hosted service.
+pub(super) const HOSTED_SKILLS: &str = "mintlify://skills/";
 /// How many bytes of instructions and of a tool's description clients pass on.
 pub(super) const TEXT_BYTES_MAX: usize = 2048;
 /// How many bytes of a site's title or description other texts contain.
@@ -38,6 +42,8 @@ pub struct Server<'s> {
     pub address: &'s str,
     /// The address of the server, for documents that announce it.
     pub endpoint: &'s str,
+    /// Its `Implementation`, as JSON ([`information`]).
+    pub information: &'s str,
     /// The path of the site on each host.
     pub base_path: &'s BasePath,
     /// The hosts of the customer.
@@ -48,6 +54,10 @@ pub struct Server<'s> {
     pub has_pages: bool,
     /// The skills, sorted by slug.
     pub skills: Vec<Skill<'s>>,
+    /// The descriptions of all skills as resources, joined by commas.
+    pub resources: &'s str,
+    /// The entries of all skills that have one, joined by commas.
+    pub entries: &'s str,
 }
 
 /// A skill of a server.
@@ -77,21 +87,28 @@ pub struct SkillTexts {
 impl SkillTexts {
     /// Makes the texts about a skill: its slug, its name as the author wrote it, its description
     /// and its file.
+    ///
+    /// A skill that no entry can describe is listed at its address of the hosted service: SEP-2640
+    /// demands that a file `skill://{name}/SKILL.md` has this name in its frontmatter.
     #[must_use]
     pub fn new(slug: &str, name: &str, description: &str, file: &[u8], digest: &Digest) -> Self {
         let uri = uri(slug);
+        let digest = format!("sha256:{digest}");
+        let matter = matter(slug, file);
         let resource = json!({
-            "uri": uri,
+            "uri": match matter {
+                Some(_) => uri.clone(),
+                None => hosted_uri(slug),
+            },
             "name": slug,
             "title": name,
             "description": description,
             "mimeType": "text/markdown",
             "size": file.len(),
+            "_meta": {DIGEST: digest},
         });
-        let entry = matter(slug, file).map(|matter| {
-            let file = json!({
-                "uri": uri, "digest": format!("sha256:{digest}"), "size": file.len(),
-            });
+        let entry = matter.map(|matter| {
+            let file = json!({"uri": uri, "digest": digest, "size": file.len()});
             json!({"uri": uri, "frontmatter": matter, "resources": [file]}).to_string()
         });
         Self {
@@ -104,6 +121,27 @@ impl SkillTexts {
 /// Returns the address of a skill (SEP-2640, "Resource Mapping").
 pub(super) fn uri(slug: &str) -> String {
     format!("skill://{slug}/SKILL.md")
+}
+
+/// Returns the address of a skill at the hosted service.
+fn hosted_uri(slug: &str) -> String {
+    format!("{HOSTED_SKILLS}{slug}")
+}
+
+/// Returns the `Implementation` of a server, as JSON, from the fields of [`Server`].
+#[must_use]
+pub fn information(name: &str, title: &str, version: &str, address: &str) -> String {
+    format!(
+        r#"{{"name":{},"title":{},"version":{},"websiteUrl":{}}}"#,
+        quoted(name),
+        quoted(short(title)),
+        quoted(version),
+        quoted(address),
+    )
+}
+
+fn short(title: &str) -> &str {
+    &title[..title.floor_char_boundary(TITLE_BYTES_MAX)]
 }
 
 /// Reads the frontmatter of a skill as JSON; `None` if an entry with it would not be valid.
@@ -152,19 +190,8 @@ fn to_json(value: &syntax::Value) -> Option<Value> {
 // === impl Server ===
 
 impl<'s> Server<'s> {
-    /// Returns the `Implementation` of the server, as JSON.
-    pub(super) fn information(&self) -> String {
-        format!(
-            r#"{{"name":{},"title":{},"version":{},"websiteUrl":{}}}"#,
-            quoted(self.name),
-            quoted(self.short_title()),
-            quoted(self.version),
-            quoted(self.address),
-        )
-    }
-
     pub(super) fn short_title(&self) -> &'s str {
-        &self.title[..self.title.floor_char_boundary(TITLE_BYTES_MAX)]
+        short(self.title)
     }
 
     /// Returns the skill with this slug.
@@ -203,9 +230,17 @@ impl<'s> Server<'s> {
         if !self.skills.is_empty() {
             out += "Skills tell how to do a task:\n";
         }
-        for skill in &self.skills {
+        for (nth, skill) in self.skills.iter().enumerate() {
             let line = format!("- {}: {}\n", skill.slug, skill.description());
-            if out.len() + line.len() > TEXT_BYTES_MAX {
+            let left = self.skills.len() - nth;
+            // The hint needs room too, unless this is the last skill.
+            let hint = format!(
+                "- {left} more: call `{}` without a name.",
+                Tool::Skill.name()
+            );
+            let rest = if left > 1 { hint.len() } else { 0 };
+            if out.len() + line.len() + rest > TEXT_BYTES_MAX {
+                out += &hint;
                 break;
             }
             out += &line;
@@ -237,32 +272,32 @@ impl Call<'_> {
     pub(super) fn initialize(&self) -> Result<Outcome, Rejection> {
         let version = negotiated(self.text("protocolVersion")?);
         let server = self.server;
-        Ok(Outcome::Once(format!(
-            r#""protocolVersion":"{version}","capabilities":{},"serverInfo":{},"instructions":{}"#,
-            server.capabilities(),
-            server.information(),
-            quoted(&server.instructions()),
-        )))
+        Ok(self.kept_or(&format!("initialize {version}"), || {
+            format!(
+                r#""protocolVersion":"{version}","capabilities":{},"serverInfo":{},"instructions":{}"#,
+                server.capabilities(),
+                server.information,
+                quoted(&server.instructions()),
+            )
+        }))
     }
 
     /// 2026-07-28, `server/discover`.
     pub(super) fn discover(&self) -> Outcome {
-        Outcome::Cacheable(format!(
-            r#""supportedVersions":{},"capabilities":{},"instructions":{}"#,
-            json!(REVISIONS),
-            self.server.capabilities(),
-            quoted(&self.server.instructions()),
-        ))
+        self.kept_or("server/discover", || {
+            format!(
+                r#""supportedVersions":{},"capabilities":{},"instructions":{}"#,
+                json!(REVISIONS),
+                self.server.capabilities(),
+                quoted(&self.server.instructions()),
+            )
+        })
     }
 
     pub(super) fn skills(&self) -> Result<Outcome, Rejection> {
         self.first_page()?;
-        let entries = self.server.skills.iter().map(|skill| skill.entry);
-        let entries: Vec<_> = entries.filter(|entry| !entry.is_empty()).collect();
-        Ok(Outcome::Cacheable(format!(
-            r#""skills":[{}]"#,
-            entries.join(",")
-        )))
+        let entries = self.server.entries;
+        Ok(Outcome::Kept(format!(r#""skills":[{entries}]"#)))
     }
 
     pub(super) fn skill(&self) -> Result<Outcome, Rejection> {
@@ -279,6 +314,7 @@ impl Call<'_> {
         self.first_page()?;
         let slug = asked.strip_prefix("skill://").unwrap_or_default();
         let skill = self.server.skill(slug);
+        let skill = skill.filter(|skill| !skill.entry.is_empty());
         let skill = skill.ok_or_else(|| Rejection::unknown_skill(asked))?;
         Ok(Outcome::Cacheable(format!(
             r#""resources":[{}]"#,

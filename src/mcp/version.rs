@@ -91,6 +91,14 @@ pub fn negotiated(wanted: &str) -> &'static str {
     known.copied().unwrap_or(LATEST_HANDSHAKE)
 }
 
+/// Returns whether a request may be of the revision that has batches. Its clients send no field
+/// (2025-06-18, `basic/transports`, "Protocol Version Header").
+pub(super) fn has_batches(fields: &McpFields<'_>) -> bool {
+    fields
+        .version
+        .is_none_or(|version| version == REVISIONS[3].as_bytes())
+}
+
 fn is_handshake(version: &str) -> bool {
     // Revision 2024-11-05 had another transport, but its messages are the same, and some clients
     // name it.

@@ -136,9 +136,11 @@ pub fn mcp_response(
         reading,
     };
     let answer = mcp::answer(&server, &library, &headers.mcp, body).ok()?;
-    if let (Some(numbers), Some(call)) = (&served.numbers, &answer.call) {
-        let reader = Reader::of(headers.user_agent);
-        numbers.call(call.tool, call.client.as_deref(), reader);
+    if let Some(numbers) = &served.numbers {
+        for call in &answer.calls {
+            let reader = Reader::of(headers.user_agent);
+            numbers.call(call.tool, call.client.as_deref(), reader);
+        }
     }
     Some(transport::response(answer))
 }
@@ -208,6 +210,15 @@ impl Library for SiteLibrary<'_> {
             numbers.search(question, found.total);
         }
         Ok(found)
+    }
+
+    fn section(&self, path: &str, anchor: &str) -> Result<Option<usize>, ReadError> {
+        match self.open {
+            Some(open) => open
+                .section_start(path, anchor)
+                .map_err(|error| self.failed(&error)),
+            None => Ok(None),
+        }
     }
 
     fn kept(&self, name: &str) -> Option<Bytes> {

@@ -60,6 +60,8 @@ pub const QUESTION_BYTES_MAX: usize = 512;
 pub const LIMIT_DEFAULT: usize = 10;
 /// The most pages of one answer.
 pub const LIMIT_MAX: usize = 50;
+/// The most pages that a question finds. All of them can be reached with [`Question::skip`].
+pub const FOUND_MAX: usize = 1000;
 /// The length of an excerpt if a question does not say it, in bytes.
 pub const EXCERPT_BYTES_DEFAULT: usize = 240;
 /// The longest excerpt, in bytes.
@@ -99,7 +101,7 @@ pub struct Question<'q> {
 pub struct SearchResult {
     /// Pages, the best first. Empty if nothing was found.
     pub hits: Vec<Hit>,
-    /// How many pages were found.
+    /// How many pages were found, at most [`FOUND_MAX`].
     pub total: usize,
     /// Whether the hits are from other versions or languages, because the requested ones have none.
     pub is_elsewhere: bool,
@@ -246,6 +248,33 @@ impl Index {
         })
     }
 
+    /// Returns where the section with an anchor begins in the Markdown of a page, in bytes; `None` if
+    /// the index has no such page or no such anchor.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError`] when the file cannot be read or is damaged.
+    pub fn section_start(
+        &self,
+        file: &dyn Storage,
+        path: &str,
+        anchor: &str,
+    ) -> Result<Option<u64>, SearchError> {
+        for part in &self.parts {
+            let blocks = Blocks::default();
+            let Some(page) = part.page_at(file, &blocks, path)? else {
+                continue;
+            };
+            for number in part.table(file)?.sections_of(page as usize) {
+                let section = part.section(file, &blocks, number)?;
+                if section.anchor.as_deref() == Some(anchor) {
+                    return Ok(Some(section.range.start));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Divides the parts into those that a question requests, and others to search if these have no
     /// result: first those in the same language.
     fn select(&self, question: &Question<'_>) -> (Vec<&OpenPart>, Vec<&OpenPart>) {
@@ -293,7 +322,8 @@ impl Index {
                 blocks: Blocks::default(),
             });
         }
-        let total = answers.iter().map(|answer| answer.ranked.total).sum();
+        let total: usize = answers.iter().map(|answer| answer.ranked.total).sum();
+        let total = total.min(FOUND_MAX);
         let mut best: Vec<(usize, Candidate)> = Vec::new();
         for (at, answer) in answers.iter_mut().enumerate() {
             let candidates = answer.ranked.candidates.drain(..);
@@ -301,7 +331,8 @@ impl Index {
         }
         // Stable, so equal scores stay in the order of the site.
         best.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
-        let end = question.skip.saturating_add(question.limit).min(best.len());
+        let end = question.skip.saturating_add(question.limit);
+        let end = end.min(best.len()).min(total);
         // Pages of results must not overlap, so the same pages are compared for each of them.
         // The words of one part of a question have no distance: the texts decide nothing.
         let is_compared = answers.iter().any(|answer| answer.ranked.has_neighbours());

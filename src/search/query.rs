@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::index::{Occurrences, OpenPart, Storage, Table, Term};
 use super::posting::Posting;
-use super::words::{Role, folded, is_common, runs, terms};
+use super::words::{Role, Run, folded, is_common, runs, terms};
 use super::{Question, SearchError};
 
 /// How many terms of a question are searched; each has a bit in a mask.
@@ -13,6 +13,11 @@ pub(super) const TERMS_MAX: usize = 32;
 const LONG: usize = 5;
 /// How many words of a question may have a mistake.
 const MISTAKES_MAX: usize = 4;
+/// A word of at least this many letters may have a mistake in its first letter.
+const LONG_AFTER_FIRST: usize = 6;
+/// How many first letters are tried. Each costs at most two searches in the dictionary, so a word
+/// costs about as much as the scan of the terms with one first letter.
+const FIRST_LETTERS_MAX: usize = 48;
 /// How many letters longer than the term a word with a mistake may be: the stemmer does not remove
 /// its ending.
 const ENDING_MAX: usize = 5;
@@ -65,7 +70,10 @@ impl QueryTerm {
         let mut clause = 0;
         runs(text, |place, kind| {
             let run = &text[place.clone()];
-            let is_begun = question.is_typing && place.end == text.len();
+            // The index has pairs of the characters of such a script, so a single one is only a
+            // beginning.
+            let is_single = kind == Run::Pairs && run.chars().nth(1).is_none();
+            let is_begun = is_single || question.is_typing && place.end == text.len();
             terms(run, kind, &table.stemmer, |role, term| {
                 if all.len() == TERMS_MAX || all.iter().any(|known| known.term == term) {
                     return;
@@ -142,8 +150,8 @@ impl QueryTerm {
         Ok(())
     }
 
-    /// Finds the terms that differ from the word in one letter, or in its ending. The first
-    /// letter must be right.
+    /// Finds the terms that differ from the word in one letter, or in its ending. If there are
+    /// none with the same first letter, the mistake may be in the first letter.
     fn forgive(
         &mut self,
         part: &OpenPart,
@@ -175,13 +183,54 @@ impl QueryTerm {
             one.cmp(other).then(of_other.sections.cmp(&of_one.sections))
         });
         let Some(least) = near.first().map(|(distance, _)| *distance) else {
-            return Ok(());
+            return self.forgive_first(&stem, part, table, file);
         };
         let near = near
             .into_iter()
             .take_while(|(distance, _)| *distance == least);
         self.entries
             .extend(near.take(ALTERNATIVES_MAX).map(|(_, entry)| entry));
+        self.weight *= ALTERNATIVE_WEIGHT;
+        Ok(())
+    }
+
+    /// Finds the terms that differ from the word in its first letter, or in the order of its first
+    /// two. The rest must be right, so each possible term is looked up.
+    fn forgive_first(
+        &mut self,
+        stem: &[char],
+        part: &OpenPart,
+        table: &Table,
+        file: &dyn Storage,
+    ) -> Result<(), SearchError> {
+        let [first, second, rest @ ..] = stem else {
+            return Ok(());
+        };
+        if self.word.chars().count() < LONG_AFTER_FIRST || stem.len() + 1 < LONG {
+            return Ok(());
+        }
+        let rest = String::from_iter(rest);
+        // Exchanged, and one letter too many.
+        let mut terms = vec![format!("{second}{first}{rest}"), format!("{second}{rest}")];
+        let letters = table.first_letters(first.is_ascii());
+        for letter in letters.iter().take(FIRST_LETTERS_MAX) {
+            // One letter is missing, and one is wrong.
+            terms.push(format!("{letter}{}", self.term));
+            terms.push(format!("{letter}{second}{rest}"));
+        }
+        let mut near: Vec<Term> = Vec::new();
+        for term in terms {
+            let is_long = term.chars().nth(LONG - 2).is_some();
+            if is_long && near.iter().all(|known| known.term != term) {
+                near.extend(part.find(file, table, &term)?);
+            }
+        }
+        if near.is_empty() {
+            return Ok(());
+        }
+        near.sort_by_key(|entry| std::cmp::Reverse(entry.sections));
+        near.truncate(ALTERNATIVES_MAX);
+        self.entries.extend(near);
         self.weight *= ALTERNATIVE_WEIGHT;
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::index::{Occurrences, OpenPart, PageRow, Storage, Table};
 use super::posting::{DESCRIPTION, HEADING, KEYWORD, PLACE, Posting, STEPS, TITLE};
 use super::query::QueryTerm;
 use super::words::Role;
-use super::{COMPARED, Question, SearchError};
+use super::{COMPARED, FOUND_MAX, Question, SearchError};
 
 /// How fast the value of further occurrences of a term decreases.
 const SATURATION: f32 = 2.0;
@@ -29,8 +29,6 @@ const COVERAGE: f32 = 0.43;
 const COVERAGE_MIN: f32 = 0.15;
 /// The weight of a word that the index does not know.
 const UNKNOWN: f32 = 0.45;
-/// How many pages of a part are compared with pages of other parts.
-const CANDIDATES_MAX: usize = 100;
 /// A thread keeps its arrays for the next question if they are for at most this many sections.
 const SECTIONS_KEPT_MAX: usize = 1 << 18;
 /// How many sets of terms are known with their factor.
@@ -47,7 +45,7 @@ const SECTION_MIN: f32 = 0.55;
 pub(super) struct Candidate {
     pub(super) page: u32,
     pub(super) score: f32,
-    /// Its best sections, the best first; none if the page is too far behind to be read.
+    /// Its best sections, the best first.
     pub(super) sections: Vec<u32>,
 }
 
@@ -59,7 +57,7 @@ pub(super) struct Ranked {
     pub(super) weights: Vec<f32>,
     /// The best pages, the best first.
     pub(super) candidates: Vec<Candidate>,
-    /// How many pages were found.
+    /// How many pages were found; it may be more than there are candidates.
     pub(super) total: usize,
 }
 
@@ -120,14 +118,15 @@ pub(super) fn rank(
         let order = other.score.total_cmp(&one.score);
         order.then(one.page.cmp(&other.page))
     };
-    if total > CANDIDATES_MAX {
-        candidates.select_nth_unstable_by(CANDIDATES_MAX, order);
-        candidates.truncate(CANDIDATES_MAX);
-    }
-    candidates.sort_unstable_by(order);
     // Of each part, only so many pages can be compared or shown.
     let read_max = question.skip.saturating_add(question.limit).max(COMPARED);
-    for candidate in candidates.iter_mut().take(read_max) {
+    let read_max = read_max.min(FOUND_MAX);
+    if total > read_max {
+        candidates.select_nth_unstable_by(read_max, order);
+        candidates.truncate(read_max);
+    }
+    candidates.sort_unstable_by(order);
+    for candidate in &mut candidates {
         candidate.sections = scores.best_sections(candidate.page);
     }
     Ok(Ranked {

@@ -446,3 +446,62 @@ fn a_question_of_one_word_reads_only_the_texts_that_it_shows() {
     // The words of several pages are compared by their nearness.
     assert!(count("token number") > 3);
 }
+
+#[test]
+fn all_pages_that_are_counted_can_be_reached() {
+    let names: Vec<String> = (0..150).map(|nth| format!("p{nth}")).collect();
+    let documents = names.iter().map(|name| Document {
+        path: name,
+        title: "Widget",
+        markdown: "# Widget\n\nA widget.\n",
+        ..Document::default()
+    });
+    let part = Part {
+        language: "en",
+        version: None,
+        is_default: true,
+        documents: documents.collect(),
+    };
+    let file = Bytes::from(write(&[part]));
+    let index = Index::open(&file).unwrap();
+    let none = |_: &str, _: Range<u64>| None;
+    let mut seen = std::collections::BTreeSet::new();
+    for skip in (0..200).step_by(40) {
+        let question = Question {
+            skip,
+            limit: 40,
+            ..Question::new("widget")
+        };
+        let found = index.search(&file, &none, &question).unwrap();
+        assert_eq!(found.total, 150);
+        for hit in found.hits {
+            assert!(seen.insert(hit.path));
+        }
+    }
+    assert_eq!(seen.len(), 150);
+}
+
+#[test]
+fn a_wrong_first_letter_is_forgiven_in_long_words() {
+    let site = Site::english();
+    for (text, path) in [
+        ("ebhooks", "webhooks"),
+        ("ewbhooks", "webhooks"),
+        ("qebhooks", "webhooks"),
+        ("xwebhooks", "webhooks"),
+        ("eployment", "deploy"),
+        ("odcumentation", "about"),
+    ] {
+        site.finds_first(text, path);
+    }
+    assert!(site.paths("imit").is_empty());
+}
+
+#[test]
+fn one_character_of_a_script_without_spaces_finds_the_pairs_that_begin_with_it() {
+    let pages = [("a", "部署", "如何部署文档"), ("b", "票据", "发票")];
+    let site = Site::new(&[("zh", None, true, &pages)]);
+    site.finds_first("部", "a");
+    site.finds_first("票", "b");
+    site.finds_first("文", "a");
+}

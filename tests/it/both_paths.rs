@@ -5,6 +5,8 @@
 //! must be equal (without `Date`, `Connection` and the order of fields), and so must the end of
 //! the connection. `WAYPOST_LONG_TESTS=1` makes a long run.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -188,8 +190,9 @@ struct TestRequest {
     version: &'static str,
     host: &'static str,
     fields: Vec<(&'static str, String)>,
-    /// The content, with its length in a field.
+    /// The content, with its length in a field, unless it is chunked.
     body: Option<&'static str>,
+    is_chunked: bool,
 }
 
 /// Valid and invalid messages to the MCP server.
@@ -206,7 +209,32 @@ const BODIES: &[&str] = &[
     r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
     "{",
     "GET /skill.md HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+    r#"{"jsonrpc":"2.0","id":5,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+    r#"{"jsonrpc":"2.0","id":5,"method":"initialize"}"#,
+    r#"{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"search","arguments":{"query":"read on"}}}"#,
+    r#"{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"search_a","arguments":{"query":"raed","limit":1}}}"#,
+    r#"{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"skill","arguments":{}}}"#,
+    r#"{"jsonrpc":"2.0","id":7,"method":"skills/list"}"#,
+    r#"{"jsonrpc":"2.0","id":7,"method":"skills/get","params":{"uri":"skill://sdk/SKILL.md"}}"#,
+    r#"{"jsonrpc":"2.0","id":7,"method":"skills/get","params":{"uri":"skill://none/SKILL.md"}}"#,
+    r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search","arguments":{"query":"on"}}}]"#,
 ];
+
+/// The lengths of messages that are longer than others: around the longest that the fast path
+/// answers (16 KiB), and around the longest that is allowed (64 KiB).
+const LENGTHS: [usize; 5] = [16_384, 16_385, 40_000, 65_536, 65_537];
+
+/// All contents: those above, and long ones.
+static CONTENTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let long = |length: usize| -> &'static str {
+        let start = r#"{"jsonrpc":"2.0","id":8,"method":"ping","params":{"a":""#;
+        let rest = length - start.len() - 3;
+        Box::leak(format!("{start}{}\"}}}}", "a".repeat(rest)).into_boxed_str())
+    };
+    let mut contents = BODIES.repeat(2);
+    contents.extend(LENGTHS.map(long));
+    contents
+});
 
 impl TestRequest {
     fn to_http1(&self) -> String {
@@ -218,6 +246,15 @@ impl TestRequest {
             head += &format!("{name}: {value}\r\n");
         }
         match self.body {
+            Some(body) if self.is_chunked => {
+                head += "Transfer-Encoding: chunked\r\n\r\n";
+                // No chunk is empty: such a chunk ends the content.
+                for chunk in body.as_bytes().chunks(20_000) {
+                    let chunk = std::str::from_utf8(chunk).unwrap();
+                    head += &format!("{:x}\r\n{chunk}\r\n", chunk.len());
+                }
+                head + "0\r\n\r\n"
+            }
             Some(body) => format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()),
             None => head + "\r\n",
         }
@@ -231,6 +268,7 @@ fn any_message() -> impl Strategy<Value = TestRequest> {
         ("Content-Type", "text/plain"),
         ("MCP-Protocol-Version", "2026-07-28"),
         ("MCP-Protocol-Version", "2025-11-25"),
+        ("MCP-Protocol-Version", "2025-03-26"),
         ("MCP-Protocol-Version", "1"),
         ("Mcp-Method", "server/discover"),
         ("Mcp-Name", "fetch"),
@@ -255,8 +293,9 @@ fn any_message() -> impl Strategy<Value = TestRequest> {
     let version = prop_oneof![20 => Just("HTTP/1.1"), 1 => Just("HTTP/1.0")];
     let host = prop_oneof![4 => Just("docs.acme.test"), 3 => select(HOSTS)];
     let fields = prop::collection::vec(field, 0..3);
-    (method, target, version, host, fields, select(BODIES)).prop_map(
-        |(method, target, version, host, mut fields, body)| {
+    let body = (select(&**CONTENTS), prop::bool::weighted(0.2));
+    (method, target, version, host, fields, body).prop_map(
+        |(method, target, version, host, mut fields, (body, is_chunked))| {
             fields.push(("Content-Type", "application/json".to_owned()));
             TestRequest {
                 method,
@@ -265,6 +304,7 @@ fn any_message() -> impl Strategy<Value = TestRequest> {
                 host,
                 fields,
                 body: Some(body),
+                is_chunked,
             }
         },
     )
@@ -304,6 +344,7 @@ fn any_test_request(
             host,
             fields,
             body: None,
+            is_chunked: false,
         })
 }
 
@@ -346,7 +387,10 @@ fn gateways(origin: &Origin, setup: Setup) -> [Edge; 2] {
         setup.publish(project, files);
     }
     // Both gateways would count the same requests, but at different moments.
-    let setup = setup.conf("clients", "{ mcp_requests_per_second: 0 }");
+    let setup = setup.conf(
+        "clients",
+        "{ mcp_requests_per_second: 0, mcp_site_requests_per_second: 0 }",
+    );
     let second = setup.beside().conf("connections", "{ fast_path: false }");
     [setup.start(), second.start()]
 }
@@ -457,7 +501,7 @@ fn to_http2(test_request: &TestRequest) -> Option<http::Request<()>> {
             request = request.header(*name, value.trim());
         }
     }
-    if let Some(body) = test_request.body {
+    if let Some(body) = test_request.body.filter(|_| !test_request.is_chunked) {
         request = request.header("Content-Length", body.len());
     }
     request.body(()).ok()

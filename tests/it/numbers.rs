@@ -199,13 +199,27 @@ fn calls_of_mcp_clients_are_counted_by_the_name_that_they_give() {
     mcp(&edge, "node", &private);
     mcp(&edge, "claude-code/2.0", &call("fetch"));
     mcp(&edge, "node", &call("no_such_tool"));
+    // The name of the search at the hosted service; the other one is not of this site.
+    mcp(&edge, "node", &call("search_acme"));
+    mcp(&edge, "node", &call("search_other"));
     let counted = numbers(&edge, &acme);
     let connect = find(&counted["tools"], "name", "connect");
     let readers = json!({ "claude-ai": 1, "other agents": 1 });
     assert_eq!(connect["readers"], readers);
     let fetch = find(&counted["tools"], "name", "fetch");
     assert_eq!(fetch["readers"], json!({ "Claude-Code": 1 }));
-    assert_eq!(counted["tools"].as_array().unwrap().len(), 2, "{counted}");
+    let search = find(&counted["tools"], "name", "search");
+    assert_eq!(search["readers"].as_object().unwrap().len(), 1);
+    assert_eq!(
+        search["readers"]
+            .as_object()
+            .unwrap()
+            .values()
+            .next()
+            .unwrap(),
+        1
+    );
+    assert_eq!(counted["tools"].as_array().unwrap().len(), 3, "{counted}");
 }
 
 #[test]

@@ -263,3 +263,73 @@ fn authors_choose_which_pages_are_found_and_which_come_first() {
     let listed = edge.get(SUBDOMAIN, "/llms.txt").text().to_owned();
     assert!(listed.contains("/quiet.md") && !listed.contains("/draft.md"));
 }
+
+/// Asserts that an answer has the members of its schema, and no others.
+#[track_caller]
+fn is_described(value: &Value, schema: &Value, place: &str) {
+    match value {
+        Value::Object(members) => {
+            let properties = schema["properties"].as_object();
+            let properties = properties.unwrap_or_else(|| panic!("{place}: {schema}"));
+            for (name, value) in members {
+                let schema = properties.get(name);
+                let schema = schema.unwrap_or_else(|| panic!("{place}: {name} is not described"));
+                is_described(value, schema, &format!("{place}.{name}"));
+            }
+            for name in schema["required"].as_array().unwrap() {
+                assert!(
+                    members.contains_key(name.as_str().unwrap()),
+                    "{place}: no {name}"
+                );
+            }
+        }
+        Value::Array(items) => {
+            assert_eq!(schema["type"], "array", "{place}");
+            for item in items {
+                is_described(item, &schema["items"], place);
+            }
+        }
+        _ => {
+            let types = match &schema["type"] {
+                Value::Array(types) => types.clone(),
+                one => vec![one.clone()],
+            };
+            let is_type = |name: &Value| match name.as_str().unwrap() {
+                "string" => value.is_string(),
+                "integer" => value.is_u64(),
+                "number" => value.is_number(),
+                "boolean" => value.is_boolean(),
+                "null" => value.is_null(),
+                _ => false,
+            };
+            assert!(types.iter().any(is_type), "{place}: {value} {schema}");
+        }
+    }
+}
+
+#[test]
+fn the_description_of_the_api_has_every_member_of_an_answer() {
+    let edge = edge();
+    let described = edge.get(SUBDOMAIN, "/_waypost/openapi.json").json();
+    let operation = &described["paths"]["/_waypost/search"]["get"];
+    let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+    for query in ["q=max_tokens", "q=quota", "q=counts&limit=1", "q=xylophone"] {
+        is_described(&ask(&edge, query), schema, query);
+    }
+    let names: Vec<&str> = operation["parameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|parameter| parameter["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "q", "limit", "cursor", "version", "language", "typing", "settled"
+        ]
+    );
+    let pages = edge.get(SUBDOMAIN, "/_waypost/pages").json();
+    let operation = &described["paths"]["/_waypost/pages"]["get"];
+    let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+    is_described(&pages, schema, "pages");
+}

@@ -13,7 +13,7 @@ use crate::docs::published::{Address, Published};
 use crate::release::pages::{API_DESCRIPTION, PAGES};
 use crate::release::site::SEARCH;
 use crate::render::layout::path_of;
-use crate::search::LIMIT_MAX;
+use crate::search::{FOUND_MAX, LIMIT_MAX};
 use crate::site::percent::encode;
 use crate::syntax::is_yaml;
 
@@ -150,6 +150,18 @@ pub(super) fn api_description(docs: &Docs) -> String {
     .to_string()
 }
 
+/// Makes the schema of an object with these members.
+fn object(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// Makes the schema of an object that always has all these members.
+fn all(properties: Value) -> Value {
+    let names = properties.as_object().into_iter().flatten();
+    let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+    object(properties.clone(), &names)
+}
+
 fn search_operation() -> Value {
     let text = json!({"type": "string"});
     let parameter = |name: &str, schema: Value, description: &str| {
@@ -159,18 +171,36 @@ fn search_operation() -> Value {
         })
     };
     let limit = json!({"type": "integer", "minimum": 1, "maximum": LIMIT_MAX});
-    let section = json!({"type": "object", "properties": {
-        "heading": {"type": ["string", "null"]}, "url": text,
-    }});
-    let result = json!({"type": "object", "properties": {
-        "url": text, "title": text, "sections": {"type": "array", "items": section},
-    }});
-    let schema = json!({"type": "object", "properties": {
+    let flag = json!({"type": "string", "enum": ["0", "1"]});
+    let piece = object(
+        json!({
+            "text": text,
+            "match": {"type": "boolean", "description": "Present and true: the text is a word of the question."},
+        }),
+        &["text"],
+    );
+    let section = all(json!({
+        "heading": {"type": ["string", "null"], "description": "`null` at the beginning of the page."},
+        "url": text,
+        "excerpt": {"type": "array", "items": piece, "description": "The pieces of a text, in order."},
+    }));
+    let result = all(json!({
+        "url": text,
+        "title": text,
+        "breadcrumb": {"type": "array", "items": text, "description": "The labels of the navigation above the page."},
+        "language": {"type": "string", "description": "The language tag of the page."},
+        "version": {"type": ["string", "null"], "description": "The version of the page, if there are several."},
+        "score": {"type": "number", "description": "Comparable within one answer."},
+        "sections": {"type": "array", "items": section, "description": "Its best sections, the best first."},
+    }));
+    let schema = all(json!({
         "query": text,
-        "total": {"type": "integer", "description": "How many pages were found."},
+        "total": {"type": "integer", "maximum": FOUND_MAX, "description": "How many pages were found. All of them can be reached with `cursor`."},
+        "elsewhere": {"type": "boolean", "description": "Nothing was found in this language and version; the results are from other ones."},
         "cursor": {"type": ["string", "null"], "description": "For more results."},
+        "versions": {"type": "array", "items": text, "description": "The versions of the language that can be searched."},
         "results": {"type": "array", "items": result},
-    }});
+    }));
     json!({
         "operationId": "search",
         "summary": "Find the pages and sections that answer a question",
@@ -180,6 +210,8 @@ fn search_operation() -> Value {
             parameter("cursor", text.clone(), "The `cursor` of an earlier answer."),
             parameter("version", text.clone(), "A version; without it, the default one."),
             parameter("language", text.clone(), "A language tag; without it, the default one."),
+            parameter("typing", flag.clone(), "`1`: a reader still types, so the last word may be only a beginning."),
+            parameter("settled", flag, "`1`: the owner's numbers count this question, although a reader types; `0`: they do not."),
         ],
         "responses": {
             "200": {

@@ -47,14 +47,18 @@ impl Clients {
         waits.map_or(Ok(()), Err)
     }
 
-    /// Counts a message of a client to a site.
-    pub fn ask(&self, client: IpAddr, site: &ProjectId) {
+    /// Counts messages of a client to a site. The messages of a batch may take more than is left;
+    /// then the client waits longer.
+    pub fn ask(&self, client: IpAddr, site: &ProjectId, messages: u32) {
+        if messages == 0 {
+            return;
+        }
         for (kind, address) in self.asked(client, site) {
             if let Some(rate) = self.mcp_rate(kind) {
                 let now = self.began.elapsed();
                 let mut shard = self.shard(address);
                 let state = shard.state(address, now, self.shard_addresses_max);
-                state.mcp.spend(rate, now, 1.0);
+                state.mcp.spend(rate, now, f64::from(messages));
             }
         }
     }
@@ -102,7 +106,7 @@ mod tests {
             let client = client.parse().unwrap();
             let mut sent = 0;
             while clients.may_ask(client, site).is_ok() && sent < 100 {
-                clients.ask(client, site);
+                clients.ask(client, site, 1);
                 sent += 1;
             }
             sent

@@ -150,7 +150,7 @@ impl Default for ClientLimits {
             requests_per_second: 0,
             bytes_per_second: 0,
             mcp_requests_per_second: 20,
-            mcp_site_requests_per_second: 0,
+            mcp_site_requests_per_second: 200,
             burst: Duration::from_secs(10),
             addresses_max: 100_000,
             dry_run: Vec::new(),

@@ -337,9 +337,106 @@ impl Equivalent<ResponseKey> for ResponseName<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::ops::Range;
+
     use super::*;
     use crate::response::Response;
+    use crate::search::{Document, Part, Question, Storage, write};
     use crate::store::Store;
+
+    /// An index file whose decoded parts are in a cache.
+    struct CachedFile<'f> {
+        bytes: &'f Bytes,
+        digest: Digest,
+        cache: &'f Cache,
+    }
+
+    impl Storage for CachedFile<'_> {
+        fn length(&self) -> u64 {
+            self.bytes.length()
+        }
+
+        fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
+            // A copy, as a file gives it: the memory of an index is not shared with another.
+            self.bytes
+                .read(range)
+                .map(|bytes| Bytes::copy_from_slice(&bytes))
+        }
+
+        fn decoded(&self, place: u64) -> Option<Decoded> {
+            self.cache.decoded(&self.digest, place)
+        }
+
+        fn keep(&self, place: u64, decoded: Decoded) {
+            self.cache.put_decoded(self.digest, place, decoded);
+        }
+    }
+
+    /// Returns the resident memory of this process, in bytes.
+    fn resident() -> usize {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: usize = pages.split(' ').nth(1).unwrap().parse().unwrap();
+        pages * 4096
+    }
+
+    /// The work of the test below. Other tests of its process would change the memory.
+    #[test]
+    #[ignore = "another test runs it in a process of its own"]
+    fn search_many_indexes() {
+        const ALL: usize = 100_000;
+        let cache = Cache::new(32 << 20);
+        let pages: Vec<String> = (0..8).map(|nth| format!("p{nth}")).collect();
+        let documents = pages.iter().map(|path| Document {
+            path,
+            title: "Widgets",
+            markdown: "# Widgets\n\nA widget has a limit.\n",
+            ..Document::default()
+        });
+        let part = Part {
+            language: "en",
+            version: None,
+            is_default: true,
+            documents: documents.collect(),
+        };
+        let bytes = Bytes::from(write(&[part]));
+        let texts = |_: &str, _: Range<u64>| None;
+        let mut filled = 0;
+        for nth in 0..ALL {
+            let digest = Digest::of(&nth.to_le_bytes());
+            let file = CachedFile {
+                bytes: &bytes,
+                digest,
+                cache: &cache,
+            };
+            let index = Arc::new(Index::open(&file).unwrap());
+            let found = index
+                .search(&file, &texts, &Question::new("widget"))
+                .unwrap();
+            assert_eq!(found.total, 8);
+            cache.put_index(digest, index);
+            if nth == ALL / 10 {
+                filled = resident();
+            }
+        }
+        assert!(cache.indexes.weight() <= 4 << 20);
+        let grown = resident().saturating_sub(filled);
+        assert!(
+            grown < 4 << 20,
+            "{grown} bytes more than after a tenth of them"
+        );
+    }
+
+    #[test]
+    fn a_hundred_thousand_search_indexes_take_no_more_memory_than_ten_thousand() {
+        let name = "index::files::cache::tests::search_many_indexes";
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact", "--ignored"])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    }
 
     const PLAIN: Variant = Variant {
         accepted: Accepted::IDENTITY_ONLY,

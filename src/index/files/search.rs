@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 
 use super::cache::{Cache, Coded};
-use super::{List, LiveFiles, Open, ReadFileError, Reading, Stored};
+use super::{List, LiveFiles, Open, ReadFileError, Reading, Stored, completed};
 use crate::digest::Digest;
 use crate::release::Item;
 use crate::release::site::{SEARCH_FILE, page_file};
@@ -66,6 +66,23 @@ impl Open<'_> {
             Ok((found, index.parts().cloned().collect()))
         })
         .map(Option::unwrap_or_default)
+    }
+
+    /// Returns where the section with an anchor begins in the Markdown of a page as it is sent, in
+    /// bytes. `None` if the index does not have it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Open::search`].
+    pub fn section_start(&self, path: &str, anchor: &str) -> Result<Option<usize>, ReadFileError> {
+        let address = &*self.files.address;
+        let found = self.with_index(|index, file, texts| {
+            let start = index.section_start(file, path, anchor)?;
+            // The index knows the page before the addresses are inserted.
+            let before = start.and_then(|start| texts.markdown(path, 0..start));
+            Ok(before.map(|before| completed(&before, (address, true)).len()))
+        })?;
+        Ok(found.flatten())
     }
 
     fn with_index<T>(

@@ -16,6 +16,12 @@ const PAGES_MAX: usize = 10;
 /// How many tokens an answer has if the client does not say.
 const TOKENS: usize = 8_000;
 const ID_BYTES_MAX: usize = 2_000;
+/// How much text a part has at least, in bytes, so that every call makes progress.
+const TEXT_BYTES_MIN: usize = 64;
+/// Metadata that needs more than this part of an answer is left out.
+const METADATA_SHARE: usize = 4;
+/// The table of contents gets this part of the room for the text.
+const CONTENTS_SHARE: usize = 4;
 
 pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
     let id = "The id of a page from `search`, `grep` or `list_pages`, or its address; with `#anchor` the answer begins at that section.";
@@ -29,11 +35,13 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
         "end": {"type": "integer", "description": "Where `text` ends in the page."},
         "length": {"type": "integer", "description": "The length of the page."},
         "next": {"type": "integer", "description": "The `start` of the next part, if there is more."},
-        "contents": {"type": "array", "description": "The headings of a page that is not complete.", "items": object(json!({
+        "contents": {"type": "array", "description": "The headings of a page that is not complete. If not all fit, those from `start` on.", "items": object(json!({
             "heading": {"type": "string"},
             "level": {"type": "integer"},
             "start": {"type": "integer"},
         }), &["heading", "level", "start"])},
+        "more_headings": {"type": "integer", "description": "How many headings follow the last one in `contents`. To list them, call with a `start` after that one."},
+        "note": {"type": "string", "description": "What the page does not have."},
         "error": {"type": "string"},
     });
     let mut output = document.clone();
@@ -83,12 +91,12 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         let document = Value::Object(document(call, ids[0], start, budget)?);
         return Ok(Called::new(document.to_string(), document));
     }
-    let mut left = budget;
+    let mut left = budget.saturating_sub(r#"{"documents":[]}"#.len());
     let mut documents = Vec::with_capacity(ids.len());
     for (nth, id) in ids.iter().enumerate() {
         // Bytes that one page does not need are left to the others.
         let share = left / (ids.len() - nth);
-        let document = match document(call, id, start, share.max(1)) {
+        let document = match document(call, id, start, share.saturating_sub(1)) {
             Ok(document) => document,
             Err(Failure::Input(error)) => {
                 let error = json!({"id": shortened(id), "error": error});
@@ -96,14 +104,16 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
             }
             Err(rejected) => return Err(rejected),
         };
-        let text = document.get("text").and_then(Value::as_str);
-        left = left.saturating_sub(text.map_or(0, str::len));
-        documents.push(Value::Object(document));
+        let document = Value::Object(document);
+        left = left.saturating_sub(document.to_string().len() + 1);
+        documents.push(document);
     }
     let documents = json!({ "documents": documents });
     Ok(Called::new(documents.to_string(), documents))
 }
 
+/// Makes the document of a page, which has at most this many bytes of JSON, if that is enough for
+/// its other members and [`TEXT_BYTES_MIN`] of its text.
 fn document(
     call: &Call<'_>,
     asked: &str,
@@ -131,11 +141,22 @@ fn document(
         return Err(unknown(call, asked, &place.path));
     };
     let text = String::from_utf8_lossy(&markdown);
+    // With a `start`, the anchor only repeats what the id of an earlier answer was.
     let anchor = place.anchor.as_deref().filter(|_| start == 0);
-    let start = match anchor.and_then(|anchor| super::excerpt::section(&text, anchor)) {
-        Some(section) => section,
-        None => start,
+    let section = match anchor {
+        None => None,
+        Some(anchor) => call
+            .library
+            .section(&path, anchor)?
+            .or_else(|| super::excerpt::section(&text, anchor)),
     };
+    let note = anchor.filter(|_| section.is_none()).map(|anchor| {
+        format!(
+            "The page has no section #{}, so `text` begins at the start of the page.",
+            shortened(anchor)
+        )
+    });
+    let start = section.unwrap_or(start);
     if start > text.len() {
         return Err(Failure::Input(format!(
             "`start` is {start}, but the page {} has {} bytes.",
@@ -143,7 +164,7 @@ fn document(
             text.len()
         )));
     }
-    let part = super::excerpt::part(&text, start, bytes_max);
+    let start = text.floor_char_boundary(start);
     let pages = call.library.pages()?;
     let listed = pages.get(id_of(&path));
     let heading = || {
@@ -171,18 +192,44 @@ fn document(
     let mut put = |key: &str, value: Value| document.insert(key.to_owned(), value);
     put("id", json!(id_of(&path)));
     put("title", json!(title));
-    put("text", json!(&text[part.clone()]));
+    put("text", json!(""));
     put("url", json!(server.page_url(&path)));
-    put("metadata", Value::Object(metadata));
-    put("start", json!(part.start));
-    put("end", json!(part.end));
+    let is_small = Value::Object(metadata.clone()).to_string().len() <= bytes_max / METADATA_SHARE;
+    put(
+        "metadata",
+        Value::Object(if is_small { metadata } else { Map::new() }),
+    );
+    put("start", json!(start));
+    put("end", json!(text.len()));
     put("length", json!(text.len()));
-    if part.end < text.len() {
-        put("next", json!(part.end));
+    if let Some(note) = note {
+        put("note", json!(note));
     }
-    if part.len() < text.len() {
-        put("contents", super::excerpt::contents(&text));
+    // The room that is left beside the members so far.
+    let room = |document: &Map<String, Value>| {
+        let frame = Value::Object(document.clone()).to_string().len();
+        bytes_max.saturating_sub(frame).max(TEXT_BYTES_MIN)
+    };
+    let rest = &text[start..];
+    let fits = |room: usize| super::excerpt::fits_as_json(rest, room);
+    if start == 0 && fits(room(&document)) == rest.len() {
+        document.insert("text".to_owned(), json!(rest));
+        return Ok(document);
     }
+    let contents = super::excerpt::contents(&text, start, room(&document) / CONTENTS_SHARE);
+    document.insert("contents".to_owned(), contents.listed.into());
+    if contents.left_out > 0 {
+        document.insert("more_headings".to_owned(), json!(contents.left_out));
+    }
+    if fits(room(&document)) == rest.len() {
+        document.insert("text".to_owned(), json!(rest));
+        return Ok(document);
+    }
+    document.insert("next".to_owned(), json!(text.len()));
+    let part = super::excerpt::part(&text, start, fits(room(&document)));
+    document.insert("text".to_owned(), json!(&text[part.clone()]));
+    document.insert("end".to_owned(), json!(part.end));
+    document.insert("next".to_owned(), json!(part.end));
     Ok(document)
 }
 

@@ -5,7 +5,7 @@
 //! compiled form is limited. A call that has worked for [`TIME_MAX`] ends with a cursor, so the
 //! cost of one call is bounded for every expression.
 //!
-//! Long lines are searched up to [`LINE_BYTES_MAX`].
+//! Long lines are searched up to [`LINE_BYTES_MAX`], and an answer says how many there were.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::arguments::Arguments;
 use super::excerpt::{Heading, headings};
-use super::{Called, Failure, Result, Scope, object, scope_schemas, tokens_schema};
+use super::{Called, Failure, Result, Room, Scope, object, scope_schemas, tokens_schema};
 use crate::mcp::{Call, ReadError};
 use crate::release::announcements::is_index_line;
 use crate::release::pages::Page;
@@ -38,18 +38,28 @@ const MATCHES_MAX: usize = 500;
 const CONTEXT_MAX: usize = 10;
 /// How many tokens an answer has if the client does not say.
 const TOKENS: usize = 4_000;
+/// The room for the members of an answer beside the matches: counts, a cursor and a note.
+const FRAME_BYTES: usize = 320;
 
 /// The state of a search.
 struct Search<'s> {
     expression: Regex,
     context: usize,
     limit: usize,
-    budget: usize,
+    room: Room,
+    /// How many lines were not searched to their end.
+    long_lines: usize,
     ends_at: Instant,
     /// The text of the answer.
     text: String,
     matches: Vec<Value>,
     call: &'s Call<'s>,
+}
+
+/// A match in both forms of an answer.
+struct Match {
+    lines: String,
+    structured: Value,
 }
 
 /// How the search of a page ended.
@@ -90,6 +100,7 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
                 "searched": {"type": "integer", "description": "How many pages this call searched."},
                 "pages": {"type": "integer", "description": "How many pages there are to search."},
                 "next_cursor": {"type": "string", "description": "Present if not all pages were searched."},
+                "long_lines": {"type": "integer", "description": "How many lines are longer than 4,096 bytes. Only their beginning was searched."},
             }),
             &["matches", "searched", "pages"],
         ),
@@ -120,7 +131,8 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         expression,
         context,
         limit,
-        budget,
+        room: Room::of(budget, FRAME_BYTES),
+        long_lines: 0,
         ends_at: Instant::now() + TIME_MAX,
         text: String::new(),
         matches: Vec::new(),
@@ -155,6 +167,15 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         writeln!(text, "For the rest, call grep with the cursor \"{next}\".")
             .expect("a String takes every character");
         structured["next_cursor"] = json!(next);
+    }
+    if search.long_lines > 0 {
+        writeln!(
+            text,
+            "{} lines are long: only the first 4,096 bytes of each were searched.",
+            search.long_lines
+        )
+        .expect("a String takes every character");
+        structured["long_lines"] = json!(search.long_lines);
     }
     Ok(Called::new(text + &search.text, structured))
 }
@@ -213,8 +234,9 @@ impl Search<'_> {
             if nth < skip {
                 continue;
             }
+            let line = line.trim_end_matches(['\n', '\r']);
             let searched = &line[..line.floor_char_boundary(LINE_BYTES_MAX)];
-            let searched = searched.trim_end_matches(['\n', '\r']);
+            self.long_lines += usize::from(searched.len() < line.len());
             // Every page has this line about the list of pages, so it is not searched.
             if !is_index_line(searched) && self.expression.is_match(searched) {
                 let headings = above.get_or_insert_with(|| headings(text));
@@ -247,35 +269,57 @@ impl Search<'_> {
         line: usize,
         heading: Option<&str>,
     ) -> bool {
-        let shown = self.shown(text, here);
+        let mut found = self.found(page, text, here, line, heading, self.context);
+        if !self
+            .room
+            .take(found.lines.len(), found.structured.to_string().len())
+        {
+            if !self.matches.is_empty() {
+                return false;
+            }
+            // The first match is always there, without the lines around it.
+            found = self.found(page, text, here, line, heading, 0);
+            self.room = Room::of(0, 0);
+        }
+        self.text += &found.lines;
+        self.matches.push(found.structured);
+        true
+    }
+
+    /// Writes both forms of a match.
+    fn found(
+        &self,
+        page: &Page,
+        text: &str,
+        here: usize,
+        line: usize,
+        heading: Option<&str>,
+        context: usize,
+    ) -> Match {
+        let shown = shown(text, here, context);
         let address = format!("{}:{line}: ", page.id);
         let lines = shown.lines().map(|line| format!("{address}{line}\n"));
-        let lines: String = lines.collect();
-        if !self.matches.is_empty() && self.text.len() + lines.len() > self.budget {
-            return false;
-        }
-        self.text += &lines;
-        let mut found = json!({
+        let lines = lines.collect();
+        let mut structured = json!({
             "id": page.id,
             "url": self.call.server.page_url(page.path()),
             "line": line,
             "text": shown,
         });
         if let Some(heading) = heading {
-            found["heading"] = json!(heading);
+            structured["heading"] = json!(heading);
         }
-        self.matches.push(found);
-        true
+        Match { lines, structured }
     }
+}
 
-    /// Returns a line with the lines around it. Long lines are cut.
-    fn shown(&self, text: &str, here: usize) -> String {
-        let before: Vec<&str> = text[..here].lines().rev().take(self.context).collect();
-        let after = text[here..].lines().take(self.context + 1);
-        let cut = |line: &str| line[..line.floor_char_boundary(SHOWN_BYTES_MAX)].to_owned();
-        let lines: Vec<String> = before.into_iter().rev().chain(after).map(cut).collect();
-        lines.join("\n")
-    }
+/// Returns a line with the lines around it. Long lines are cut.
+fn shown(text: &str, here: usize, context: usize) -> String {
+    let before: Vec<&str> = text[..here].lines().rev().take(context).collect();
+    let after = text[here..].lines().take(context + 1);
+    let cut = |line: &str| line[..line.floor_char_boundary(SHOWN_BYTES_MAX)].to_owned();
+    let lines: Vec<String> = before.into_iter().rev().chain(after).map(cut).collect();
+    lines.join("\n")
 }
 
 #[cfg(test)]

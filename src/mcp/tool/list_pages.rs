@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
-use super::{Called, Failure, Result, Scope, object, scope_schemas, tokens_schema};
+use super::{Called, Failure, Result, Room, Scope, object, scope_schemas, tokens_schema};
 use crate::mcp::Call;
 use crate::release::pages::Page;
 
@@ -14,6 +14,8 @@ const PAGES: usize = 200;
 const PAGES_MAX: usize = 1000;
 /// How many tokens an answer has if the client does not say.
 const TOKENS: usize = 5_000;
+/// The room for the members of an answer beside the pages: counts and a cursor.
+const FRAME_BYTES: usize = 240;
 
 pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
     let page = json!({
@@ -69,6 +71,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         None => 0,
         Some(cursor) => after(&matching, cursor)?,
     };
+    let mut room = Room::of(budget, FRAME_BYTES);
     let mut listed = Vec::new();
     let mut lines = String::new();
     for page in matching[start..].iter().take(limit) {
@@ -77,11 +80,12 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
             line += &format!(" – {}", description.replace('\n', " "));
         }
         line.push('\n');
-        if !listed.is_empty() && lines.len() + line.len() > budget {
+        let page = described(call, page);
+        if !room.take_or_fill(line.len(), page.to_string().len(), listed.is_empty()) {
             break;
         }
         lines += &line;
-        listed.push(described(call, page));
+        listed.push(page);
     }
     let total = matching.len();
     let end = start + listed.len();

@@ -3,7 +3,10 @@
 //! Most clients know only tools, so tools return everything that resources return. Names are the
 //! same on every site: a client distinguishes servers by its own label.
 //!
-//! The text of an answer is bounded by tokens; [`BYTES_PER_TOKEN`] bytes of UTF-8 count as one.
+//! An answer is bounded by tokens; [`BYTES_PER_TOKEN`] bytes of UTF-8 count as one. It has two
+//! forms, the text and the structured content, and a client shows one of them to its model. So the
+//! larger form counts. An answer has at least one result, or 64 bytes of a text, however few
+//! tokens are allowed: so every call makes progress.
 //! To get the rest, a client calls again with the `cursor` or the `start` of the answer. Bad input
 //! is a result with `isError` and a sentence that helps, because a model reads results and not
 //! protocol errors (2026-07-28, `server/tools`, "Error Handling").
@@ -30,6 +33,8 @@ use arguments::Arguments;
 pub const TOKENS_MAX: usize = 20_000;
 /// The placeholder for the title of the site in definitions.
 const SITE: &str = "{site}";
+/// The beginning of the name of the search at the hosted service.
+const ALIAS: &str = "search_";
 /// The value of `language` and `version` that means all of them.
 const ALL: &str = "all";
 
@@ -50,6 +55,13 @@ struct Called {
     /// JSON.
     structured: Option<String>,
     is_error: bool,
+}
+
+/// The bytes that are left for the two forms of an answer.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    text: usize,
+    structured: usize,
 }
 
 /// Why a call has no result.
@@ -133,10 +145,13 @@ impl Tool {
     }
 }
 
-/// Returns the name of a tool that exists.
-pub(super) fn known_name(name: &str) -> Option<&'static str> {
+/// Returns the name of a tool that exists. If a call had a result, its tool exists: another name
+/// for the search is the name at the hosted service.
+pub(super) fn known_name(name: &str, has_result: bool) -> Option<&'static str> {
     let mut names = Tool::ALL.into_iter().map(Tool::name);
-    names.find(|known| *known == name)
+    let known = names.find(|known| *known == name);
+    let is_alias = has_result && name.starts_with(ALIAS);
+    known.or_else(|| is_alias.then(|| Tool::Search.name()))
 }
 
 /// The definitions as JSON, split at the placeholder for the title of the site.
@@ -153,6 +168,10 @@ static DEFINITIONS: LazyLock<Vec<(Tool, Vec<String>)>> = LazyLock::new(|| {
 impl Call<'_> {
     pub(super) fn tools(&self) -> Result<Outcome, Rejection> {
         self.first_page()?;
+        Ok(self.kept_or("tools/list", || self.definitions()))
+    }
+
+    fn definitions(&self) -> String {
         let title = quoted(self.server.short_title());
         let title = &title[1..title.len() - 1];
         let mut out = String::from(r#""tools":["#);
@@ -169,7 +188,7 @@ impl Call<'_> {
             }
         }
         out.push(']');
-        Ok(Outcome::Cacheable(out))
+        out
     }
 
     pub(super) fn call_tool(&self) -> Result<Outcome, Rejection> {
@@ -205,7 +224,7 @@ impl Call<'_> {
 /// Returns whether a name is the name of a site's search at the hosted service: `search_` and the
 /// words of its title, or of its subdomain.
 fn is_alias(server: &Server<'_>, name: &str) -> bool {
-    let Some(slug) = name.strip_prefix("search_") else {
+    let Some(slug) = name.strip_prefix(ALIAS) else {
         return false;
     };
     slug == snake_case(server.title) || slug == snake_case(server.name)
@@ -227,6 +246,42 @@ fn snake_case(text: &str) -> String {
         before = c;
     }
     out
+}
+
+// === impl Room ===
+
+impl Room {
+    /// Makes room for this many bytes in each form, without the bytes of its frame.
+    fn of(bytes_max: usize, frame: usize) -> Self {
+        let left = bytes_max.saturating_sub(frame);
+        Self {
+            text: left,
+            structured: left,
+        }
+    }
+
+    /// Takes the room for a result; returns whether there is enough. A comma follows the
+    /// structured form of a result.
+    fn take(&mut self, text: usize, structured: usize) -> bool {
+        let left = (
+            self.text.checked_sub(text),
+            self.structured.checked_sub(structured + 1),
+        );
+        let (Some(text), Some(structured)) = left else {
+            return false;
+        };
+        *self = Self { text, structured };
+        true
+    }
+
+    /// Does the same, but the first result takes all the room if there is too little.
+    fn take_or_fill(&mut self, text: usize, structured: usize, is_first: bool) -> bool {
+        let has_room = self.take(text, structured);
+        if !has_room && is_first {
+            *self = Self::of(0, 0);
+        }
+        has_room || is_first
+    }
 }
 
 // === impl Called ===
@@ -368,7 +423,7 @@ fn scope_schemas() -> Map<String, Value> {
 fn tokens_schema(default: usize) -> Value {
     json!({
         "type": "integer", "minimum": 1, "maximum": TOKENS_MAX, "default": default,
-        "description": "The most tokens of text in the answer; 4 bytes count as one token.",
+        "description": "The most tokens of the answer; 4 bytes count as one token. An answer has at least one result.",
     })
 }
 

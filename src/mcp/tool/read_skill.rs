@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{Called, Failure, Result, tokens_schema};
+use super::{Called, Failure, Result, Room, tokens_schema};
 use crate::diagnostic::closest;
 use crate::digest::Digest;
 use crate::mcp::server::uri;
@@ -13,6 +13,10 @@ use crate::mcp::{Call, shortened};
 
 /// How many tokens an answer has if the client does not say.
 const TOKENS: usize = 10_000;
+/// The room for the members of an answer beside the text: name, address, digest and positions.
+const FRAME_BYTES: usize = 320;
+/// How much text an answer has at least, in bytes.
+const TEXT_BYTES_MIN: usize = 64;
 
 pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
     (
@@ -31,6 +35,7 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
             "type": "object",
             "properties": {
                 "skills": {"type": "array", "items": {"type": "object"}, "description": "All skills, as resources; without `name`."},
+                "left_out": {"type": "integer", "description": "How many skills did not fit: raise `max_tokens`."},
                 "name": {"type": "string"},
                 "uri": {"type": "string"},
                 "digest": {"type": "string", "description": "SHA-256 of the whole file."},
@@ -72,7 +77,11 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
             text.len()
         )));
     }
-    let part = super::excerpt::part(&text, start, budget);
+    let start = text.floor_char_boundary(start);
+    // The structured form is the longer one.
+    let room = budget.saturating_sub(FRAME_BYTES).max(TEXT_BYTES_MIN);
+    let fits = super::excerpt::fits_as_json(&text[start..], room);
+    let part = super::excerpt::part(&text, start, fits);
     let shown = &text[part.clone()];
     let mut structured = json!({
         "name": skill.slug,
@@ -97,6 +106,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
 }
 
 fn listed(call: &Call<'_>, budget: usize) -> Called {
+    let mut room = Room::of(budget, FRAME_BYTES);
     let mut text = String::new();
     let mut skills = Vec::new();
     for skill in &call.server.skills {
@@ -104,12 +114,18 @@ fn listed(call: &Call<'_>, budget: usize) -> Called {
         let description = described.get("description").and_then(Value::as_str);
         let description = description.unwrap_or_default().replace('\n', " ");
         let line = format!("- {}: {description}\n", skill.slug);
-        if !skills.is_empty() && text.len() + line.len() > budget {
-            text += "- more, which did not fit: raise max_tokens\n";
+        if !room.take_or_fill(line.len(), described.to_string().len(), skills.is_empty()) {
             break;
         }
         text += &line;
         skills.push(described);
     }
-    Called::new(text, json!({ "skills": skills }))
+    let left_out = call.server.skills.len() - skills.len();
+    let mut structured = json!({ "skills": skills });
+    if left_out > 0 {
+        writeln!(text, "{left_out} more did not fit: raise max_tokens.")
+            .expect("a String takes every character");
+        structured["left_out"] = json!(left_out);
+    }
+    Called::new(text, structured)
 }

@@ -11,10 +11,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{Called, Failure, Result, object, tokens_schema};
+use super::{Called, Failure, Result, Room, object, tokens_schema};
 use crate::mcp::{Call, ReadError, Server};
 use crate::release::pages::id_of;
-use crate::search::{self, LIMIT_MAX, QUESTION_BYTES_MAX, Question, SearchResult, Section};
+use crate::search::{self, FOUND_MAX, Found, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section};
 use crate::site::percent::encode_component;
 
 /// How many pages an answer has if the client does not say.
@@ -24,8 +24,11 @@ const TOKENS: usize = 4_000;
 /// How long the excerpt of a section is.
 const EXCERPT_BYTES_MAX: usize = 1_500;
 const EXCERPT_BYTES_MIN: usize = 80;
-/// How many pages may be skipped.
-const SKIP_MAX: usize = 1_000;
+/// How many bytes a page takes beside its excerpts, about.
+const RESULT_BYTES: usize = 300;
+/// The room for the members of an answer beside the pages.
+const FRAME_BYTES: usize =
+    r#"{"results":[],"total":1000,"elsewhere":true,"next_cursor":"1000"}"#.len();
 
 pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
     let section = json!({
@@ -64,7 +67,7 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
         object(
             json!({
                 "results": {"type": "array", "items": object(result, &["id", "title", "url", "text"])},
-                "total": {"type": "integer", "description": "How many pages were found."},
+                "total": {"type": "integer", "description": "How many pages were found, at most 1000."},
                 "elsewhere": {"type": "boolean", "description": "Nothing was found in this language and version; the results are from other languages or versions."},
                 "next_cursor": {"type": "string"},
             }),
@@ -84,34 +87,52 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         Some(cursor) => cursor
             .parse()
             .ok()
-            .filter(|skip| *skip <= SKIP_MAX)
+            .filter(|skip| *skip <= FOUND_MAX)
             .ok_or_else(|| {
                 let sentence = "The cursor is not one of this search. Call again without a cursor.";
                 Failure::Input(sentence.to_owned())
             })?,
     };
+    // The structured form has the excerpt of the best section twice.
+    let excerpt_bytes = (budget / limit).saturating_sub(RESULT_BYTES) / 2;
     let question = Question {
         limit,
         skip,
         language: arguments.text("language", 64)?,
         version: arguments.text("version", 200)?,
-        excerpt_bytes: (budget / limit).clamp(EXCERPT_BYTES_MIN, EXCERPT_BYTES_MAX),
+        excerpt_bytes: excerpt_bytes.clamp(EXCERPT_BYTES_MIN, EXCERPT_BYTES_MAX),
         ..Question::new(arguments.required("query", QUESTION_BYTES_MAX)?)
     };
     let found = call.library.search(&question)?;
-    let mut shown = 0;
+    let mut room = Room::of(budget, FRAME_BYTES);
     let mut brief = Vec::new();
-    let mut results = Vec::new();
+    let mut hits = Vec::new();
+    let mut further = Vec::new();
     for hit in &found.hits {
-        let result = Hit::of(call.server, hit);
-        let short = json_of(&result.short());
-        shown += short.len();
-        if !results.is_empty() && shown > budget {
-            break;
+        let mut hit = Hit::of(call.server, hit);
+        let others = hit.sections.split_off(hit.sections.len().min(1));
+        let short = json_of(&hit.short());
+        if !room.take(short.len() + 1, json_of(&hit).len()) {
+            if !hits.is_empty() {
+                break;
+            }
+            // The first page is always there; its excerpt is in `text` too.
+            hit.sections.clear();
+            room = Room::of(0, 0);
         }
         brief.push(short);
-        results.push(json_of(&result));
+        hits.push(hit);
+        further.push(others);
     }
+    // Other sections of these pages come after the best section of each page.
+    for (hit, others) in hits.iter_mut().zip(further) {
+        for section in others {
+            if room.take(0, json_of(&section).len()) {
+                hit.sections.push(section);
+            }
+        }
+    }
+    let results: Vec<String> = hits.iter().map(json_of).collect();
     Ok(answer(&found, skip, &brief, &results))
 }
 

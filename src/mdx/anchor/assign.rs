@@ -81,6 +81,15 @@ impl Anchors {
     }
 }
 
+/// Makes the anchors of headings with these words, in page order, if their authors wrote no ids.
+#[must_use]
+pub fn of_headings<'w>(words: impl Iterator<Item = &'w str>) -> Vec<Anchor> {
+    let mut anchors = Anchors::default();
+    words
+        .map(|words| *anchors.give(None, words, Vec::new()))
+        .collect()
+}
+
 // === impl Walk ===
 
 impl Walk<'_> {

@@ -21,7 +21,7 @@ mod slug;
 
 use std::collections::HashMap;
 
-pub use assign::of_footnote;
+pub use assign::{of_footnote, of_headings};
 pub use slug::{github, slug};
 
 /// The anchor of a place on a page.

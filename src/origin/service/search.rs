@@ -22,16 +22,14 @@ use crate::release::site::{
 use crate::response::encoding::Accepted;
 use crate::response::{Cors, ETag, Encoding, Outcome, Problem, Response, caching};
 use crate::search::{
-    Excerpt, Hit, LIMIT_DEFAULT, LIMIT_MAX, PartInfo, QUESTION_BYTES_MAX, Question, SearchResult,
-    Section,
+    Excerpt, FOUND_MAX, Found, Hit, LIMIT_DEFAULT, LIMIT_MAX, PartInfo, QUESTION_BYTES_MAX,
+    Question, Section,
 };
 use crate::site::percent::{encode, encode_component};
 
 const JSON: &str = "application/json";
 /// The longest query of a request, in bytes.
 const QUERY_BYTES_MAX: usize = 4096;
-/// The most pages that can be skipped.
-const SKIP_MAX: usize = 1000;
 const VARY: &str = "Accept";
 
 /// The parameters of a question, decoded.
@@ -316,7 +314,7 @@ impl Request<'_> {
 /// Returns how many pages the reader has seen after this answer; `None` if there are no more.
 fn next(question: &Question<'_>, found: &SearchResult) -> Option<usize> {
     let seen = question.skip + found.hits.len();
-    (seen < found.total && found.hits.len() == question.limit && seen <= SKIP_MAX).then_some(seen)
+    (seen < found.total && found.hits.len() == question.limit).then_some(seen)
 }
 
 /// Returns the address of a section of a page.
@@ -431,7 +429,7 @@ impl Parameters {
         Ok(Question {
             text,
             limit: number("limit", &self.limit, 1, LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT),
-            skip: number("cursor", &self.cursor, 0, SKIP_MAX)?.unwrap_or(0),
+            skip: number("cursor", &self.cursor, 0, FOUND_MAX)?.unwrap_or(0),
             version: self.version.as_deref().filter(|text| !text.is_empty()),
             language: self.language.as_deref().filter(|text| !text.is_empty()),
             is_typing: self.typing.as_deref() == Some("1"),

@@ -149,6 +149,22 @@ impl OpenPart {
 // === impl Table ===
 
 impl Table {
+    /// Returns letters with which terms begin: the Latin ones without accent, or the others, as far
+    /// as blocks of the dictionary begin with them.
+    pub(in crate::search) fn first_letters(&self, is_latin: bool) -> Vec<char> {
+        if is_latin {
+            return ('a'..='z').collect();
+        }
+        let blocks = self.terms.iter();
+        let letters = blocks.filter_map(|block| block.first.chars().next());
+        let mut letters: Vec<char> = letters
+            .filter(|letter| !letter.is_ascii() && letter.is_alphabetic())
+            .collect();
+        // The blocks are in the order of their terms.
+        letters.dedup();
+        letters
+    }
+
     /// Returns the number of sections.
     pub(in crate::search) fn sections(&self) -> u32 {
         u32::try_from(self.page_of.len()).unwrap_or(u32::MAX)

@@ -69,6 +69,39 @@ impl OpenPart {
         })
     }
 
+    /// Finds the page at a path. All blocks of pages before it are read.
+    pub(in crate::search) fn page_at(
+        &self,
+        file: &dyn Storage,
+        blocks: &Blocks,
+        path: &str,
+    ) -> Result<Option<u32>, SearchError> {
+        let table = self.table(file)?;
+        for page in (0..table.pages.len()).step_by(BLOCK_TEXTS) {
+            let first = u32::try_from(page).map_err(|_too_many| InvalidIndex::Number)?;
+            let found = blocks.text(file, &table.page_blocks, first, |reader, _| {
+                for number in first.. {
+                    if reader.is_empty() {
+                        break;
+                    }
+                    if reader.text()? == path {
+                        return Ok(Some(number));
+                    }
+                    reader.skip_text()?;
+                    for _ in 0..reader.length()? {
+                        reader.skip_text()?;
+                    }
+                }
+                Ok(None)
+            })?;
+            if found.is_some() {
+                // A damaged file may name more pages than the table has.
+                return Ok(found.filter(|page| (*page as usize) < table.pages.len()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Reads the texts of a section.
     pub(in crate::search) fn section(
         &self,

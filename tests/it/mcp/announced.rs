@@ -146,6 +146,18 @@ fn before_a_server_of_the_customer_the_default_subdomain_is_announced() {
     edge.publish("acme", &documentation());
     let card = edge.get(DOMAIN, "/.well-known/mcp/server-card.json").json();
     assert_eq!(card["url"], format!("https://{SUBDOMAIN}/mcp"));
+    // The proxy of the customer may forward only these paths.
+    let manifest = edge
+        .get(DOMAIN, "/.well-known/agent-skills/index.json")
+        .json();
+    assert_eq!(manifest["mcp"]["url"], format!("https://{SUBDOMAIN}/mcp"));
+    let card = edge.get(DOMAIN, "/.well-known/agent-card.json").json();
+    let extension = &card["capabilities"]["extensions"][0];
+    assert_eq!(
+        extension["params"]["url"],
+        format!("https://{SUBDOMAIN}/mcp")
+    );
+    assert_eq!(extension["required"], false);
     edge.write_site("acme", &format!("domains: [{DOMAIN}]\n{}", origin.record()));
     let theirs = crate::http::request(
         edge.http,
@@ -213,6 +225,26 @@ fn all_clients_of_a_site_together_have_a_limit_that_leaves_other_sites_alone() {
     );
     connection.send(&[head.as_bytes(), PING].concat());
     assert_eq!(connection.receive("POST").unwrap().status, 200);
+}
+
+#[test]
+fn each_message_of_a_batch_counts() {
+    for fast_path in ["true", "false"] {
+        let edge = Setup::new()
+            .conf("connections", &format!("{{ fast_path: {fast_path} }}"))
+            .conf(
+                "clients",
+                "{ mcp_requests_per_second: 1, burst_seconds: 10 }",
+            )
+            .acme("")
+            .start();
+        edge.publish("acme", &documentation());
+        let batch = format!("[{}]", vec![String::from_utf8_lossy(PING); 8].join(","));
+        let statuses: Vec<u16> = (0..4)
+            .map(|_| post_with(&edge, "/mcp", &JSON, batch.as_bytes()).status)
+            .collect();
+        assert_eq!(statuses, [200, 200, 429, 429], "{fast_path}");
+    }
 }
 
 #[test]

@@ -180,14 +180,13 @@ fn fields_and_message_agree_or_the_request_is_rejected() {
 fn what_is_not_a_message_is_answered_as_the_specification_says() {
     let edge = serving("");
     let deep = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));
-    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
     for (body, code) in [
         ("", -32700),
         ("{", -32700),
         ("nothing", -32700),
         ("\u{feff}{}", -32700),
         (&*deep, -32700),
-        (batch, -32600),
+        ("[]", -32600),
         ("{}", -32600),
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#, -32600),
@@ -284,7 +283,6 @@ fn a_skill_is_a_resource_with_the_bytes_and_the_digest_of_its_file() {
     let edge = serving("");
     let listed = result(&edge, "resources/list", json!({}));
     let listed = listed["resources"].as_array().unwrap();
-    assert_eq!(listed[0]["uri"], "skill://pay-refund/SKILL.md");
     assert_eq!(listed[1]["uri"], "skill://sdk/SKILL.md");
     assert_eq!(listed[1]["size"], SKILL.len());
     for (uri, file) in [
@@ -475,4 +473,108 @@ fn the_origin_of_a_customer_keeps_its_path_unless_the_record_says_otherwise() {
         ),
     );
     assert_eq!(post_with(&edge, "/mcp", &[JSON], ping).status, 404);
+}
+
+#[test]
+fn a_batch_is_answered_in_the_revision_that_has_batches() {
+    let edge = serving("");
+    let ping = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let old = ("MCP-Protocol-Version", "2025-03-26");
+    let send = |fields: &[(&str, &str)], batch: &Value| {
+        let fields = [&[JSON], fields].concat();
+        post_with(&edge, "/mcp", &fields, batch.to_string().as_bytes())
+    };
+    let batch = json!([
+        ping(1),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": "l", "method": "tools/call", "params": {"name": "search", "arguments": {"query": "E1042"}}},
+        {"jsonrpc": "2.0", "id": 2, "method": "x"},
+        7,
+    ]);
+    // Clients of this revision send no field (2025-06-18 introduced it).
+    for fields in [&[][..], &[old]] {
+        let response = send(fields, &batch);
+        assert_eq!(response.status, 200, "{}", response.text());
+        let answers = response.json();
+        assert_eq!(answers.as_array().unwrap().len(), 4, "{answers}");
+        assert_eq!(
+            (&answers[0]["id"], &answers[0]["result"]),
+            (&json!(1), &json!({}))
+        );
+        assert!(answers[1]["result"]["content"].is_array(), "{answers}");
+        assert_eq!(answers[2]["error"]["code"], -32601);
+        assert_eq!(answers[3]["error"]["code"], -32600);
+    }
+    let silent = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
+    let response = send(&[old], &silent);
+    assert_eq!((response.status, &*response.body), (202, &b""[..]));
+    // 2025-03-26, `basic/lifecycle`: a batch has no `initialize`.
+    let begin = json!([{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-03-26"}}]);
+    assert_eq!(send(&[old], &begin).json()[0]["error"]["code"], -32600);
+    let long: Vec<Value> = (0..17).map(ping).collect();
+    for (fields, batch) in [
+        (&[old][..], json!([])),
+        (&[old], json!(long)),
+        (&[("MCP-Protocol-Version", "2025-06-18")], json!([ping(1)])),
+        (&[("MCP-Protocol-Version", "2025-11-25")], json!([ping(1)])),
+        (&[("MCP-Protocol-Version", STATELESS)], json!([ping(1)])),
+    ] {
+        let response = send(fields, &batch);
+        assert_eq!(response.status, 400, "{batch}");
+        assert_eq!(response.json()["error"]["code"], -32600, "{batch}");
+    }
+}
+
+#[test]
+fn a_skill_without_an_entry_is_listed_at_the_address_of_the_hosted_service() {
+    let edge = serving("");
+    let listed = result(&edge, "resources/list", json!({}));
+    let resources = listed["resources"].as_array().unwrap();
+    let with = |uri: &str| resources.iter().find(|resource| resource["uri"] == uri);
+    // The name in this file is not the last part of an address, as SEP-2640 demands.
+    assert!(with("skill://pay-refund/SKILL.md").is_none());
+    for (uri, file) in [
+        ("skill://sdk/SKILL.md", SKILL),
+        ("mintlify://skills/pay-refund", PAY),
+    ] {
+        let resource = with(uri).unwrap_or_else(|| panic!("{listed}"));
+        let digest = waypost::digest::Digest::of(file.as_bytes());
+        assert_eq!(
+            resource["_meta"]["waypost/digest"],
+            format!("sha256:{digest}")
+        );
+        let read = result(&edge, "resources/read", json!({"uri": uri}));
+        assert_eq!(read["contents"][0]["text"], file);
+    }
+}
+
+#[test]
+fn instructions_say_that_more_skills_exist() {
+    let edge = Setup::new().acme("").start();
+    let files: Vec<(String, String)> = (0..30)
+        .map(|nth| {
+            let words = "Does something. ".repeat(10);
+            (
+                format!(".waypost/skills/skill-{nth}/SKILL.md"),
+                format!("---\nname: skill-{nth}\ndescription: {words}\n---\n\n# Do\n"),
+            )
+        })
+        .collect();
+    let mut listed: Vec<(&str, &str)> = documentation().into_iter().collect();
+    listed.retain(|(path, _)| !path.contains("skill"));
+    listed.extend(files.iter().map(|(path, text)| (&**path, &**text)));
+    edge.publish("acme", &listed);
+    let result = result(
+        &edge,
+        "initialize",
+        json!({"protocolVersion": "2025-11-25"}),
+    );
+    let instructions = result["instructions"].as_str().unwrap();
+    assert!(instructions.len() <= 2048);
+    let shown = instructions.matches("- skill-").count();
+    let expected = format!("{} more: call `skill` without a name.", 30 - shown);
+    assert!(
+        shown > 3 && instructions.ends_with(&expected),
+        "{instructions}"
+    );
 }
