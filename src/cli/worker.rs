@@ -65,7 +65,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         drain.clone(),
         pseudonym,
         None,
-    );
+    )
+    .with_hosts(config.listen.operator_hosts.clone());
     let store = Arc::new(settings::open_store(&config)?);
     start_sweep(&store)?;
     let queue = deploying::open_queue_or_retry(&config, &metrics, &health)?;

@@ -323,7 +323,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "page-limit",
         title: "a page stays within the limits",
-        text: "The page is too large or its parts are nested too deep. Its source is shown.",
+        text: "If the page is too large or its parts are nested too deep, its source is shown. Code \
+               with more than 64 KiB, or with a line of more than 2,000 bytes, is shown without \
+               colours; so is code that costs too much work to colour, which only a build finds.",
     },
     Rule {
         id: "page-missing",

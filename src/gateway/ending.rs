@@ -12,7 +12,7 @@ use pingora::{Error, ErrorSource, ErrorType};
 use super::GATEWAY_FAILED;
 use super::balance::Refused;
 use super::head::Rejection;
-use super::upstream::{self, PRIVATE_UPSTREAM, QUEUE_FULL, QUEUE_TIMEOUT};
+use super::upstream::{self, NO_DESCRIPTOR, PRIVATE_UPSTREAM, QUEUE_FULL, QUEUE_TIMEOUT};
 use crate::origin::UnresolvedUpstream;
 use crate::response::{Problem, Response};
 
@@ -62,6 +62,9 @@ pub enum End {
     QueueFull,
     /// The request has waited too long for a place at its upstream.
     QueueTimeout,
+    /// The gateway has as many connections to upstreams, or as many files open, as the limit of
+    /// file descriptors has room for.
+    DescriptorLimit,
     /// The gateway itself has failed.
     Failed,
 }
@@ -113,6 +116,7 @@ impl End {
             Self::UpstreamError => "upstream_error",
             Self::QueueFull => "upstream_queue_full",
             Self::QueueTimeout => "upstream_queue_timeout",
+            Self::DescriptorLimit => "descriptor_limit",
             Self::Failed => "failed",
         }
     }
@@ -183,6 +187,7 @@ impl End {
             kind if *kind == PRIVATE_UPSTREAM => Self::UpstreamPrivate,
             kind if *kind == QUEUE_FULL => Self::QueueFull,
             kind if *kind == QUEUE_TIMEOUT => Self::QueueTimeout,
+            kind if *kind == NO_DESCRIPTOR => Self::DescriptorLimit,
             ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::WriteError => {
                 Self::UpstreamClosed
             }
@@ -212,6 +217,7 @@ impl End {
             Self::HeadLimit => (431, "the request head is too large"),
             Self::RateLimit => (429, "this address sends too many requests"),
             Self::QueueFull | Self::QueueTimeout => (503, upstream::BUSY),
+            Self::DescriptorLimit => (503, "too many requests are in progress at the moment"),
             Self::ConnectTimeout
             | Self::SendTimeout
             | Self::FirstByteTimeout
@@ -232,6 +238,7 @@ impl End {
             Refused::Tried => Self::UpstreamRefused,
             Refused::Full => Self::QueueFull,
             Refused::Late => Self::QueueTimeout,
+            Refused::NoDescriptor => Self::DescriptorLimit,
         }
     }
 
@@ -264,6 +271,7 @@ impl End {
             | Self::QueueTimeout => true,
             // The operator does not allow this address.
             Self::UpstreamPrivate
+            | Self::DescriptorLimit
             // The client has got a part of the response.
             | Self::ReadTimeout
             | Self::Complete

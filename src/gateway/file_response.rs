@@ -25,7 +25,9 @@ use super::reads::{Reads, Sending};
 use super::write_rate::WriteRate;
 use super::{Gateway, http2};
 use crate::response::trace::TraceContext;
-use crate::response::{Body, Connection, MaybeCached, Problem, RequestHeaders, Response, Stored};
+use crate::response::{
+    Body, Connection, MaybeCached, Problem, RequestHeaders, Response, Stored, TooManyOpenFiles,
+};
 use crate::telemetry::Route;
 
 /// A response that pingora has chosen and not sent.
@@ -67,6 +69,8 @@ pub(super) struct Logged {
 struct Opened {
     response: Response,
     content: Content,
+    /// How the request ends when the client has all of the content.
+    end: End,
 }
 
 enum Content {
@@ -135,6 +139,7 @@ impl FileResponse {
         let Opened {
             response,
             mut content,
+            end: complete,
         } = self.open(reads).await;
         let is_tls = connection.info().is_tls();
         let hsts = is_tls.then(|| gateway.hsts(&host)).flatten();
@@ -160,7 +165,7 @@ impl FileResponse {
             sent += piece.len();
         };
         let end = result.as_ref().err();
-        self.log(gateway, status, sent, end.copied().unwrap_or_default());
+        self.log(gateway, status, sent, end.copied().unwrap_or(complete));
         result.map_err(|_end| io::ErrorKind::ConnectionAborted.into())
     }
 
@@ -175,6 +180,7 @@ impl FileResponse {
         let Opened {
             response,
             mut content,
+            end: complete,
         } = self.open(reads).await;
         let header = Box::new(http2::header_of(gateway.hsts(&host), &response));
         let (mut sent, mut end) = (0, End::ClientClosed);
@@ -197,7 +203,7 @@ impl FileResponse {
                 }
                 sent += length;
                 if is_last {
-                    end = End::Complete;
+                    end = complete;
                     break;
                 }
             }
@@ -212,24 +218,32 @@ impl FileResponse {
                 return Opened {
                     content: Content::Memory(bytes.clone()),
                     response: self.response.clone(),
+                    end: End::Complete,
                 };
             }
         };
-        match reads.open(stored).await {
-            Ok(sending) => Opened {
-                response: self.response.clone(),
-                content: Content::File(sending),
-            },
+        let (response, end) = match reads.open(stored).await {
+            Ok(sending) => {
+                return Opened {
+                    response: self.response.clone(),
+                    content: Content::File(sending),
+                    end: End::Complete,
+                };
+            }
+            Err(error) if TooManyOpenFiles::is_cause(&error) => {
+                (End::DescriptorLimit.response(), End::DescriptorLimit)
+            }
             Err(error) => {
                 log::error!(target: "origin", "cannot read a file of the release: {error}");
                 let why = "this file cannot be read at the moment";
-                let response = Problem::new(503, why).response();
-                let bytes = response.body.memory().cloned().unwrap_or_default();
-                Opened {
-                    response,
-                    content: Content::Memory(bytes),
-                }
+                (Problem::new(503, why).response(), End::Complete)
             }
+        };
+        let bytes = response.body.memory().cloned().unwrap_or_default();
+        Opened {
+            response,
+            content: Content::Memory(bytes),
+            end,
         }
     }
 

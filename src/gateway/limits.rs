@@ -30,7 +30,8 @@ pub struct Limits {
     pub target_bytes_max: usize,
     /// How many header fields a request may have; then 431.
     pub fields_max: usize,
-    /// How many connections may be open at once; more wait in the kernel's queue.
+    /// How many connections may be open at once; for one more, the one that has been idle longest
+    /// is closed.
     pub connections_max: usize,
     /// How many requests one connection may send before it is closed; 0 means no limit.
     pub requests_per_connection_max: u32,

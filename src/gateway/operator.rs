@@ -54,6 +54,9 @@ pub const CONNECTIONS_MAX: usize = 64;
 /// How long one request may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
 const TEXT: &str = "text/plain; charset=utf-8";
+/// The answer to a request for another host.
+const WRONG_HOST: &str =
+    "the Host is not a name of this listener; see listen.operator_hosts\n";
 
 /// Compares the served sites with the disk.
 pub trait Reload: std::fmt::Debug + Send + Sync {
@@ -70,6 +73,8 @@ pub struct Operator {
     drain: Drain,
     /// The name of this gateway in `Via`.
     pseudonym: Arc<str>,
+    /// Names in `Host` that are accepted beside `localhost` and addresses.
+    hosts: Arc<[String]>,
     is_loaded: Arc<AtomicBool>,
     began: Instant,
     edges: Option<Arc<Fleet>>,
@@ -108,7 +113,9 @@ impl Operator {
         pseudonym: &str,
         changes: Option<Changes>,
     ) -> Self {
+        let hosts = changes.as_ref().map(|changes| &*changes.hosts);
         Self {
+            hosts: hosts.unwrap_or_default().into(),
             changes: changes.map(Arc::new),
             metrics,
             health,
@@ -122,7 +129,16 @@ impl Operator {
         }
     }
 
-    /// Once the token is cancelled, `/readyz` responds 200 although this process drains: another
+    /// Accepts these names in `Host`.
+    #[must_use]
+    pub fn with_hosts(self, hosts: Vec<String>) -> Self {
+        Self {
+            hosts: hosts.into(),
+            ..self
+        }
+    }
+
+    /// Once the token is cancelled, `/readyz` answers 200 although this process drains: another
     /// process serves the same addresses, and this one may still get a connection.
     #[must_use]
     pub fn with_successor(self, handed_over: CancellationToken) -> Self {
@@ -268,8 +284,7 @@ impl Operator {
             .and_then(|digest| digest.socket_digest.as_deref()?.local_addr()?.as_inet())
             .map(std::net::SocketAddr::ip);
         if !changes.accepts_host(&request.headers, own) {
-            let why = "the Host is not a name of this listener; see listen.operator_hosts\n";
-            return text(StatusCode::MISDIRECTED_REQUEST, why);
+            return text(StatusCode::MISDIRECTED_REQUEST, WRONG_HOST);
         }
         let Some(token) = &changes.token else {
             let why = "this gateway has no token; its log says why\n";
@@ -292,26 +307,44 @@ impl Operator {
 impl Changes {
     /// Returns whether `Host` names this listener.
     fn accepts_host(&self, headers: &http::HeaderMap, own: Option<IpAddr>) -> bool {
-        let mut fields = headers.get_all(header::HOST).iter();
-        let (Some(field), None) = (fields.next(), fields.next()) else {
-            return false;
-        };
-        let authority = field.to_str().ok().and_then(|text| text.parse().ok());
-        let Some(authority): Option<Authority> = authority else {
-            return false;
-        };
-        let name = authority.host();
-        let in_brackets = name
-            .strip_prefix('[')
-            .and_then(|name| name.strip_suffix(']'));
-        match in_brackets.unwrap_or(name).parse::<IpAddr>() {
-            Ok(address) => address.to_canonical().is_loopback() || Some(address) == own,
-            Err(_not_an_address) => {
-                let is = |known: &str| name.eq_ignore_ascii_case(known);
-                is("localhost") || self.hosts.iter().any(|known| is(known))
-            }
+        let is_own = |address: IpAddr| address.to_canonical().is_loopback() || Some(address) == own;
+        is_named(headers, &self.hosts, is_own)
+    }
+}
+
+/// Returns whether `Host` is `localhost`, one of these names, or an address that is accepted. A page
+/// of a browser can give its own name the address of this listener (DNS rebinding), but the name
+/// stays in `Host`.
+fn is_named(
+    headers: &http::HeaderMap,
+    hosts: &[String],
+    accepts: impl FnOnce(IpAddr) -> bool,
+) -> bool {
+    let mut fields = headers.get_all(header::HOST).iter();
+    let (Some(field), None) = (fields.next(), fields.next()) else {
+        return false;
+    };
+    let authority = field.to_str().ok().and_then(|text| text.parse().ok());
+    let Some(authority): Option<Authority> = authority else {
+        return false;
+    };
+    let name = authority.host();
+    let in_brackets = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    match in_brackets.unwrap_or(name).parse::<IpAddr>() {
+        Ok(address) => accepts(address),
+        Err(_not_an_address) => {
+            let is = |known: &str| name.eq_ignore_ascii_case(known);
+            is("localhost") || hosts.iter().any(|known| is(known))
         }
     }
+}
+
+/// Returns whether a path tells about sites and clients. Health is asked by load balancers, whatever
+/// they send as `Host`.
+fn tells(path: &str) -> bool {
+    matches!(path, "/metrics" | "/top" | "/upstreams" | "/edges")
 }
 
 /// Returns the body of `/top` for a query; `None` if the query has a mistake.
@@ -343,6 +376,12 @@ impl ServeHttp for Operator {
                 StatusCode::FORBIDDEN,
                 "this request came through the gateway\n",
             ),
+            (&Method::GET | &Method::HEAD, _)
+                if tells(request.uri.path())
+                    && !is_named(&request.headers, &self.hosts, |_address| true) =>
+            {
+                text(StatusCode::MISDIRECTED_REQUEST, WRONG_HOST)
+            }
             (&Method::GET | &Method::HEAD, _) => self.page(request.uri.path(), request.uri.query()),
             (&Method::POST, Some(changes)) if request.uri.path() == "/reload" => {
                 self.reload(changes, session)

@@ -7,6 +7,7 @@ use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType};
 
 use super::UpstreamLimits;
+use super::balance::Places;
 use super::balance::race::Race;
 use super::ending::End;
 use crate::origin::{Resolved, Resolver};
@@ -19,6 +20,8 @@ pub(super) const PRIVATE_UPSTREAM: ErrorType = ErrorType::Custom("PrivateUpstrea
 pub(super) const QUEUE_FULL: ErrorType = ErrorType::Custom("UpstreamQueueFull");
 /// The request has waited too long for a place at the server.
 pub(super) const QUEUE_TIMEOUT: ErrorType = ErrorType::Custom("UpstreamQueueTimeout");
+/// The limit of descriptors has no room for another connection.
+pub(super) const NO_DESCRIPTOR: ErrorType = ErrorType::Custom("NoDescriptor");
 /// The error detail for a server with too many requests.
 pub(super) const BUSY: &str = "the site's origin has too many requests at the moment";
 /// The error detail for an upstream that is too slow.
@@ -27,10 +30,12 @@ pub(super) const TOO_LATE: &str = "the site's origin did not respond in time";
 pub(super) const FAILED: &str =
     "the site's origin could not be reached, or its response was invalid";
 
-/// Describes the upstream at addresses that were checked, and how to connect to it.
+/// Describes the upstream at addresses that were checked, and how to connect to it. `places` are
+/// those of the process: if several addresses are tried at once, each needs one.
 pub(super) fn peer(
     limits: &UpstreamLimits,
     resolver: &Resolver,
+    places: &Arc<Places>,
     upstream: &Upstream,
     resolved: &Resolved,
 ) -> HttpPeer {
@@ -42,7 +47,7 @@ pub(super) fn peer(
     let mut peer = HttpPeer::new(resolved.address, is_tls, name);
     if let Some(all) = &resolved.all {
         let name = (resolver, &*upstream.host);
-        let race = Race::new(name, resolved.address, all, limits.connect);
+        let race = Race::new(name, resolved.address, all, limits.connect, places);
         peer.options.custom_l4 = Some(Arc::new(race));
     }
     peer.options.connection_timeout = Some(limits.connect);

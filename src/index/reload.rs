@@ -206,6 +206,7 @@ impl Reloader {
         let moved = self
             .store
             .changed_pointers(&mut self.seen, self.clock.now());
+        self.cache.check_damage_again(&self.store);
         let changes = self.sites.scan(removals);
         let upserted = changes.iter().flat_map(|changes| &changes.upserted);
         let loaded: HashSet<*const Site> = upserted.map(Arc::as_ptr).collect();

@@ -109,8 +109,8 @@ pub enum Network {
     /// None: it cannot make a socket.
     #[default]
     None,
-    /// To these TCP ports of any host, and names may be resolved. Older kernels (before Linux 6.7)
-    /// do not restrict the ports.
+    /// To these TCP ports of any host, and names may be resolved: UDP is not restricted. Older
+    /// kernels (before Linux 6.7) do not restrict the ports.
     Ports(Vec<u16>),
     /// To any port.
     Any,

@@ -39,6 +39,11 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_process_madvise,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
+    // Signals by other means than `kill` and `tgkill`. No program of a build needs them.
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_tkill,
     // A process that leaves its group or session would outlive its build.
     libc::SYS_setsid,
     libc::SYS_setpgid,
@@ -113,6 +118,9 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
 
+/// The smallest number of 32 bits that is negative, if it has a sign.
+const NEGATIVE: u64 = 1 << 31;
+
 /// The bit that marks calls of the x32 ABI, which have other numbers for the same calls.
 const X32_BIT: u32 = 0x4000_0000;
 
@@ -171,21 +179,20 @@ fn refused_calls(network: &Network) -> Result<Rules, FilterError> {
         libc::SYS_ioctl,
         typing.into_iter().collect::<Result<_, _>>()?,
     );
-    // Signals to all processes of the user, and to the process that has started this one. Newer
-    // kernels refuse all signals to processes outside (Landlock, ABI 6).
+    // Signals to the process that has started this one, to all processes of the user (-1), and to
+    // other groups (negative numbers). A filter sees only numbers, so it cannot tell other
+    // processes from those that this one starts; newer kernels can (Landlock, ABI 6).
+    let target = |operator, process| when(0, SeccompCmpArgLen::Dword, operator, process);
     let parent = u64::from(std::os::unix::process::parent_id());
-    let targets = [u64::from(u32::MAX), parent].map(|process| {
-        rule(vec![when(
-            0,
-            SeccompCmpArgLen::Dword,
-            SeccompCmpOp::Eq,
-            process,
-        )?])
-    });
-    rules.insert(
-        libc::SYS_kill,
-        targets.into_iter().collect::<Result<_, _>>()?,
-    );
+    let to_parent = || rule(vec![target(SeccompCmpOp::Eq, parent)?]);
+    let mut to_group = vec![target(SeccompCmpOp::Ge, NEGATIVE)?];
+    let group = rustix::process::getpgrp().as_raw_nonzero().get();
+    if group > 1 {
+        let own = u64::from(group.wrapping_neg().cast_unsigned());
+        to_group.push(target(SeccompCmpOp::Ne, own)?);
+    }
+    rules.insert(libc::SYS_kill, vec![to_parent()?, rule(to_group)?]);
+    rules.insert(libc::SYS_tgkill, vec![to_parent()?]);
     // The limits of other processes of the user.
     let other = when(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
     rules.insert(libc::SYS_prlimit64, vec![rule(vec![other])?]);
@@ -242,4 +249,86 @@ fn without_x32(filter: BpfProgram) -> BpfProgram {
     ];
     program.extend(filter);
     program
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
+    use super::*;
+
+    /// Sends signal 0, which only asks whether a signal may be sent, in every way that there is.
+    const SIGNALS: &str = r#"
+import ctypes, os, sys
+parent, other, tgkill, tkill, queue, queue_thread, open_pid, send = map(int, sys.argv[1:])
+libc = ctypes.CDLL(None)
+info = (ctypes.c_int * 32)(0, 0, -1)
+me = os.getpid()
+def call(*arguments):
+    return libc.syscall(*arguments) == 0
+def kill(process):
+    try:
+        os.kill(process, 0)
+        return True
+    except OSError:
+        return False
+descriptor = libc.syscall(open_pid, parent, 0)
+ways = {
+    "itself": kill(me),
+    "own group": kill(0),
+    "own group by number": kill(-os.getpgrp()),
+    "own thread": call(tgkill, me, me, 0),
+    "parent": kill(parent),
+    "all": kill(-1),
+    "other group": kill(-other),
+    "thread of the parent": call(tgkill, parent, parent, 0),
+    "any thread": call(tkill, parent, 0),
+    "queue": call(queue, parent, 0, info),
+    "queue of a thread": call(queue_thread, parent, parent, 0, info),
+    "descriptor": call(send, descriptor, 0, 0, 0),
+}
+print(", ".join(name for name, sent in ways.items() if sent))
+"#;
+
+    #[test]
+    fn without_landlock_too_no_signal_reaches_the_parent_or_another_group() {
+        let mut other = Command::new("sleep")
+            .arg("600")
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let arguments = [
+            i64::from(std::os::unix::process::parent_id()),
+            i64::from(other.id()),
+            libc::SYS_tgkill,
+            libc::SYS_tkill,
+            libc::SYS_rt_sigqueueinfo,
+            libc::SYS_rt_tgsigqueueinfo,
+            libc::SYS_pidfd_open,
+            libc::SYS_pidfd_send_signal,
+        ]
+        .map(|number| number.to_string());
+        let send = || {
+            let mut command = Command::new("python3");
+            let output = command.args(["-c", SIGNALS]).args(&arguments).output();
+            let output = output.unwrap();
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let allowed = "itself, own group, own group by number, own thread";
+        let all = send();
+        assert!(all.starts_with(allowed) && all.contains("descriptor"), "{all}");
+        let sent = std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                rustix::thread::set_no_new_privs(true).unwrap();
+                restrict(&Network::None).unwrap();
+                send()
+            });
+            inside.join().unwrap()
+        });
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert_eq!(sent.trim_end(), allowed);
+    }
 }

@@ -13,7 +13,8 @@
 //!
 //! A lookup blocks a thread until the system gives up, which may take longer than
 //! [`LOOKUP_TIMEOUT`]. So at most [`LOOKUPS_MAX`] threads look up names; the other threads of the
-//! process stay free to read from the store.
+//! process stay free to read from the store. An owner of sites gets at most [`LOOKUPS_OF_OWNER_MAX`]
+//! of them, so the silent name servers of one owner do not stop the sites of others.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -41,6 +42,10 @@ const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 /// How many lookups may run at once.
 const LOOKUPS_MAX: usize = 32;
+/// How many of them may be for the sites of one owner.
+const LOOKUPS_OF_OWNER_MAX: usize = 8;
+/// How many owners are remembered before those without a lookup are forgotten.
+const OWNERS_MAX: usize = 1000;
 /// How many names are cached. When the cache is full, names older than [`FRESH`] are removed.
 const NAMES_MAX: usize = 100_000;
 
@@ -86,6 +91,8 @@ struct Shared {
     names: Mutex<HashMap<Box<str>, Name>>,
     turn: AtomicUsize,
     lookups: Arc<Semaphore>,
+    /// The lookups of each owner.
+    owners: Mutex<HashMap<Box<str>, Arc<Semaphore>>>,
 }
 
 /// The state of a name.
@@ -129,15 +136,22 @@ impl Resolver {
             names: Mutex::default(),
             turn: AtomicUsize::new(0),
             lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+            owners: Mutex::default(),
         }))
     }
 
-    /// Returns an address of `host`, which is a name or an address, and the others that it has.
+    /// Returns an address of `host`, which is a name or an address, and the others that it has. A
+    /// lookup counts for `owner`.
     ///
     /// # Errors
     ///
     /// [`UnresolvedUpstream`] when there is no address that may be used, not even an old one.
-    pub async fn resolve(&self, host: &str, port: u16) -> Result<Resolved, UnresolvedUpstream> {
+    pub async fn resolve(
+        &self,
+        owner: &str,
+        host: &str,
+        port: u16,
+    ) -> Result<Resolved, UnresolvedUpstream> {
         let literal = host
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
@@ -151,7 +165,7 @@ impl Resolver {
                 false => Err(UnresolvedUpstream::Private(host.into(), address)),
             };
         }
-        let running = match self.known_or_running(host) {
+        let running = match self.known_or_running(owner, host) {
             Ok(known) => return known.map(|addresses| self.pick(&addresses, port)),
             Err(running) => running,
         };
@@ -185,6 +199,7 @@ impl Resolver {
     /// when it is due.
     fn known_or_running(
         &self,
+        owner: &str,
         host: &str,
     ) -> Result<Result<Arc<[IpAddr]>, UnresolvedUpstream>, CancellationToken> {
         let now = Instant::now();
@@ -196,7 +211,7 @@ impl Resolver {
             if names.len() >= NAMES_MAX {
                 names.retain(|_, name| name.running.is_some());
             }
-            let running = self.begin(host);
+            let running = self.begin(owner, host);
             let name = Name {
                 addresses: Arc::new([]),
                 since: now,
@@ -209,7 +224,7 @@ impl Resolver {
             return Err(running);
         };
         if name.running.is_none() && now >= name.next {
-            name.running = Some(self.begin(host));
+            name.running = Some(self.begin(owner, host));
         }
         if name.is_usable(now) {
             return Ok(Ok(Arc::clone(&name.addresses)));
@@ -222,14 +237,15 @@ impl Resolver {
     }
 
     /// Begins a lookup, which ends in [`Shared::found`] or [`Shared::failed`].
-    fn begin(&self, host: &str) -> CancellationToken {
+    fn begin(&self, owner: &str, host: &str) -> CancellationToken {
         let running = CancellationToken::new();
         // Dropped also if the task panics or its runtime ends, so that no request waits forever.
         let end = running.clone().drop_guard();
         let shared = Arc::clone(&self.0);
+        let share = shared.share_of(owner);
         let host: Box<str> = host.into();
         tokio::spawn(async move {
-            match tokio::time::timeout(LOOKUP_TIMEOUT, shared.look_up(&host)).await {
+            match tokio::time::timeout(LOOKUP_TIMEOUT, shared.look_up(share, &host)).await {
                 Ok(Ok(addresses)) => shared.found(&host, addresses),
                 Ok(Err(error)) => shared.failed(&host, error),
                 Err(_elapsed) => shared.failed(&host, UnresolvedUpstream::TimedOut(host.clone())),
@@ -274,10 +290,33 @@ impl Shared {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the share of an owner.
+    fn share_of(&self, owner: &str) -> Arc<Semaphore> {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = owners.get(owner) {
+            return Arc::clone(share);
+        }
+        if owners.len() >= OWNERS_MAX {
+            let is_used = |share: &Arc<Semaphore>| {
+                // A lookup has a permit, and one that waits has a copy.
+                share.available_permits() < LOOKUPS_OF_OWNER_MAX || Arc::strong_count(share) > 1
+            };
+            owners.retain(|_, share| is_used(share));
+        }
+        let share = Arc::new(Semaphore::new(LOOKUPS_OF_OWNER_MAX));
+        owners.insert(owner.into(), Arc::clone(&share));
+        share
+    }
+
     /// Looks up a name, and returns the addresses that may be used.
-    async fn look_up(self: &Arc<Self>, host: &str) -> Result<Arc<[IpAddr]>, UnresolvedUpstream> {
+    async fn look_up(
+        self: &Arc<Self>,
+        share: Arc<Semaphore>,
+        host: &str,
+    ) -> Result<Arc<[IpAddr]>, UnresolvedUpstream> {
         let failed = |error: io::Error| UnresolvedUpstream::Failed(host.into(), Arc::new(error));
-        let permit = Arc::clone(&self.lookups).acquire_owned().await;
+        let of_owner = share.acquire_owned().await;
+        let permit = (Arc::clone(&self.lookups).acquire_owned().await, of_owner);
         let (shared, name) = (Arc::clone(self), Box::<str>::from(host));
         let found = tokio::task::spawn_blocking(move || {
             // Held until the thread is free, which may be after the timeout.
@@ -390,7 +429,7 @@ mod tests {
         }
 
         async fn resolve(&self) -> Result<String, UnresolvedUpstream> {
-            let found = self.resolver.resolve("a.test", 80).await?;
+            let found = self.resolver.resolve("acme", "a.test", 80).await?;
             Ok(found.address.ip().to_string())
         }
 
@@ -408,12 +447,12 @@ mod tests {
         let hosts = ["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()];
         let resolver = Resolver::new(hosts.into_iter().collect());
         for (host, address) in [("127.0.0.2", "127.0.0.2:80"), ("[::1]", "[::1]:80")] {
-            let found = resolver.resolve(host, 80).await.unwrap();
+            let found = resolver.resolve("acme", host, 80).await.unwrap();
             assert_eq!(found.address, address.parse().unwrap());
         }
-        let found = resolver.resolve("localhost", 80).await.unwrap();
+        let found = resolver.resolve("acme", "localhost", 80).await.unwrap();
         assert!(found.address.ip().is_loopback());
-        let error = resolver.resolve("no-such-host.invalid", 80).await;
+        let error = resolver.resolve("acme", "no-such-host.invalid", 80).await;
         let error = error.unwrap_err().to_string();
         assert!(error.contains("no-such-host.invalid"), "{error}");
     }
@@ -422,7 +461,7 @@ mod tests {
     async fn a_private_address_is_rejected_as_a_literal_and_by_its_name() {
         let resolver = Resolver::new(PrivateHosts::default());
         for host in ["127.0.0.1", "[::1]", "::ffff:10.0.0.1", "localhost"] {
-            let error = resolver.resolve(host, 80).await.unwrap_err();
+            let error = resolver.resolve("acme", host, 80).await.unwrap_err();
             assert!(matches!(error, UnresolvedUpstream::Private(..)), "{error}");
         }
     }
@@ -523,5 +562,33 @@ mod tests {
         upstream.settled().await;
         let error = upstream.resolve().await.unwrap_err();
         assert!(matches!(error, UnresolvedUpstream::Private(..)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_silent_names_of_one_owner_leave_lookups_for_others() {
+        let (end, ended) = mpsc::channel::<()>();
+        let ended = Mutex::new(ended);
+        let resolver = Resolver::with(PrivateHosts::default(), move |host| {
+            if host.starts_with("silent") {
+                // Until the test ends.
+                let _ended = ended.lock().map(|ended| ended.recv());
+            }
+            Ok(vec![IpAddr::from([1, 1, 1, 1])])
+        });
+        let names: Vec<_> = (0..2 * LOOKUPS_MAX).map(|n| format!("silent-{n}.test")).collect();
+        let silent = names.iter().map(|name| resolver.resolve("slow", name, 80));
+        let silent = futures_util::future::join_all(silent);
+        let served = async {
+            for n in 0..LOOKUPS_MAX {
+                let name = format!("a-{n}.test");
+                resolver.resolve("acme", &name, 80).await.unwrap();
+            }
+        };
+        tokio::select! {
+            biased;
+            _silent = silent => panic!("no name was answered"),
+            () = served => {}
+        }
+        drop(end);
     }
 }

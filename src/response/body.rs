@@ -39,9 +39,14 @@ pub trait Content: Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, or is known to be damaged.
+    /// When the file cannot be read, or is known to be damaged; [`TooManyOpenFiles`].
     fn open(&self, range: Range<u64>) -> io::Result<Box<dyn Pieces>>;
 }
+
+/// A file was not opened, because the process has as many files open as it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many files are open at the moment")]
+pub struct TooManyOpenFiles;
 
 /// The bytes of an open file, one piece after the other.
 pub trait Pieces: Send {
@@ -52,6 +57,16 @@ pub trait Pieces: Send {
     /// When the file cannot be read, or is damaged. The damage may be found with the last piece,
     /// which is not returned then, so the client sees that the content is not complete.
     fn next(&mut self, bytes_max: usize) -> io::Result<Bytes>;
+}
+
+// === impl TooManyOpenFiles ===
+
+impl TooManyOpenFiles {
+    /// Returns whether it is the cause of an error.
+    #[must_use]
+    pub fn is_cause(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|cause| cause.is::<Self>())
+    }
 }
 
 // === impl Body ===

@@ -24,7 +24,7 @@ mod request;
 pub mod segments;
 pub mod trace;
 
-pub use body::{Body, Content as StoredContent, PIECE_BYTES, Pieces, Stored};
+pub use body::{Body, Content as StoredContent, PIECE_BYTES, Pieces, Stored, TooManyOpenFiles};
 pub use cached::{CachedResponse, MaybeCached};
 pub use conditional::{Conditions, ETag, Outcome, has_tag, read_date};
 pub use counted::Counted;

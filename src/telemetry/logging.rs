@@ -49,7 +49,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             format: Format::Text,
-            filter: "info,pingora_core=warn,pingora_proxy=off".to_owned(),
+            filter: "info,pingora_core=warn,pingora_core::apps=off,pingora_proxy=off".to_owned(),
             repeats: Limit::default(),
             file: None,
         }

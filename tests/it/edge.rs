@@ -449,7 +449,7 @@ impl Edge {
     /// Returns the value of one line of the metrics.
     #[track_caller]
     pub fn metric(&self, name: &str) -> f64 {
-        let text = http::request(self.operator, "GET", "operator", "/metrics", &[]);
+        let text = http::request(self.operator, "GET", "localhost", "/metrics", &[]);
         let line = text
             .text()
             .lines()

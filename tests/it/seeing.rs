@@ -89,7 +89,7 @@ fn top_names_the_heaviest_hosts_addresses_and_reasons() {
         json["entries"][0]["count"].as_u64().unwrap() >= least,
         "{json}"
     );
-    let wrong = crate::http::request(edge.operator, "GET", "operator", "/top?by=shoe", &[]);
+    let wrong = crate::http::request(edge.operator, "GET", "localhost", "/top?by=shoe", &[]);
     assert_eq!(wrong.status, 400);
 }
 

@@ -41,7 +41,7 @@ impl Worker {
     }
 
     fn request(&self, method: &str, path: &str) -> http::Response {
-        http::request(self.operator, method, "operator", path, &[])
+        http::request(self.operator, method, "localhost", path, &[])
     }
 }
 

@@ -396,7 +396,7 @@ fn add(failed: &mut BTreeMap<(Box<str>, u16), String>, tried: Option<Tried>) {
 }
 
 async fn connect(resolver: &Resolver, (host, port): &(Box<str>, u16)) -> Result<(), String> {
-    let resolved = resolver.resolve(host, *port).await;
+    let resolved = resolver.resolve(host, host, *port).await;
     let resolved = resolved.map_err(|error| chain(&error))?;
     let connected = TcpStream::connect(resolved.address).await;
     connected.map(drop).map_err(|error| error.to_string())

@@ -133,9 +133,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut config = args.settings.load()?;
     logging::start(&config.log).context("start the log")?;
     secrets::check(&config)?;
-    let limits = &mut config.connections.limits;
-    limits.connections_max = descriptors::clamp(limits.connections_max, config.worker.fetches_max);
-    let conf = server_conf(&config)?;
+    let mut conf = server_conf(&config)?;
+    let room = descriptors::divide(&mut config, &mut conf);
     // This runs before pingora chooses a provider. This provider has post-quantum key exchange.
     if rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
@@ -173,8 +172,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     });
     let rings = follow::rings(&config)?;
     let observer = rings.clone().map(|rings| rings as Arc<dyn Observer>);
-    let reload = Reload::load(&config, &index, &metrics, &health, observer)?;
-    let written = shared_store::written(&config, &reload.store, &metrics)?;
+    let reload = Reload::load(&config, room.files, &index, (&metrics, &health), observer)?;
+    let written = shared_store::written(&config, &reload.store)?;
     // They are kept in the store, which exists now.
     let copied = Copied::open(&config, &written)?;
     let acme = Acme::open(&config, copied.as_ref())?;
@@ -229,7 +228,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trusted = TrustedPeers::new(config.connections.trusted_peers.clone());
     let clients = Clients::new(config.clients.clone(), trusted.clone(), &metrics);
     let addresses = Resolver::new(config.private_hosts.clone());
-    let balancer = Balancer::new(config.upstream.clone(), Arc::clone(&metrics));
+    let balancer = Balancer::new(config.upstream.clone(), Arc::clone(&metrics))
+        .with_requests_max(room.upstream_requests);
     let balancer = Arc::new(balancer.with_checks(addresses.clone(), &conf));
     let copies = Copies::start(&config.copies, &index, &drain, &metrics, Clock::System)
         .context("open the directory of `upstream.copies`")?;

@@ -49,9 +49,9 @@ pub(super) struct Threads {
 impl Reload {
     pub(super) fn load(
         config: &Config,
+        open_files_max: usize,
         index: &Arc<Index>,
-        metrics: &Arc<Metrics>,
-        health: &Health,
+        (metrics, health): (&Arc<Metrics>, &Health),
         observer: Option<Arc<dyn Observer>>,
     ) -> anyhow::Result<Self> {
         let store = Arc::new(settings::open_local(config)?);
@@ -66,7 +66,11 @@ impl Reload {
         let watch = Arc::new(Watch::start(&store, &records, config.sites.rescan));
         let (index, metrics) = (Arc::clone(index), Arc::clone(metrics));
         let mut reloader = Reloader::new(index, Arc::clone(&store), sites, metrics, Clock::System)
-            .with_cache(Cache::new(config.connections.page_cache_bytes))
+            .with_cache(
+                Cache::new(config.connections.page_cache_bytes)
+                    .opening_at_most(open_files_max)
+                    .reporting_to(health.part("files")),
+            )
             .reporting_to(health.part("releases"))
             .observed_by(observer);
         reloader

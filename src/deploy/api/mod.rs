@@ -31,6 +31,7 @@
 
 mod content;
 mod numbers;
+mod calls;
 mod page;
 mod rate;
 mod request;
@@ -57,6 +58,7 @@ use crate::error::chain;
 use crate::response::{Problem, Response};
 use crate::site::{ProjectId, Service, Site};
 use crate::telemetry;
+use calls::Calls;
 use rate::{Left, Limiter};
 use request::{Resource, bearer, idempotency};
 
@@ -70,6 +72,8 @@ pub const BODY_BYTES_MAX: usize = 64 << 10;
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many calls may wait for the queue at once.
 const WAITING_MAX: usize = 256;
+/// How many of them may be calls of one owner.
+const WAITING_OF_OWNER_MAX: usize = 64;
 const JSON: &str = "application/json";
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -99,6 +103,8 @@ pub struct Api {
     /// Counts changes of sites by owners.
     changes: Limiter,
     waiting: Semaphore,
+    /// The calls in progress, by owner.
+    calls: Calls,
     metrics: Metrics,
     clock: Clock,
 }
@@ -179,6 +185,7 @@ impl Api {
             queue,
             find_site,
             waiting: Semaphore::new(WAITING_MAX),
+            calls: Calls::new(WAITING_OF_OWNER_MAX),
             metrics,
             clock,
         }
@@ -229,6 +236,9 @@ impl Api {
             let detail = format!("the request has more than {BODY_BYTES_MAX} bytes of content");
             return Err(error_response(413, &detail));
         }
+        let Some(_call) = self.calls.begin(&key.owner) else {
+            return Err(unavailable("too many calls of this owner wait", 1));
+        };
         match resource {
             Resource::Trigger(project) => self.trigger(request, &key, project).await,
             Resource::Status(id) => self.status(&key, id).await,

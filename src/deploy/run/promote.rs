@@ -222,6 +222,8 @@ impl Stages {
         monitor: &mut BuildMonitor<'_>,
     ) -> Result<Result<ReservedSpace, BuildResult>, QueueError> {
         let since = Instant::now();
+        // The build is done, and the owner may be locked for a minute: another build may begin.
+        monitor.set_slot(None);
         let (store, workspace) = (Arc::clone(&self.store), Arc::clone(&update.workspace));
         let (prior, release, part) = (Arc::clone(prior), prepared.release, prepared.part);
         let (quota, site) = (Arc::clone(&self.quota), Arc::clone(&update.site));

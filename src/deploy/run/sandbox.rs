@@ -139,3 +139,125 @@ fn proxy_ports() -> impl Iterator<Item = u16> {
         Some(url.port_u16().unwrap_or(usual))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::net::TcpListener;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::isolation::Mode;
+    use crate::source::git;
+
+    /// What a process of an update may try. Each line is one attempt, and its name is printed if
+    /// it succeeds.
+    const ATTEMPTS: &str = r#"
+        try() { name=$1; shift; if (eval "$*") >/dev/null 2>&1; then echo "$name"; fi; }
+        try run 'git --version'
+        try home 'echo x >"$HOME/x"'
+        try mirror-read 'cat "$R/mirror/HEAD"'
+        try mirror-write 'echo x >"$R/mirror/x"'
+        try shadow 'cat /etc/shadow'
+        try secret 'cat "$R/secret"'
+        try list 'ls "$R"'
+        try overwrite 'echo x >"$R/secret"'
+        try create 'echo x >"$R/x"'
+        try remove 'rm "$R/secret"'
+        try link 'ln -s "$R/secret" "$HOME/here" && cat "$HOME/here"'
+        try other-mirror 'cat "$R/other/HEAD"'
+        try temporary 'echo x >/tmp/waypost-hostile'
+        try environment 'cat /proc/$S/environ'
+        try memory 'cat /proc/$S/maps'
+        try signal 'kill -0 $S'
+        try session 'setsid true'
+        try namespace 'unshare -r true'
+        try port "bash -c 'exec 3<>/dev/tcp/127.0.0.1/$P'"
+        try unix 'python3 -c "import socket; socket.socket(socket.AF_UNIX)"'
+    "#;
+
+    /// Makes the attempts in a sandbox, and returns the names of those that succeeded.
+    fn succeeded(sandbox: Sandbox, root: &Path, home: PathBuf) -> Vec<String> {
+        // A service of this machine, on a port that no sandbox names.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut service = Command::new("sleep").arg("600").spawn().unwrap();
+        let (root, id) = (root.to_owned(), service.id());
+        let inside = std::thread::spawn(move || {
+            sandbox.enter(Mode::Required).unwrap();
+            Command::new("sh")
+                .args(["-c", ATTEMPTS])
+                .env("HOME", home)
+                .env("R", root)
+                .env("S", id.to_string())
+                .env("P", port.to_string())
+                .output()
+                .unwrap()
+        });
+        let output = inside.join().unwrap();
+        service.kill().unwrap();
+        service.wait().unwrap();
+        assert!(output.stderr.is_empty(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_processes_of_a_mirror_reach_nothing_but_their_own_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        for (name, text) in [("secret", "secret"), ("mirror/HEAD", "x"), ("other/HEAD", "x")] {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let workspace = Workspace::make(&root.join("builds"), None).unwrap();
+        let git = git::Config::default();
+        let mirror = root.join("mirror");
+        let address = Address::parse("https://git.acme.test/docs", "main", &git).unwrap();
+        let fetch = FetchJob {
+            url: "https://git.acme.test/docs".into(),
+            branch: "main".into(),
+            commit_before: None,
+            git: git.clone(),
+            mirror: mirror.clone(),
+            bytes_max: 1 << 20,
+            rate_min: 0,
+            grace: Duration::ZERO,
+            secrets: git::Secrets::default(),
+            home: workspace.home(),
+        };
+        let sandbox = of_fetch(&fetch, &address, &workspace);
+        assert_eq!(
+            succeeded(sandbox, root, workspace.home()),
+            ["run", "home", "mirror-read", "mirror-write"]
+        );
+        let build = BuildJob {
+            source: Source::Mirror {
+                git,
+                mirror,
+                commit: "0".repeat(40).into(),
+                directory: "".into(),
+            },
+            service_name: "Acme".into(),
+            frames: crate::site::Frames::default(),
+            edit: None,
+            edit_below: Box::default(),
+            lenient: false,
+            allow_empty: false,
+            keep_going: false,
+            has_specifications: false,
+            generate: None,
+            workspace: workspace.path().to_owned(),
+            cache: None,
+            skill_files: None,
+        };
+        let sandbox = of_build(&build, &workspace);
+        assert_eq!(
+            succeeded(sandbox, root, workspace.home()),
+            ["run", "mirror-read"]
+        );
+        assert_eq!(fs::read_to_string(root.join("secret")).unwrap(), "secret");
+    }
+}

@@ -24,6 +24,7 @@ use pingora::server::configuration::ServerConf;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::places::{Place, Places};
 use crate::gateway::{UpstreamLimits, upstream};
 use crate::jitter;
 use crate::origin::{Resolver, UnresolvedUpstream};
@@ -53,6 +54,8 @@ struct Key {
 struct Asking {
     limits: UpstreamLimits,
     resolver: Resolver,
+    /// The places of the process.
+    places: Arc<Places>,
     options: ConnectorOptions,
     /// Made by the first check: it reads the authorities of the system.
     connector: OnceLock<Connector>,
@@ -108,6 +111,7 @@ impl Checks {
     pub(super) fn new(
         limits: UpstreamLimits,
         resolver: Resolver,
+        places: Arc<Places>,
         conf: &ServerConf,
         metrics: Arc<Metrics>,
     ) -> Self {
@@ -115,6 +119,7 @@ impl Checks {
             asking: Arc::new(Asking {
                 limits,
                 resolver,
+                places,
                 options: ConnectorOptions::from_server_conf(conf),
                 connector: OnceLock::new(),
                 metrics,
@@ -184,6 +189,10 @@ impl Asking {
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             interval.tick().await;
+            // Without a descriptor for the connection, nothing is known about the server.
+            let Some(_place) = Place::take(&self.places) else {
+                continue;
+            };
             let asking = Box::pin(self.ask(&server, &check));
             let asking = tokio::time::timeout(check.timeout, asking);
             let asked = match panics::caught(asking).await {
@@ -197,8 +206,11 @@ impl Asking {
 
     /// Asks a server once.
     async fn ask(&self, server: &Upstream, check: &Check) -> Result<(), Failure> {
-        let resolved = self.resolver.resolve(&server.host, server.port).await?;
-        let peer = upstream::peer(&self.limits, &self.resolver, server, &resolved);
+        let resolved = self.resolver
+            // Sites of several owners may share the check.
+            .resolve(&server.host, &server.host, server.port)
+            .await?;
+        let peer = upstream::peer(&self.limits, &self.resolver, &self.places, server, &resolved);
         let make = || Connector::new(Some(self.options.clone()));
         let connector = self.connector.get_or_init(make);
         let (mut session, _is_reused) = connector.get_http_session(&peer).await?;
@@ -373,7 +385,13 @@ mod tests {
     async fn sites_with_the_same_server_and_check_share_the_task() {
         let limits = UpstreamLimits::default();
         let resolver = Resolver::new(crate::site::PrivateHosts::default());
-        let checks = Checks::new(limits, resolver, &ServerConf::default(), Arc::default());
+        let checks = Checks::new(
+            limits,
+            resolver,
+            Arc::new(Places::new(1)),
+            &ServerConf::default(),
+            Arc::default(),
+        );
         let check = Check::new("/up".into());
         let one = checks.of(&server(&check)).unwrap();
         let two = checks.of(&server(&check)).unwrap();

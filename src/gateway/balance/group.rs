@@ -28,6 +28,8 @@ pub(in crate::gateway) struct Group {
     budget: AtomicU32,
     is_touched: AtomicBool,
     limits: UpstreamLimits,
+    /// The places of the process.
+    all: Arc<Places>,
     metrics: Arc<Metrics>,
 }
 
@@ -73,7 +75,7 @@ pub(in crate::gateway) struct HeldPlace {
     server: usize,
     is_trial: bool,
     is_reported: bool,
-    /// Whether it counts against the cap of the server.
+    /// Whether it counts against the cap of the server, and of the process.
     has_place: bool,
 }
 
@@ -86,6 +88,8 @@ pub(in crate::gateway) enum Refused {
     Full,
     /// The request was in the queue for too long.
     Late,
+    /// The process has no descriptor for another connection to an upstream.
+    NoDescriptor,
 }
 
 // === impl Group ===
@@ -95,6 +99,7 @@ impl Group {
         site: Arc<Site>,
         upstream: &Upstream,
         limits: &UpstreamLimits,
+        all: &Arc<Places>,
         metrics: &Arc<Metrics>,
         checks: Option<&Checks>,
     ) -> Self {
@@ -133,6 +138,7 @@ impl Group {
             budget: AtomicU32::new(RETRIES_SAVED * 100),
             is_touched: AtomicBool::new(true),
             limits: limits.clone(),
+            all: Arc::clone(all),
             metrics: Arc::clone(metrics),
         }
     }
@@ -186,7 +192,14 @@ impl Group {
         let [server] = &*self.servers else {
             return None;
         };
-        server.places.take().then(|| HeldPlace {
+        if !server.places.take() {
+            return None;
+        }
+        if !self.all.take() {
+            server.places.free();
+            return None;
+        }
+        Some(Held {
             group: Arc::clone(self),
             server: 0,
             is_trial: false,
@@ -219,6 +232,10 @@ impl Group {
         };
         if !self.servers[server].places.take() {
             self.wait_for_place(server).await?;
+        }
+        if !self.all.take() {
+            self.servers[server].places.free();
+            return Err(Refused::NoDescriptor);
         }
         held.has_place = true;
         Ok(held)
@@ -540,6 +557,7 @@ impl Drop for HeldPlace {
         }
         if self.has_place {
             self.group.servers[self.server].places.free();
+            self.group.all.free();
         }
     }
 }
@@ -568,7 +586,14 @@ mod tests {
             ..Upstream::new(Scheme::Http, "a.test", 80)
         };
         let metrics = Arc::new(Metrics::new());
-        let group = Group::new(Arc::new(site), &upstream, &limits, &metrics, None);
+        let group = Group::new(
+            Arc::new(site),
+            &upstream,
+            &limits,
+            &Arc::new(Places::new(usize::MAX)),
+            &metrics,
+            None,
+        );
         Arc::new(group)
     }
 

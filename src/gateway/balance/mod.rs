@@ -13,7 +13,8 @@
 //!   servers fail them.
 //! * **Cap.** A server has at most [`UpstreamLimits::requests_max`] requests at once, and a short
 //!   queue behind them. So one server that responds to nothing cannot hold all connections of the
-//!   gateway.
+//!   gateway. All servers together have as many as the limit of file descriptors has room for; one
+//!   request more gets 503 at once.
 //! * **Retries.** Each request adds a part of a retry to the budget of its site, and each attempt
 //!   at another connection or server takes one ([`UpstreamLimits::retry_percent`]). So a dead
 //!   server does not get several times as many requests. A request that may have reached a server
@@ -47,7 +48,8 @@ use crate::origin::Resolver;
 use crate::site::{Site, Upstream};
 use crate::telemetry::Metrics;
 
-pub(super) use group::{Group, HeldPlace, Refused, Tried};
+pub(super) use group::{Group, Held, Refused, Tried};
+pub(super) use places::Places;
 
 use check::Checks;
 use row::Row;
@@ -62,6 +64,8 @@ const LISTED_MAX: usize = 1000;
 /// The servers of all sites that have servers of their own.
 pub struct Balancer {
     limits: UpstreamLimits,
+    /// The places of the process.
+    places: Arc<Places>,
     metrics: Arc<Metrics>,
     /// `None`: no server is asked whether it works.
     checks: Option<Checks>,
@@ -77,6 +81,7 @@ impl Balancer {
     pub fn new(limits: UpstreamLimits, metrics: Arc<Metrics>) -> Self {
         Self {
             limits,
+            places: Arc::new(Places::new(usize::MAX)),
             metrics,
             checks: None,
             hasher: RandomState::default(),
@@ -84,12 +89,32 @@ impl Balancer {
         }
     }
 
+    /// Lets this many requests of all sites have a server at once.
+    #[must_use]
+    pub fn with_requests_max(self, requests_max: usize) -> Self {
+        Self {
+            places: Arc::new(Places::new(requests_max)),
+            ..self
+        }
+    }
+
+    /// Returns the places of the process.
+    pub(super) fn places(&self) -> &Arc<Places> {
+        &self.places
+    }
+
     /// Turns on active checks, for sites whose record asks for them. `conf` has the authorities
     /// that sign the certificates of servers.
     #[must_use]
     pub fn with_checks(mut self, resolver: Resolver, conf: &ServerConf) -> Self {
         let metrics = Arc::clone(&self.metrics);
-        let checks = Checks::new(self.limits.clone(), resolver, conf, metrics);
+        let checks = Checks::new(
+            self.limits.clone(),
+            resolver,
+            Arc::clone(&self.places),
+            conf,
+            metrics,
+        );
         self.checks = Some(checks);
         self
     }
@@ -115,7 +140,14 @@ impl Balancer {
     fn make(&self, site: &Arc<Site>, upstream: &Upstream) -> Arc<Group> {
         let checks = self.checks.as_ref();
         let site = Arc::clone(site);
-        let group = Group::new(site, upstream, &self.limits, &self.metrics, checks);
+        let group = Group::new(
+            site,
+            upstream,
+            &self.limits,
+            &self.places,
+            &self.metrics,
+            checks,
+        );
         Arc::new(group)
     }
 

@@ -1,21 +1,27 @@
-//! The places for requests at a server, and the queue for them.
+//! The places for requests at a server, and the queue for them; and the places of the process for
+//! connections to all servers, without a queue.
 //!
 //! A request that finds a place at once costs two atomic additions. The places are given in the
 //! order of the queue: a new request does not pass waiting requests.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use prometheus::IntGauge;
 use tokio::sync::Notify;
 
-/// The places at one server.
+/// The places at one server, or of the process.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(in crate::gateway) struct Places {
     max: usize,
     used: AtomicUsize,
     queued: AtomicUsize,
     freed: Notify,
 }
+
+/// A place, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place(Arc<Places>);
 
 /// Counts a request in the queue of a server.
 pub(super) struct Queued<'p> {
@@ -82,6 +88,21 @@ impl Places {
     }
 }
 
+// === impl Place ===
+
+impl Place {
+    /// Takes a place if there is one.
+    pub(super) fn take(places: &Arc<Places>) -> Option<Self> {
+        places.take().then(|| Self(Arc::clone(places)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.free();
+    }
+}
+
 // === impl Queued ===
 
 impl Queued<'_> {
@@ -108,8 +129,6 @@ impl Drop for Queued<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

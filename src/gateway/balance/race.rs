@@ -11,6 +11,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,6 +22,7 @@ use pingora::{Error, ErrorType};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use super::places::{Place, Places};
 use crate::origin::Resolver;
 
 /// RFC 8305 §5: the recommended Connection Attempt Delay.
@@ -36,6 +38,8 @@ pub(in crate::gateway) struct Race {
     resolver: Resolver,
     /// The name that has the addresses.
     host: Box<str>,
+    /// The places of the process.
+    places: Arc<Places>,
 }
 
 impl Race {
@@ -45,28 +49,41 @@ impl Race {
         first: SocketAddr,
         all: &[IpAddr],
         limit: Duration,
+        places: &Arc<Places>,
     ) -> Self {
         Self {
             addresses: in_order(first, all),
             limit,
             resolver: resolver.clone(),
             host: host.into(),
+            places: Arc::clone(places),
         }
     }
 
     async fn run(&self) -> io::Result<TcpStream> {
-        let mut rest = self.addresses.iter().copied();
+        let mut rest = self.addresses.iter().copied().peekable();
         let mut attempts = JoinSet::new();
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         loop {
-            let next = rest.next();
-            if let Some(address) = next {
-                attempts.spawn(TcpStream::connect(address));
+            // The place of the request is for one attempt. Without a place for another one, the
+            // next address waits until an attempt has failed.
+            let extra = match attempts.is_empty() {
+                true => Some(None),
+                false if rest.peek().is_none() => None,
+                false => Place::take(&self.places).map(Some),
+            };
+            if let Some(extra) = extra
+                && let Some(address) = rest.next()
+            {
+                attempts.spawn(async move {
+                    let _extra = extra;
+                    TcpStream::connect(address).await
+                });
             }
             let delay = tokio::time::sleep(ATTEMPT_DELAY);
             let joined = tokio::select! {
                 joined = attempts.join_next() => joined,
-                () = delay, if next.is_some() => continue,
+                () = delay, if rest.peek().is_some() => continue,
             };
             match joined {
                 Some(Ok(Ok(stream))) => return Ok(stream),
@@ -143,7 +160,9 @@ mod tests {
 
     fn race(first: SocketAddr, all: &[IpAddr]) -> Race {
         let resolver = Resolver::new(PrivateHosts::default());
-        Race::new((&resolver, "a.test"), first, all, Duration::from_secs(5))
+        let places = Arc::new(Places::new(8));
+        let limit = Duration::from_secs(5);
+        Race::new((&resolver, "a.test"), first, all, limit, &places)
     }
 
     #[test]

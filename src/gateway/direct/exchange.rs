@@ -358,7 +358,8 @@ impl<D: Downstream> Exchange<'_, D> {
                 None => Box::pin(self.hold()).await?,
             };
             let upstream = held.upstream();
-            let resolving = gateway.resolver.resolve(&upstream.host, upstream.port);
+            let owner = &plan.served.site.owner;
+            let resolving = gateway.resolver.resolve(owner, &upstream.host, upstream.port);
             let resolved = match resolving.await {
                 Ok(resolved) => resolved,
                 Err(error) => {
@@ -376,7 +377,8 @@ impl<D: Downstream> Exchange<'_, D> {
                 self.held = Some(held);
                 return Ok((link, address, true));
             }
-            let peer = upstream::peer(&gateway.upstream, &gateway.resolver, upstream, &resolved);
+            let (resolver, places) = (&gateway.resolver, gateway.balancer.places());
+            let peer = upstream::peer(&gateway.upstream, resolver, places, upstream, &resolved);
             let error = match Box::pin(direct.connector.new_stream(&peer)).await {
                 Ok(stream) if stream.selected_alpn_proto() == Some(ALPN::H2) => {
                     direct.chose_http2(upstream);

@@ -17,7 +17,9 @@ use crate::gateway::forward::{self, Client};
 use crate::gateway::http2_stream::is_event_stream;
 use crate::gateway::request::{host_of, is_http2, logged};
 use crate::gateway::route::Target;
-use crate::gateway::upstream::{self, BUSY, PRIVATE_UPSTREAM, QUEUE_FULL, QUEUE_TIMEOUT};
+use crate::gateway::upstream::{
+    self, BUSY, NO_DESCRIPTOR, PRIVATE_UPSTREAM, QUEUE_FULL, QUEUE_TIMEOUT,
+};
 use crate::origin::UnresolvedUpstream;
 use crate::response::trace::Outgoing;
 use crate::site::{self, HostHeader};
@@ -59,9 +61,10 @@ impl Proxy {
                 }
             };
             let upstream = held.upstream();
-            match resolver.resolve(&upstream.host, upstream.port).await {
+            let (owner, host) = (&served.site.owner, &upstream.host);
+            match resolver.resolve(owner, host, upstream.port).await {
                 Ok(resolved) => {
-                    let peer = upstream::peer(limits, resolver, upstream, &resolved);
+                    let peer = upstream::peer(limits, resolver, balancer.places(), upstream, &resolved);
                     ctx.held = Some(held);
                     return Ok(Box::new(peer));
                 }
@@ -223,6 +226,7 @@ fn refused(why: Refused) -> Box<Error> {
     let kind = match why {
         Refused::Full => QUEUE_FULL,
         Refused::Late => QUEUE_TIMEOUT,
+        Refused::NoDescriptor => NO_DESCRIPTOR,
         Refused::Tried => ErrorType::ConnectRefused,
     };
     Error::explain(kind, BUSY).into_up()

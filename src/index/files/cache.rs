@@ -31,10 +31,14 @@ use crate::response::encoding::Accepted;
 use crate::response::{CachedResponse, Encoding};
 
 use super::Listing;
-use super::large::DigestCheck;
+use super::damage::Damage;
+use super::large::Checked;
+use super::opened::OpenFiles;
 use super::texts::Texts;
 use crate::release::pages::Pages;
 use crate::search::{Decoded, Index};
+use crate::store::Store;
+use crate::telemetry::Part;
 
 /// The default size of the cache of files and responses, in bytes, for all sites together.
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
@@ -89,7 +93,11 @@ pub struct Cache {
     decoded: Bounded<(Digest, u64), Decoded>,
     /// How many numbers have been assigned.
     numbers: AtomicU64,
-    checked: Bounded<Digest, DigestCheck>,
+    checked: Bounded<Digest, Checked>,
+    /// The large files that are being sent.
+    pub(super) open: OpenFiles,
+    /// The files that were found damaged.
+    pub(super) damage: Damage,
     places: Bounded<Digest, Arc<[u64]>>,
     /// Lists of pages, by the digest of their file.
     pages: Bounded<Digest, Arc<PageList>>,
@@ -140,10 +148,35 @@ impl Cache {
             decoded: bounded(half / 4, SHARDS),
             numbers: AtomicU64::new(0),
             checked: bounded(CHECKED_MAX * ENTRY_BYTES, SHARDS),
+            open: OpenFiles::new(usize::MAX),
+            damage: Damage::default(),
             places: bounded(PLACES_BYTES_MAX, 1),
             pages: bounded(half / 4, 1),
             texts: Arc::new(Texts::new(half / 2)),
         }
+    }
+
+    /// Opens at most this many large files at once.
+    #[must_use]
+    pub fn opening_at_most(self, files: usize) -> Self {
+        Self {
+            open: OpenFiles::new(files),
+            ..self
+        }
+    }
+
+    /// Reports damaged files to this part of the process.
+    #[must_use]
+    pub fn reporting_to(self, part: Part) -> Self {
+        Self {
+            damage: Damage::reporting_to(part),
+            ..self
+        }
+    }
+
+    /// Reads the files that were found damaged again. It may block.
+    pub(in crate::index) fn check_damage_again(&self, store: &Store) {
+        self.damage.check_again(store);
     }
 
     /// Returns a number that no other `Files` have.

@@ -10,6 +10,9 @@
 //! never read whole is sent without a check: only the whole file has a digest, and clients could
 //! keep a disk busy if one requested byte caused a read of the whole file.
 //!
+//! **Descriptors.** All readers of a file share one descriptor, and the number of files that are
+//! open at once is bounded ([`OpenFiles`](super::opened::OpenFiles)).
+//!
 //! **Texts with the placeholder.** A text of this size that contains the placeholder of the base
 //! URL ([`AddressedText`]) is read once to find the positions of the placeholder; the same reading
 //! checks the digest. The positions are remembered. With them any range of the text can be read,
@@ -24,6 +27,7 @@ use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 
 use super::Cache;
+use super::opened::OpenFile;
 use crate::digest::{Digest, Hasher};
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::release::Item;
@@ -60,16 +64,16 @@ pub(super) struct AddressedText {
 }
 
 struct FilePieces {
-    file: ContentFile,
+    file: Arc<OpenFile>,
     left: Range<u64>,
     /// The digest so far, if it is to be checked.
     check: Option<Hasher>,
-    digest: Digest,
+    item: Item,
     cache: Arc<Cache>,
 }
 
 struct AddressedPieces {
-    file: ContentFile,
+    file: Arc<OpenFile>,
     /// In bytes of the text with the address.
     left: Range<u64>,
     length: u64,
@@ -80,11 +84,19 @@ struct AddressedPieces {
 // === impl LargeFile ===
 
 impl LargeFile {
-    fn open_file(&self) -> io::Result<(ContentFile, Option<DigestCheck>)> {
-        let file = self.store.open(&self.item).map_err(io::Error::other)?;
+    fn open_file(&self) -> io::Result<(Arc<OpenFile>, Option<Checked>)> {
         let checked = self.cache.checked(&self.item.digest);
+        let is_damaged = |file: &ContentFile| {
+            matches!(checked, Some(Checked::Damaged(since)) if since == file.modified())
+        };
+        // A slow reader may still have the damaged file open, although it was put again.
+        let open = || self.store.open(&self.item);
+        let file = self
+            .cache
+            .open
+            .open(self.item.digest, |file| !is_damaged(file), open)?;
         match checked {
-            Some(DigestCheck::Damaged(since)) if since == file.modified() => {
+            Some(Checked::Damaged(_)) if is_damaged(&file) => {
                 Err(io::Error::other(damaged(&file)))
             }
             Some(DigestCheck::Damaged(_)) => Ok((file, None)),
@@ -116,7 +128,11 @@ impl LargeFile {
         self.cache
             .put_checked(self.item.digest, checked(hasher, &self.item.digest, &file));
         match self.cache.checked(&self.item.digest) {
-            Some(DigestCheck::Damaged(_)) => Err(damaged(&file)),
+            Some(Checked::Damaged(_)) => {
+                let error = damaged(&file);
+                self.cache.damage.add(&self.item, &error);
+                Err(error)
+            }
             _ => Ok(places.into()),
         }
     }
@@ -134,7 +150,7 @@ impl StoredContent for LargeFile {
             file,
             left: range,
             check: (is_whole && checked.is_none()).then(Hasher::default),
-            digest: self.item.digest,
+            item: self.item.clone(),
             cache: Arc::clone(&self.cache),
         }))
     }
@@ -155,11 +171,11 @@ impl Pieces for FilePieces {
         if self.left.is_empty()
             && let Some(hasher) = self.check.take()
         {
-            let checked = checked(hasher, &self.digest, &self.file);
-            self.cache.put_checked(self.digest, checked);
-            if checked != DigestCheck::Whole {
+            let checked = checked(hasher, &self.item.digest, &self.file);
+            self.cache.put_checked(self.item.digest, checked);
+            if checked != Checked::Whole {
                 let error = damaged(&self.file);
-                log::error!(target: "index", "a response was cut: {error}");
+                self.cache.damage.add(&self.item, &error);
                 return Err(io::Error::other(error));
             }
         }

@@ -20,9 +20,11 @@
 //! In a preview the files are [`LiveFiles`], and each file is made when it is requested.
 
 mod cache;
+mod damage;
 mod kind;
 mod large;
 mod listing;
+mod opened;
 mod pages;
 mod search;
 mod texts;
@@ -422,7 +424,7 @@ impl Stored {
         }
         let coded = self.get(item.digest, reading, || {
             Ok(Coded {
-                bytes: self.store.read(item)?,
+                bytes: self.read_item(item)?,
                 encoding,
                 digest: identity.digest,
             })
@@ -471,7 +473,7 @@ impl Stored {
                 let part = Bytes::copy_from_slice(part);
                 addressed(&part, address).into()
             };
-            let bytes = self.store.read(coded)?;
+            let bytes = self.read_item(coded)?;
             if let Some(bytes) = replace_stored(&bytes, ADDRESSED_START.as_bytes(), replace) {
                 let file = Coded {
                     bytes: bytes.into(),
@@ -503,7 +505,7 @@ impl Stored {
         if reading == Reading::Cached {
             return Err(ReadFileError::NotCached);
         }
-        let bytes = completed(&self.store.read(item)?, (address, is_page));
+        let bytes = completed(&self.read_item(item)?, (address, is_page));
         if bytes.len() > FILE_BYTES_MAX {
             return Ok(None);
         }
@@ -599,6 +601,11 @@ impl Stored {
         if let Err(error) = thread.spawn(encode) {
             log::warn!(target: "index", "cannot start a thread that encodes texts: {error}");
         }
+    }
+
+    /// Reads a file from the store; a damaged one is reported.
+    fn read_item(&self, item: &Item) -> Result<Bytes, ReadError> {
+        self.cache.damage.observe(item, self.store.read(item))
     }
 
     fn large(&self, item: &Item) -> LargeFile {

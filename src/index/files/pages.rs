@@ -33,7 +33,7 @@ impl Open<'_> {
         if self.reading == Reading::Cached {
             return Err(ReadFileError::NotCached);
         }
-        let bytes = stored.store.read(item)?;
+        let bytes = stored.read_item(item)?;
         let pages = Arc::new(Pages::parse(&bytes).map_err(ReadFileError::Pages)?);
         let list = PageList {
             pages: Arc::clone(&pages),

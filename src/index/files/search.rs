@@ -180,7 +180,7 @@ impl Texts for StoredTexts<'_> {
         // Another question, or a request for the page, will read it again.
         let whole = self.stored.get(item.digest, Reading::Blocking, || {
             Ok(Coded {
-                bytes: self.stored.store.read(item)?,
+                bytes: self.stored.read_item(item)?,
                 encoding: Encoding::Identity,
                 digest: item.digest,
             })

@@ -43,6 +43,7 @@ use crate::response::{
     Response, caching,
 };
 use crate::site::percent::decode;
+use crate::store::ReadError;
 use fields::ASSET_POLICY;
 use redirect::to;
 use search::with_form;
@@ -67,7 +68,12 @@ const SEARCH_SHORT: &str = "search";
 #[must_use]
 pub fn response(served: &Served, path: &str, headers: &RequestHeaders<'_>) -> Response {
     find(served, path, headers, Reading::Blocking).unwrap_or_else(|error| {
-        log::error!(target: "origin", project:% = served.site.project; "cannot read a file of the release: {error}");
+        // The index has logged a damaged file, once.
+        let level = match &error {
+            ReadFileError::Store(ReadError::Damaged { .. }) => log::Level::Debug,
+            _ => log::Level::Error,
+        };
+        log::log!(target: "origin", level, project:% = served.site.project; "read a file of the release: {error}");
         Problem::new(503, "this page cannot be read at the moment").response()
     })
 }

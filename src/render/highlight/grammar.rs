@@ -22,6 +22,10 @@ use syntect::parsing::{ClearAmount, Scope, SyntaxSet};
 /// How often an expression may backtrack at one position of a line before it counts as not
 /// matching. The expressions of the grammars need a few hundred on real code.
 const BACKTRACKS_MAX: u32 = 10_000;
+/// How often a search may backtrack at all positions together. A search that needs more begins
+/// again with the next number, so its cost is known within a factor; after the last one it counts
+/// as not matching.
+const SEARCH_BACKTRACKS: [u32; 4] = [256, 2_048, 16_384, 131_072];
 
 /// A context: the rules that are tried at a position of the code.
 pub(super) struct Context {
@@ -57,6 +61,13 @@ pub(super) struct Rule {
 /// The error of a search that backtracks more often than the limit.
 #[derive(Debug)]
 pub(super) struct SearchLimit;
+
+/// The result of a search.
+pub(super) struct Searched {
+    pub(super) found: Result<Option<Region>, SearchLimit>,
+    /// How often it has backtracked, at least.
+    pub(super) backtracks: usize,
+}
 
 /// The change of the stack of contexts by a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +216,7 @@ impl Rule {
     }
 
     /// Searches a line from a position on.
-    pub(super) fn search(&self, line: &str, from: usize) -> Result<Option<Region>, SearchLimit> {
+    pub(super) fn search(&self, line: &str, from: usize) -> Searched {
         let regex = self
             .regex
             .get_or_init(|| compile(self.pattern.regex().regex_str()));
@@ -219,7 +230,7 @@ impl Rule {
         groups: &[Option<Box<str>>],
         line: &str,
         from: usize,
-    ) -> Result<Option<Region>, SearchLimit> {
+    ) -> Searched {
         let expression = substitute(self.pattern.regex().regex_str(), groups);
         search(compile(&expression).as_ref(), line, from)
     }
@@ -239,25 +250,52 @@ fn compile(expression: &str) -> Option<Regex> {
 }
 
 /// Searches a line; an expression that cannot be compiled matches nothing.
-fn search(regex: Option<&Regex>, line: &str, from: usize) -> Result<Option<Region>, SearchLimit> {
-    let Some(regex) = regex else {
-        return Ok(None);
-    };
-    let mut region = Region::with_capacity(8);
+fn search(regex: Option<&Regex>, line: &str, from: usize) -> Searched {
+    let mut backtracks = 0;
+    let mut found = Ok(None);
+    for backtracks_max in SEARCH_BACKTRACKS {
+        let Some(regex) = regex else { break };
+        let mut region = Region::with_capacity(8);
+        let searched = regex.search_with_param(
+            line,
+            from,
+            line.len(),
+            SearchOptions::SEARCH_OPTION_NONE,
+            Some(&mut region),
+            bounds(backtracks_max),
+        );
+        match searched {
+            Ok(place) => {
+                found = Ok(place.map(|_| region));
+                break;
+            }
+            Err(error) => {
+                found = Err(SearchLimit);
+                backtracks += backtracks_max as usize;
+                if error.code() != onig_sys::ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER {
+                    break;
+                }
+            }
+        }
+    }
+    Searched { found, backtracks }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "a function of Oniguruma, which is written in C"
+)]
+fn bounds(backtracks_max: u32) -> MatchParam {
     let mut bounds = MatchParam::default();
     bounds.set_retry_limit_in_match(BACKTRACKS_MAX);
-    let found = regex.search_with_param(
-        line,
-        from,
-        line.len(),
-        SearchOptions::SEARCH_OPTION_NONE,
-        Some(&mut region),
-        bounds,
-    );
-    match found {
-        Ok(found) => Ok(found.map(|_| region)),
-        Err(_) => Err(SearchLimit),
+    // SAFETY: `bounds` owns the value that the pointer leads to, and only this function uses it.
+    unsafe {
+        onig_sys::onig_set_retry_limit_in_search_of_match_param(
+            bounds.as_raw(),
+            backtracks_max.into(),
+        );
     }
+    bounds
 }
 
 /// Replaces `\1` to `\9` of an expression by the text of the groups.
@@ -313,7 +351,23 @@ mod tests {
     fn a_search_with_too_many_backtracks_ends() {
         let regex = compile(r"(a|aa)+$");
         let line = format!("{}b", "a".repeat(60));
-        assert!(matches!(search(regex.as_ref(), &line, 0), Err(SearchLimit)));
-        assert!(matches!(search(regex.as_ref(), "aaa", 0), Ok(Some(_))));
+        let found = |line: &str| search(regex.as_ref(), line, 0).found;
+        assert!(matches!(found(&line), Err(SearchLimit)));
+        assert!(matches!(found("aaa"), Ok(Some(_))));
+    }
+
+    #[test]
+    fn the_backtracks_at_all_positions_together_are_counted_and_limited() {
+        // Few at each position.
+        let regex = compile(r"[\w.]+!");
+        let backtracks = |length: usize| {
+            let line = "a.".repeat(length / 2) + " !";
+            let Searched { found, backtracks } = search(regex.as_ref(), &line, 0);
+            (found.is_err(), backtracks)
+        };
+        assert_eq!(backtracks(10), (false, 0));
+        // 60 * 60 / 2 of them.
+        assert_eq!(backtracks(60), (false, 256));
+        assert_eq!(backtracks(1900), (true, 256 + 2_048 + 16_384 + 131_072));
     }
 }

@@ -3,7 +3,8 @@
 //! The grammars name hundreds of meanings; eight of them get a class, which the stylesheet colours
 //! in light and dark. [`grammar`] prepares the grammars, and [`state`] runs them line by line with
 //! limits that count steps. Code with a line that costs more than the limit, and code that is too
-//! large, is shown without colours.
+//! large, is shown without colours, and so is code after the lines of its page have cost more than
+//! [`PAGE_COST_MAX`] ([`Uncoloured`]).
 //!
 //! Grammars take most of the time of a build, and examples in documentation repeat the same
 //! lines: imports, braces, headers of requests. So each thread caches the lines that it has
@@ -30,6 +31,9 @@ use crate::markup::Html;
 const CODE_BYTES_MAX: usize = 64 << 10;
 /// How many bytes a coloured line may have: expressions backtrack within a line.
 const LINE_BYTES_MAX: usize = 2000;
+/// How much the coloured lines of a page may cost together, in the unit of
+/// [`state::LINE_COST_MAX`]: more than 10,000 lines of usual code.
+const PAGE_COST_MAX: usize = 50_000_000;
 /// How many lines and states a thread caches; then it drops them all.
 const CACHED_LINES_MAX: usize = 20_000;
 
@@ -68,11 +72,29 @@ struct Cache {
     count: usize,
 }
 
-/// A coloured line, and the states of the grammar before and after it.
+/// A coloured line, and the state of the grammar before it.
 struct Coloured {
     from: usize,
-    html: Html,
-    to: usize,
+    /// The line, and the state after it; `None` if the line costs too much.
+    result: Option<(Html, usize)>,
+    cost: usize,
+}
+
+/// The work that colouring the code of a page may still cost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work(usize);
+
+/// Why code is shown without colours, although its language has a grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Uncoloured {
+    #[error("it has {0} bytes, and at most {CODE_BYTES_MAX} are coloured")]
+    TooLarge(usize),
+    #[error("a line has {0} bytes, and lines of at most {LINE_BYTES_MAX} are coloured")]
+    LongLine(usize),
+    #[error("colouring one of its lines would cost too much work")]
+    CostlyLine,
+    #[error("colouring all code of this page would cost too much work")]
+    CostlyPage,
 }
 
 thread_local! {
@@ -106,39 +128,88 @@ fn start(language: &str) -> Option<&'static Context> {
     grammar::start(&token)
 }
 
-/// Returns the lines of some code, coloured, each with its end.
-pub(super) fn lines(language: &str, code: &str) -> Vec<Html> {
-    let lines: Vec<&str> = code.split_inclusive('\n').collect();
-    let plain = || {
-        let plain = |line: &&str| {
-            let mut html = Html::default();
-            html.text(line);
-            html
-        };
-        lines.iter().map(plain).collect()
+/// Finds the reason why code has no colours, without colouring it.
+///
+/// # Errors
+///
+/// [`Uncoloured::TooLarge`], [`Uncoloured::LongLine`].
+pub(super) fn check(language: &str, code: &str) -> Result<(), Uncoloured> {
+    let longest = || code.split_inclusive('\n').map(str::len).max().unwrap_or(0);
+    let reason = match code.len() {
+        length if length > CODE_BYTES_MAX => Uncoloured::TooLarge(length),
+        _ if longest() > LINE_BYTES_MAX => Uncoloured::LongLine(longest()),
+        _ => return Ok(()),
     };
-    if code.len() > CODE_BYTES_MAX || lines.iter().any(|line| line.len() > LINE_BYTES_MAX) {
-        return plain();
+    match start(language) {
+        Some(_) => Err(reason),
+        None => Ok(()),
     }
-    CACHE.with_borrow_mut(|cache| cache.lines(language, &lines).unwrap_or_else(plain))
+}
+
+/// Returns the lines of some code, coloured, each with its end.
+///
+/// # Errors
+///
+/// The reason why it has no colours; [`plain`] returns its lines then.
+pub(super) fn lines(
+    language: &str,
+    code: &str,
+    work: &mut Work,
+) -> Result<Vec<Html>, Uncoloured> {
+    check(language, code)?;
+    let lines: Vec<&str> = code.split_inclusive('\n').collect();
+    let is_long = |line: &&str| line.len() > LINE_BYTES_MAX;
+    if code.len() > CODE_BYTES_MAX || lines.iter().any(is_long) {
+        // There is no grammar.
+        return Ok(plain(code));
+    }
+    CACHE.with_borrow_mut(|cache| cache.lines(language, &lines, work))
+}
+
+/// Returns the lines of some code without colours, each with its end.
+pub(super) fn plain(code: &str) -> Vec<Html> {
+    let plain = |line: &str| {
+        let mut html = Html::default();
+        html.text(line);
+        html
+    };
+    code.split_inclusive('\n').map(plain).collect()
+}
+
+// === impl Work ===
+
+impl Default for Work {
+    fn default() -> Self {
+        Self(PAGE_COST_MAX)
+    }
 }
 
 // === impl Cache ===
 
 impl Cache {
-    /// Colours lines; `None` when the language has no grammar or a line is too costly.
-    fn lines(&mut self, language: &str, lines: &[&str]) -> Option<Vec<Html>> {
+    /// Colours lines; a language without a grammar has no colours.
+    fn lines(
+        &mut self,
+        language: &str,
+        lines: &[&str],
+        work: &mut Work,
+    ) -> Result<Vec<Html>, Uncoloured> {
         if self.count > CACHED_LINES_MAX {
             *self = Self::default();
         }
-        let mut state = self.start(language)?;
+        let Some(mut state) = self.start(language) else {
+            return Ok(plain(&lines.concat()));
+        };
         let mut coloured = Vec::with_capacity(lines.len());
         for line in lines {
-            let (html, next) = self.line(state, line)?;
+            // A cached line costs the same, so the cache does not change the output.
+            let (result, cost) = self.line(state, line);
+            work.0 = work.0.checked_sub(cost).ok_or(Uncoloured::CostlyPage)?;
+            let (html, next) = result.ok_or(Uncoloured::CostlyLine)?;
             coloured.push(html);
             state = next;
         }
-        Some(coloured)
+        Ok(coloured)
     }
 
     fn start(&mut self, language: &str) -> Option<usize> {
@@ -152,21 +223,24 @@ impl Cache {
         state
     }
 
-    fn line(&mut self, from: usize, line: &str) -> Option<(Html, usize)> {
+    /// Returns the coloured line and the state after it, or `None` if it costs too much; and what
+    /// it costs.
+    fn line(&mut self, from: usize, line: &str) -> (Option<(Html, usize)>, usize) {
         let mut cached = self.lines.get(line).into_iter().flatten();
         if let Some(coloured) = cached.find(|coloured| coloured.from == from) {
-            return Some((coloured.html.clone(), coloured.to));
+            return (coloured.result.clone(), coloured.cost);
         }
         let (mut state, mut stack) = self.states[from].clone();
-        let html = colour_line(&mut state, &mut stack, line)?;
-        let to = self.number(state, stack);
+        let mut cost = 0;
+        let html = colour_line(&mut state, &mut stack, line, &mut cost);
+        let result = html.map(|html| (html, self.number(state, stack)));
         self.lines.entry(line.into()).or_default().push(Coloured {
             from,
-            html: html.clone(),
-            to,
+            result: result.clone(),
+            cost,
         });
         self.count += 1;
-        Some((html, to))
+        (result, cost)
     }
 
     /// Returns the number of a state.
@@ -187,8 +261,13 @@ impl Cache {
 }
 
 /// Colours a line, and takes the state of the grammar to its end.
-fn colour_line(state: &mut State, stack: &mut ScopeStack, line: &str) -> Option<Html> {
-    let changes = state.line(line).ok()?;
+fn colour_line(
+    state: &mut State,
+    stack: &mut ScopeStack,
+    line: &str,
+    cost: &mut usize,
+) -> Option<Html> {
+    let changes = state.line(line, cost).ok()?;
     let mut html = Html::default();
     let mut at = 0;
     let mut pending = (0, "");
@@ -232,7 +311,13 @@ fn colour(html: &mut Html, text: &str, class: &'static str) {
 
 #[cfg(test)]
 mod tests {
+    use super::state::LINE_COST_MAX;
     use super::*;
+
+    /// Colours code that keeps the limits.
+    fn lines(language: &str, code: &str) -> Vec<Html> {
+        super::lines(language, code, &mut Work::default()).unwrap()
+    }
 
     fn text(lines: &[Html]) -> Vec<&str> {
         lines.iter().map(Html::as_str).collect()
@@ -269,14 +354,57 @@ mod tests {
 
     #[test]
     fn a_full_cache_is_dropped() {
-        let mut cache = Cache::default();
-        cache.lines("json", &["1\n", "2\n"]).unwrap();
+        let (mut cache, mut work) = (Cache::default(), Work::default());
+        cache.lines("json", &["1\n", "2\n"], &mut work).unwrap();
         cache.count = CACHED_LINES_MAX;
-        cache.lines("json", &["2\n", "3\n"]).unwrap();
+        cache.lines("json", &["2\n", "3\n"], &mut work).unwrap();
         assert_eq!(cache.lines.len(), 3);
-        cache.lines("json", &["4\n"]).unwrap();
+        cache.lines("json", &["4\n"], &mut work).unwrap();
         assert_eq!(cache.lines.len(), 1);
-        assert!(cache.lines("no-such-language", &["x"]).is_none());
+        let left = work.0;
+        cache.lines("no-such-language", &["x"], &mut work).unwrap();
+        assert_eq!(work.0, left);
+    }
+
+    #[test]
+    fn code_that_is_too_large_for_its_grammar_has_a_reason() {
+        let long = "x".repeat(LINE_BYTES_MAX + 1);
+        let large = "let a = 1;\n".repeat(CODE_BYTES_MAX / 10);
+        for (language, code, reason) in [
+            ("js", &long, Err(Uncoloured::LongLine(long.len()))),
+            ("js", &large, Err(Uncoloured::TooLarge(large.len()))),
+            ("text", &long, Ok(())),
+            ("", &large, Ok(())),
+            ("no-such-language", &large, Ok(())),
+        ] {
+            assert_eq!(check(language, code), reason);
+            let coloured = super::lines(language, code, &mut Work::default());
+            assert_eq!(coloured.map(drop), reason);
+        }
+    }
+
+    /// A line that backtracks a little at each of its positions.
+    fn costly_line(number: usize) -> String {
+        format!("{} {number}_0\n", "a.".repeat(950))
+    }
+
+    #[test]
+    fn a_costly_line_is_cached_and_the_work_for_a_page_ends() {
+        let mut work = Work::default();
+        let code = costly_line(0);
+        let first = super::lines("r", &code, &mut work);
+        let spent = PAGE_COST_MAX - work.0;
+        // Many times the cost of its bytes.
+        assert!((100_000..2 * LINE_COST_MAX).contains(&spent), "{spent}");
+        // From the cache, at the same price.
+        assert_eq!(super::lines("r", &code, &mut work), first);
+        assert_eq!(PAGE_COST_MAX - work.0, 2 * spent);
+        let mut work = Work(10 * spent);
+        let results: Vec<_> = (0..20)
+            .map(|number| super::lines("r", &costly_line(number % 3), &mut work))
+            .collect();
+        assert_ne!(results[0], Err(Uncoloured::CostlyPage));
+        assert_eq!(results[19], Err(Uncoloured::CostlyPage));
     }
 
     #[test]
@@ -318,7 +446,7 @@ mod tests {
             let mut state = State::new(start(language).unwrap());
             for line in code.split_inclusive('\n') {
                 let expected = model.parse_line(line, &set).unwrap();
-                let Ok(changes) = state.line(line) else {
+                let Ok(changes) = state.line(line, &mut 0) else {
                     panic!("{language}: {line} is too costly");
                 };
                 assert_eq!(changes, expected, "{language}: {line}");
@@ -372,19 +500,28 @@ mod tests {
                             code.push('\n');
                         }
                     }
-                    let coloured = lines(language, &code);
+                    let mut work = Work::default();
                     let count = code.split_inclusive('\n').count();
-                    assert_eq!(coloured.len(), count, "{language}: {code:?}");
+                    if let Ok(coloured) = super::lines(language, &code, &mut work) {
+                        assert_eq!(coloured.len(), count, "{language}: {code:?}");
+                    }
+                    let cost = PAGE_COST_MAX - work.0;
+                    assert!(cost < count * LINE_COST_MAX, "{language}: {code:?}: {cost}");
                 }
                 // One long line that repeats a piece, so contexts nest or expressions backtrack.
                 for piece in PIECES.iter().step_by(5) {
                     let code = piece.repeat(LINE_BYTES_MAX / piece.len());
-                    assert_eq!(lines(language, &code).len(), 1, "{language}: {piece}");
+                    let mut work = Work::default();
+                    if let Ok(coloured) = super::lines(language, &code, &mut work) {
+                        assert_eq!(coloured.len(), 1, "{language}: {piece}");
+                    }
+                    let cost = PAGE_COST_MAX - work.0;
+                    assert!(cost < 2 * LINE_COST_MAX, "{language}: {piece}: {cost}");
                 }
             }
             done.send(()).unwrap();
         });
-        let ended = waiting.recv_timeout(std::time::Duration::from_secs(240));
+        let ended = waiting.recv_timeout(std::time::Duration::from_secs(60));
         assert!(ended.is_ok(), "a line does not end, or the thread failed");
     }
 }

@@ -12,7 +12,8 @@
 //! * At one position at most [`EMPTY_MATCHES_MAX`] matches in a row are empty. After that only a
 //!   match that contains text is used there.
 //! * A line costs at most [`LINE_COST_MAX`]. If a line costs more, its whole block of code has no
-//!   colours.
+//!   colours. The lines of a page cost at most
+//!   [`PAGE_COST_MAX`](super::PAGE_COST_MAX) together.
 //!
 //! Sources: the `.sublime-syntax` format; the rules of Sublime Text for a pop that undoes
 //! an empty push.
@@ -27,13 +28,15 @@ use super::grammar::{Context, Operation, Rule, SearchLimit};
 
 /// How many matches in a row may be empty at one position. Grammars need up to about 20.
 const EMPTY_MATCHES_MAX: usize = 60;
-/// The highest cost of a line. Each rule that is tried costs one; each search costs [`SEARCH_COST`]
-/// and one for each byte that it passes.
+/// The highest cost of a line. Each rule that is tried costs one; each search costs [`SEARCH_COST`],
+/// one for each byte that it passes and one for every [`BACKTRACKS`] times that it backtracks.
 ///
 /// The most expensive line in 28,600 examples of public documentation costs 225,000.
-const LINE_COST_MAX: usize = 2_000_000;
+pub(super) const LINE_COST_MAX: usize = 2_000_000;
 /// The cost of a search, in addition to the bytes that it passes.
 const SEARCH_COST: usize = 16;
+/// How many backtracks cost as much as a byte that is passed.
+const BACKTRACKS: usize = 4;
 /// The additional cost of a search for which an expression is compiled.
 const COMPILE_COST: usize = 2_000;
 /// The additional cost of a search that is stopped at its limit.
@@ -97,16 +100,29 @@ impl State {
     }
 
     /// Reads a line, and returns the changes of the scopes with their positions, in order.
-    pub(super) fn line(&mut self, text: &str) -> Result<Vec<(usize, ScopeStackOp)>, TooCostly> {
-        let mut changes = Vec::new();
-        if std::mem::take(&mut self.is_first_line) {
-            push(&mut changes, 0, self.top().context.meta_content_scope);
-        }
+    ///
+    /// Adds what the line costs to `cost`.
+    pub(super) fn line(
+        &mut self,
+        text: &str,
+        cost: &mut usize,
+    ) -> Result<Vec<(usize, ScopeStackOp)>, TooCostly> {
         let mut line = Line {
             text,
             matches: HashMap::default(),
             cost: 0,
         };
+        let changes = self.read(&mut line);
+        *cost += line.cost;
+        changes
+    }
+
+    fn read(&mut self, line: &mut Line<'_>) -> Result<Vec<(usize, ScopeStackOp)>, TooCostly> {
+        let text = line.text;
+        let mut changes = Vec::new();
+        if std::mem::take(&mut self.is_first_line) {
+            push(&mut changes, 0, self.top().context.meta_content_scope);
+        }
         let mut at = 0;
         let mut empty_matches = 0;
         // The position of the last empty match that pushed, and the height of the stack then.
@@ -117,7 +133,7 @@ impl State {
             }
             let after_push = pushed == Some((at, self.stack.len()));
             let must_take = empty_matches >= EMPTY_MATCHES_MAX;
-            let Some(found) = self.best(&mut line, at, after_push, must_take)? else {
+            let Some(found) = self.best(line, at, after_push, must_take)? else {
                 return Ok(changes);
             };
             if found.undoes_push {
@@ -279,7 +295,8 @@ impl Line<'_> {
             }
             None => rule.search(self.text, at),
         };
-        let region = match searched {
+        self.spend(searched.backtracks / BACKTRACKS)?;
+        let region = match searched.found {
             Ok(region) => region,
             Err(SearchLimit) => {
                 self.spend(GIVEN_UP_COST)?;

@@ -3,10 +3,16 @@
 use std::borrow::Cow;
 
 use super::Writer;
+use crate::diagnostic::Diagnostic;
+use crate::render::highlight::Uncoloured;
 use crate::render::{highlight, icon};
 
 /// Expandable code with at most this many lines is shown in full.
 const SHOWN_LINES: usize = 12;
+/// How many pieces of code without colours are reported for a page, each with its reason.
+const UNCOLOURED_MAX: usize = 20;
+/// How many characters of such code the report shows.
+const BEGINNING: usize = 40;
 
 /// The info string of a fence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -214,9 +220,6 @@ impl Writer<'_> {
     }
 
     fn lines(&mut self, info: &Info, code: &str) {
-        if self.is_draft {
-            return;
-        }
         let lines: Vec<_> = code
             .split_inclusive('\n')
             .enumerate()
@@ -224,7 +227,17 @@ impl Writer<'_> {
             .collect();
         let needs_lines = info.numbered || lines.iter().any(|(kind, _)| *kind != Line::Plain);
         let text: String = lines.iter().map(|(_, line)| &**line).collect();
-        let coloured = highlight::lines(&info.language, &text);
+        if self.is_draft {
+            if let Err(reason) = highlight::check(&info.language, &text) {
+                self.uncoloured(info, &text, reason);
+            }
+            return;
+        }
+        let coloured = highlight::lines(&info.language, &text, &mut self.highlighting);
+        let coloured = coloured.unwrap_or_else(|reason| {
+            self.uncoloured(info, &text, reason);
+            highlight::plain(&text)
+        });
         for (line, (kind, _)) in coloured.iter().zip(&lines) {
             if !needs_lines {
                 self.out.append(line);
@@ -238,6 +251,33 @@ impl Writer<'_> {
                 Line::Focused => "<span class=\"line focused\">",
             });
             self.out.append(line).markup("</span>");
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Reports code that is shown without colours.
+    fn uncoloured(&mut self, info: &Info, code: &str, reason: Uncoloured) {
+        self.uncoloured += 1;
+        if self.uncoloured > UNCOLOURED_MAX {
+            return;
+        }
+        let begins: String = code.trim_start().chars().take(BEGINNING).collect();
+        let begins = begins.lines().next().unwrap_or_default();
+        let language = &info.language;
+        let message = format!(
+            "the code in `{language}` that begins with `{begins}` is shown without colours: {reason}"
+        );
+        let found = Diagnostic::warning("page-limit", self.file, message);
+        self.diagnostics.push(found);
+    }
+
+    /// Reports how much code without colours was not reported.
+    pub(super) fn count_uncoloured(&mut self) {
+        if let more @ 1.. = self.uncoloured.saturating_sub(UNCOLOURED_MAX) {
+            let message = format!("{more} more pieces of code are shown without colours");
+            let found = Diagnostic::warning("page-limit", self.file, message);
+            self.diagnostics.push(found);
         }
     }
 }

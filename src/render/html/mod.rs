@@ -20,6 +20,7 @@ use crate::diagnostic::Diagnostic;
 use crate::markup::Html;
 
 use super::file::{CSS, File};
+use super::highlight::Work;
 use super::link::{Map, Start, Target};
 use super::messages::Messages;
 use super::{component, css};
@@ -74,6 +75,7 @@ pub fn write(
         ..Writer::new(file, start, map, messages)
     };
     writer.nodes(nodes);
+    writer.count_uncoloured();
     let (html, files) = writer.with_files();
     HtmlPage {
         html,
@@ -98,6 +100,7 @@ pub fn check(
         ..Writer::new(file, start, map, messages)
     };
     writer.nodes(nodes);
+    writer.count_uncoloured();
     writer.diagnostics
 }
 
@@ -125,6 +128,10 @@ pub(super) struct Writer<'p> {
     has_diagrams: bool,
     /// The names of icons that do not exist, so that each is reported once.
     pub(super) unknown_icons: BTreeSet<Box<str>>,
+    /// The work that colouring code may still cost.
+    highlighting: Work,
+    /// How many pieces of code are shown without colours because of a limit.
+    uncoloured: usize,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
@@ -148,6 +155,8 @@ impl<'p> Writer<'p> {
             utilities: BTreeSet::new(),
             has_diagrams: false,
             unknown_icons: BTreeSet::new(),
+            highlighting: Work::default(),
+            uncoloured: 0,
             diagnostics: Vec::new(),
         }
     }

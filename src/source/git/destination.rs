@@ -37,8 +37,9 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// [`FetchError::Private`] when no address is allowed, [`FetchError::Network`] when there is
-    /// none.
+    /// [`FetchError::Private`] when the address is written in the URL and not allowed,
+    /// [`FetchError::Network`] when a name has no address that is allowed. An author does not learn
+    /// whether the name exists inside the operator's network: the log says it.
     pub(super) fn of(config: &Config, address: &Address) -> Result<Self, FetchError> {
         let (Some(host), Some(port)) = (address.host(), address.port()) else {
             return Ok(Self::default());
@@ -61,7 +62,10 @@ impl Destination {
                 target: "source",
                 "{host} has no public address, and git.private_hosts does not list it"
             );
-            return Err(FetchError::Private);
+            return Err(match host.parse::<IpAddr>() {
+                Ok(_written) => FetchError::Private,
+                Err(_name) => FetchError::Network,
+            });
         }
         Ok(Self { addresses })
     }
@@ -152,12 +156,19 @@ mod tests {
             "https://[::1]/r",
             "https://[::ffff:10.0.0.1]/r",
             "https://169.254.169.254/r",
-            "https://localhost/r",
-            "ssh://git@localhost:2222/r",
-            "git@localhost:r",
         ] {
             let rejected = destination(url, &[]);
             assert!(matches!(rejected, Err(FetchError::Private)), "{url}");
+        }
+        // A name inside the network and a name that does not exist look the same.
+        for url in [
+            "https://localhost/r",
+            "ssh://git@localhost:2222/r",
+            "git@localhost:r",
+            "https://no-such-host.invalid/r",
+        ] {
+            let rejected = destination(url, &[]);
+            assert!(matches!(rejected, Err(FetchError::Network)), "{url}");
         }
         for (url, allowed) in [
             ("http://127.0.0.1/r", "127.0.0.0/8"),

@@ -44,7 +44,7 @@ pub enum FetchError {
     /// The host rejects the credentials, or none are configured.
     #[error("{UNREADABLE}")]
     Credentials(String),
-    /// The host has no address that may be connected to.
+    /// The URL has an address that may not be connected to.
     #[error(
         "the repository's host has no public address; the operator can allow it (git.private_hosts)"
     )]
@@ -108,7 +108,10 @@ pub enum FetchError {
     Damaged(String),
     /// An error of the network or of the host. Only the log has the details: in a record they
     /// would show authors which addresses and ports of the operator's network answer.
-    #[error("the repository's host cannot be reached, or does not answer as a git server")]
+    #[error(
+        "the repository's host cannot be reached, or does not answer as a git server; a host of the \
+         operator's own network must be allowed (git.private_hosts)"
+    )]
     Network,
     /// An operation on the directory of mirrors failed. The log has the path.
     #[error("use the mirror of the repository")]

@@ -99,7 +99,7 @@ fn many_long_polls_wait_and_are_answered_together() {
     let listen = free_address();
     let source = measured(source(listen)).with_skill().start();
     let token = output(&source.setup, &["edge", "add", "paris"]);
-    let state = || http::request(source.operator, "GET", "operator", "/edges", &[]).json();
+    let state = || http::request(source.operator, "GET", "localhost", "/edges", &[]).json();
     wait_until("a release", || state()["revision"].as_u64() > Some(0));
     let state = state();
     let (identity, revision) = (state["identity"].as_str().unwrap(), &state["revision"]);

@@ -9,7 +9,7 @@ use super::neighbours::children;
 use super::wait_until;
 use crate::edge::{Edge, Setup};
 use crate::full::SmallDisk;
-use crate::http::Response;
+use crate::http::{self, Response};
 use crate::presets::SKILL;
 use crate::repository::{API, Repository, SilentHost, call, follow, key, queue, setup};
 
@@ -156,6 +156,15 @@ fn serves_with_a_broken_queue<T>(
     edge.wait_for_log(names_cause);
     let rejected = edge.metric("deploy_triggers_rejected_total{reason=\"queue_outage\"}");
     assert!(rejected >= 3.0, "{rejected}");
+    // It is ready, and says which part fails.
+    let (status, ready) = readiness(&edge);
+    assert_eq!((status, &ready["status"]), (200, &"degraded".into()), "{ready:#}");
+    let fails = |part: &str| {
+        let part = &ready["parts"][part];
+        part["status"] == "failing" && part["cause"].to_string().contains(cause)
+    };
+    assert!(fails("queue_reading") || fails("queue_writing"), "{ready:#}");
+    assert_eq!(ready["parts"]["releases"]["status"], "ok", "{ready:#}");
     // One line for reading and one for writing, however many calls were rejected.
     assert!(edge.count_log(names_cause) <= 2);
 
@@ -165,6 +174,61 @@ fn serves_with_a_broken_queue<T>(
     });
     let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
     assert_eq!(record["status"], "success", "{record:#}");
+    wait_until("a part still fails", || readiness(&edge).1["status"] == "ready");
+}
+
+/// Returns the status and the body of `/readyz?full`.
+fn readiness(edge: &Edge) -> (u16, serde_json::Value) {
+    let ready = http::request(edge.operator, "GET", "localhost", "/readyz?full", &[]);
+    (ready.status, ready.json())
+}
+
+/// Changes a byte of each stored file of a release whose path begins with `path`.
+fn damage(setup: &Setup, release: &str, path: &str) -> usize {
+    let (shard, rest) = release.split_at(2);
+    let inventory = setup.path("store/inventories").join(shard);
+    let inventory = fs::read(inventory.join(format!("{rest}.json"))).unwrap();
+    let inventory: serde_json::Value = serde_json::from_slice(&inventory).unwrap();
+    let files = inventory["files"].as_object().unwrap();
+    let chosen = files.iter().filter(|(name, _)| name.starts_with(path));
+    let mut count = 0;
+    for (_, item) in chosen {
+        let digest = item["digest"].as_str().unwrap();
+        let (shard, rest) = digest.split_at(2);
+        let file = setup.path("store/content").join(shard).join(rest);
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[0] ^= 1;
+        fs::write(file, bytes).unwrap();
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn a_damaged_page_is_reported_once_and_until_it_is_repaired() {
+    let setup = Setup::new().site("acme", "");
+    let published = setup.publish("acme", &PAGES);
+    assert!(damage(&setup, &published.release, "pages/index.") > 0);
+    let edge = setup.start();
+    assert_eq!(readiness(&edge).1["parts"]["files"]["status"], "ok");
+    for _ in 0..5 {
+        assert_eq!(edge.get(HOST, "/").status, 503);
+    }
+    let (status, ready) = readiness(&edge);
+    assert_eq!((status, &ready["status"]), (200, &"degraded".into()), "{ready:#}");
+    let cause = ready["parts"]["files"]["cause"].as_str().unwrap();
+    assert!(cause.contains("damaged"), "{ready:#}");
+    let lines = |line: &serde_json::Value| {
+        line["level"] == "error" && line.to_string().contains("is damaged")
+    };
+    assert_eq!(edge.count_log(lines), 1);
+    // Publishing the same files again repairs them.
+    edge.setup.publish("acme", &PAGES);
+    edge.signal("HUP");
+    wait_until("the files are still reported", || {
+        readiness(&edge).1["status"] == "ready"
+    });
+    assert_eq!(edge.get(HOST, "/").status, 200);
 }
 
 #[test]

@@ -148,10 +148,10 @@ fn a_command_does_not_fill_the_disk() {
 
 #[test]
 fn a_command_of_another_user_cannot_start_processes_without_end() {
-    if !is_root() {
-        // Only root can start processes of another user.
-        return;
-    }
+    assert!(
+        is_root(),
+        "only root can start processes of another user: run this test as root"
+    );
     let setup = setup().conf("worker", "{ user: nobody, processes_max: 32 }");
     let passage = fs::Permissions::from_mode(0o711);
     fs::set_permissions(setup.path(""), passage).unwrap();

@@ -272,6 +272,61 @@ fn a_dry_run_counts_and_rejects_nothing() {
 }
 
 #[test]
+fn a_dry_run_counts_handshakes_and_rejects_none() {
+    let authority = Authority::new();
+    let edge = encrypted(&authority, Setup::new())
+        .conf(
+            "clients",
+            "{ handshakes_per_second: 1, burst_seconds: 1, dry_run: [handshakes] }",
+        )
+        .acme("")
+        .with_skill()
+        .start();
+    let address = edge.https.unwrap();
+    let mut open: Vec<_> = (0..10)
+        .map(|_| connect_from(Ipv4Addr::LOCALHOST, address))
+        .collect();
+    edge.wait_for_log(|line| {
+        line["limit"] == "handshakes" && line["message"].as_str().unwrap().contains("dry run")
+    });
+    assert!(exceeded(&edge, "handshakes", "dry_run") > 0.5);
+    assert!(exceeded(&edge, "handshakes", "enforced") < 0.5);
+    for stream in &mut open {
+        stream.set_nonblocking(true).unwrap();
+        let read = stream.read(&mut [0]);
+        let is_open = read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
+        assert!(is_open, "a connection was closed");
+    }
+}
+
+#[test]
+fn the_addresses_of_an_ipv6_prefix_are_one_client() {
+    // A load balancer names the clients, because this machine has one address of IPv6.
+    let edge = Setup::new()
+        .conf("connections", "{ proxy_protocol: [127.0.0.0/8] }")
+        .conf("clients", "{ connections_max: 2, ipv6_prefix: 56 }")
+        .acme("")
+        .with_skill()
+        .start();
+    let open = |address: &str| {
+        let mut connection = Connection::open(edge.http);
+        let header = format!("PROXY TCP6 {address} 2001:db8:ffff::1 4711 80\r\n");
+        let request = format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
+        connection.send((header + &request).as_bytes());
+        let is_served = connection.receive("GET").is_some();
+        (connection, is_served)
+    };
+    let (_first, is_served) = open("2001:db8:0:100::1");
+    assert!(is_served);
+    let (_second, is_served) = open("2001:db8:0:1ff:ffff::2");
+    assert!(is_served);
+    let (_third, is_served) = open("2001:db8:0:180::3");
+    assert!(!is_served, "the prefix has three connections");
+    let (_other, is_served) = open("2001:db8:0:200::1");
+    assert!(is_served, "another prefix");
+}
+
+#[test]
 fn at_the_limit_the_longest_idle_connection_is_closed() {
     let edge = Setup::new()
         .conf("connections", "{ connections_max: 10 }")

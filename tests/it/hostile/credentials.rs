@@ -193,6 +193,7 @@ fn a_repository_url_reaches_no_private_address() {
     let root = setup.path("").display().to_string();
     let port = address.port();
     let record = |host: &str| repository("acme", &format!("http://{host}:{port}/docs.git"));
+    let once = format!("{{ sqlite: {{ path: {root}/updates.sqlite }}, attempts_max: 1 }}");
     let edge = setup
         .conf(
             "git",
@@ -200,17 +201,25 @@ fn a_repository_url_reaches_no_private_address() {
                 "{{ mirrors: {root}/mirrors, allow_http: true, private_hosts: [10.0.0.0/8] }}"
             ),
         )
+        .conf("queue", &once)
         .site("address", &record("127.0.0.1"))
         .site("name", &record("localhost"))
         .site("mapped", &record("[::ffff:127.0.0.1]"))
+        .site("unknown", &record("no-such-host.invalid"))
         .site(
             "ssh",
             &repository("acme", &format!("ssh://git@localhost:{port}/docs.git")),
         )
         .start();
-    for project in ["address", "name", "mapped", "ssh"] {
+    for project in ["address", "mapped"] {
         let said = summary(&edge, project);
         assert!(said.contains("has no public address"), "{project}: {said}");
+    }
+    // The author does not learn whether a name exists in the network of the operator.
+    let unknown = summary(&edge, "unknown");
+    assert!(unknown.contains("cannot be reached"), "{unknown}");
+    for project in ["name", "ssh"] {
+        assert_eq!(summary(&edge, project), unknown, "{project}");
     }
     assert_eq!(asked.try_iter().count(), 0);
 }

@@ -13,6 +13,7 @@
 //! | `models` | the text of a language model is published only if it passes the checks; it costs no more than configured and delays no other update |
 //! | `neighbours` | no owner can keep the worker from building the sites of another owner |
 //! | `clients` | no client takes connections, processor time, memory or descriptors from another |
+//! | `descriptors` | no client uses up the descriptors of the process |
 //! | `files` | slow readers and large files cost little, no redirect leaves its host, a private host is not found |
 //! | `requests` | a request has one meaning and costs a bounded amount, in every version of HTTP |
 //! | `start` | the process has only the privileges that it reports, and only its operator can change its state |
@@ -29,6 +30,7 @@ mod commands;
 mod copies;
 mod credentials;
 mod clients;
+mod descriptors;
 mod files;
 pub(crate) mod models;
 mod requests;

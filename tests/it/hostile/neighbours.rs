@@ -33,6 +33,40 @@ pub(super) fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
+#[test]
+fn an_owner_whose_releases_are_locked_has_no_place_for_builds() {
+    let setup = setup().conf("worker", "{ builds_max: 1, grace_seconds: 0 }");
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let edge = setup
+        .site("locked", &format!("owner: locked\n{}", docs.record()))
+        .site("acme", &docs.record())
+        .start();
+    for project in ["locked", "acme"] {
+        let done = follow(&edge.setup, &queue(&edge.setup, project));
+        assert_eq!(done["status"], "success", "{done:#}");
+    }
+    // As a process that was stopped while it stores a release of this owner.
+    let name = waypost::digest::Digest::of(b"locked").to_string();
+    let lock = edge.setup.path("store/owners");
+    let lock = fs::File::open(lock.join(format!("{}.lock", &name[..32]))).unwrap();
+    lock.lock().unwrap();
+    docs.push("Go on", &[("skill.md", &SKILL.replace("SDK", "SDK 2"))]);
+    let locked = queue(&edge.setup, "locked");
+    wait_until("the update has not been built", || {
+        let lines = record(&edge.setup, &locked)["logs"].to_string();
+        lines.contains("build:")
+    });
+    let since = Instant::now();
+    let done = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(done["status"], "success", "{done:#}");
+    // The lock is waited for a minute.
+    assert!(since.elapsed() < Duration::from_secs(30));
+    lock.unlock().unwrap();
+    let done = follow(&edge.setup, &locked);
+    assert_eq!(done["status"], "success", "{done:#}");
+}
+
 /// A gateway with two slots for builds, an owner with slow projects and an owner with a fast
 /// project.
 fn with_slow_owner(host: &SilentHost, slow: usize) -> Edge {

@@ -66,6 +66,19 @@ fn hostile(bytes: usize) -> Vec<(&'static str, String)> {
         ("backticks", numbered(|n| "`".repeat(n + 1) + " ", bytes)),
         ("fences", all("```\n")),
         ("fences-long", all("```js\nlet a = /* x\n")),
+        // Expressions backtrack a little at each position of each line.
+        (
+            "fences-costly",
+            numbered(
+                |n| format!("```r\n{} {n}_0\n```\n\n", "a.".repeat(950)),
+                4 * bytes,
+            ),
+        ),
+        (
+            "fences-long-line",
+            format!("```js\n{}\n```\n", "a = 1; ".repeat(400)),
+        ),
+        ("fences-large", format!("```js\n{}```\n", all("a = 1;\n"))),
         ("columns", format!("|{}\n|{}\n", half("a|"), half("-|"))),
         (
             "rows-short",
@@ -168,8 +181,11 @@ fn hostile(bytes: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Pages that exceed a limit. Their source is shown instead.
-const OVER_A_LIMIT: [&str; 7] = [
+/// Pages that exceed a limit. Their source is shown instead, or code without colours.
+const OVER_A_LIMIT: [&str; 10] = [
+    "fences-costly",
+    "fences-large",
+    "fences-long-line",
     "exports-big",
     "exports-double",
     "expressions-jsx",
