@@ -170,7 +170,7 @@ fn directory() -> tempfile::TempDir {
         .expect("make a directory")
 }
 
-/// Measures `waypost build`, from a directory to a directory.
+/// Measures `waypost build`, from a directory to a directory, and as an edit makes it necessary.
 fn process(tree: &Tree, rounds: usize) -> Duration {
     let directory = directory();
     let docs = directory.path().join("docs");
@@ -179,14 +179,22 @@ fn process(tree: &Tree, rounds: usize) -> Duration {
         std::fs::create_dir_all(file.parent().expect("below the docs")).expect("make a directory");
         std::fs::write(file, tree.read(path).expect("in memory")).expect("write");
     }
-    timed("waypost build, the process", rounds, |_| {
+    let build = || {
         let built = Command::new(env!("CARGO_BIN_EXE_waypost"))
             .args(["build", "--out"])
             .arg(directory.path().join("release"))
             .arg(&docs)
             .output();
         assert!(built.expect("run ourselves").status.success());
-    })
+    };
+    let all = timed("waypost build, the process", rounds, |_| build());
+    // `waypost build` keeps nothing between two runs, so this is a build of everything too.
+    timed("one page changed, as a process", rounds, |round| {
+        let changed = format!("{}\n\nEdited {round} times.\n", page(550));
+        std::fs::write(docs.join("guides/page-550.mdx"), changed).expect("write");
+        build();
+    });
+    all
 }
 
 /// Measures mdBook with the same Markdown. mdBook renders and highlights less of it; `None` if

@@ -50,6 +50,21 @@ impl Html {
         self
     }
 
+    /// Writes an attribute `data-name` that an author chose, unless its name has other characters
+    /// than lower-case letters, digits and hyphens.
+    pub fn data(&mut self, name: &str, value: &str) -> &mut Self {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || !name.chars().all(is_plain) {
+            return self;
+        }
+        self.0.push_str(" data-");
+        self.0.push_str(name);
+        self.0.push_str("=\"");
+        self.text(value);
+        self.0.push('"');
+        self
+    }
+
     /// Writes a number.
     pub fn number(&mut self, number: usize) -> &mut Self {
         self.0.push_str(&number.to_string());
@@ -85,6 +100,15 @@ impl Html {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_attribute_of_an_author_is_written_only_with_a_plain_name() {
+        let mut html = Html::default();
+        html.data("kind", "a\"b")
+            .data("x onclick=y", "1")
+            .data("A", "1");
+        assert_eq!(html.as_str(), " data-kind=\"a&quot;b\"");
+    }
 
     #[test]
     fn text_never_becomes_markup() {

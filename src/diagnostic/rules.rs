@@ -173,6 +173,11 @@ pub const RULES: &[Rule] = &[
             source is shown.",
     },
     Rule {
+        id: "frame-host",
+        title: "frames show allowed hosts",
+        text: "An `<iframe>` of a host that pages may not embed is shown as a link to its address.",
+    },
+    Rule {
         id: "frontmatter",
         title: "frontmatter is YAML between two lines `---`",
         text: "It starts in the first line of the file. Frontmatter that cannot be read is an error, \
@@ -251,7 +256,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "mdx-component",
         title: "components are known",
-        text: "The component is neither built in nor imported. Its content is shown.",
+        text: "The component is neither built in nor imported, or the element is one that pages cannot \
+            use. Its content is shown.",
     },
     Rule {
         id: "mdx-import",

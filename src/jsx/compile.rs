@@ -22,8 +22,8 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::{GetSpan as _, SourceType, Span};
 use oxc_transformer::{JsxOptions, JsxRuntime, TransformOptions, Transformer, TypeScriptOptions};
 
-use super::RUNTIME;
 use super::script::{self, Broken};
+use super::{RUNTIME, charge};
 
 /// An expression in plain JavaScript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -313,8 +313,26 @@ fn bound(pattern: &BindingPattern<'_>, names: &mut Vec<Box<str>>) {
     }
 }
 
-/// Removes types and JSX; returns the code, and the names that it uses and does not declare.
+/// Marks what has to be counted, and removes types and JSX; returns the code, and the names that it
+/// uses and does not declare.
 fn plain(source: &str, kind: SourceType) -> Result<(String, BTreeSet<Box<str>>), Broken> {
+    script::within_stack(source, || {
+        let allocator = Allocator::default();
+        let parsed = Parser::new(&allocator, source, kind).parse();
+        if let Some(broken) = Broken::of(&parsed) {
+            return Err(broken);
+        }
+        let built = SemanticBuilder::new()
+            .with_build_nodes(true)
+            .build(&parsed.program);
+        match charge::charged(source, &built.semantic) {
+            Some(marked) => transformed(&marked, kind),
+            None => transformed(source, kind),
+        }
+    })
+}
+
+fn transformed(source: &str, kind: SourceType) -> Result<(String, BTreeSet<Box<str>>), Broken> {
     script::within_stack(source, || {
         let allocator = Allocator::default();
         let parsed = Parser::new(&allocator, source, kind).parse();
@@ -339,7 +357,8 @@ fn plain(source: &str, kind: SourceType) -> Result<(String, BTreeSet<Box<str>>),
             });
         }
         let free = semantic.scoping().root_unresolved_references();
-        let free = free.keys().map(|name| name.as_str().into()).collect();
+        let free = free.keys().map(|name| name.as_str().into());
+        let free = free.filter(|name: &Box<str>| **name != *RUNTIME).collect();
         let options = TransformOptions {
             typescript: TypeScriptOptions {
                 only_remove_type_imports: true,

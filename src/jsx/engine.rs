@@ -7,9 +7,11 @@ use rquickjs::{
     CatchResultExt as _, CaughtError, Context, Ctx, Function, Object, Persistent, Runtime,
 };
 
+use super::allocator::{Allocated, Counting};
 use super::output::{Output, Shown, Value};
 use super::{
-    DEPTH_MAX, EFFECT_RENDERS_MAX, MEMORY_BYTES_MAX, NODES_MAX, OUTPUT_CHARS_MAX, PIECE_STEPS_MAX,
+    ALLOCATED_BYTES_MAX, ALLOCATION_BYTES_MAX, DEPTH_MAX, EFFECT_RENDERS_MAX, MEMORY_BYTES_MAX,
+    NODES_MAX, OUTPUT_CHARS_MAX, PIECE_ALLOCATED_BYTES_MAX, PIECE_STEPS_MAX, PIECE_WORK_MAX,
     PIECES_MAX, RENDERS_MAX, STACK_BYTES_MAX, STEPS_MAX, TEXTS, TITLES, WORK_MAX,
 };
 
@@ -106,6 +108,15 @@ pub enum Failed {
     /// Over [`PIECE_STEPS_MAX`] or [`STEPS_MAX`].
     #[error("it takes more than {PIECE_STEPS_MAX} steps, or the page more than {STEPS_MAX}")]
     Steps,
+    /// Over [`PIECE_ALLOCATED_BYTES_MAX`] or [`ALLOCATED_BYTES_MAX`].
+    #[error(
+        "it requests more than {PIECE_ALLOCATED_BYTES_MAX} bytes of memory, or the page more than \
+         {ALLOCATED_BYTES_MAX}"
+    )]
+    Allocated,
+    /// Over [`ALLOCATION_BYTES_MAX`].
+    #[error("it needs more than {ALLOCATION_BYTES_MAX} bytes of memory at once")]
+    Large,
     /// Over [`MEMORY_BYTES_MAX`].
     #[error("it needs more than {MEMORY_BYTES_MAX} bytes of memory")]
     Memory,
@@ -145,6 +156,7 @@ pub struct Engine {
     add: Persistent<Function<'static>>,
     context: Context,
     steps: Arc<Steps>,
+    allocated: Arc<Allocated>,
     pieces: u32,
 }
 
@@ -186,6 +198,9 @@ impl Engine {
         let names: Vec<&str> = components.collect();
         let limits = serde_json::json!({
             "work": WORK_MAX,
+            "pieceWork": PIECE_WORK_MAX,
+            "allocation": ALLOCATION_BYTES_MAX,
+            "memory": MEMORY_BYTES_MAX,
             "nodes": NODES_MAX,
             "depth": DEPTH_MAX,
             "bytes": OUTPUT_CHARS_MAX,
@@ -202,7 +217,9 @@ impl Engine {
         );
         on_large_stack(|| {
             let not_started = |_: rquickjs::Error| Failed::NotStarted;
-            let runtime = Runtime::new().map_err(not_started)?;
+            let allocated = Arc::new(Allocated::default());
+            let allocator = Counting(Arc::clone(&allocated));
+            let runtime = Runtime::new_with_alloc(allocator).map_err(not_started)?;
             runtime.set_memory_limit(MEMORY_BYTES_MAX);
             runtime.set_max_stack_size(STACK_BYTES_MAX);
             let context = Context::full(&runtime).map_err(not_started)?;
@@ -217,13 +234,15 @@ impl Engine {
                     Ok((Persistent::save(&ctx, run), Persistent::save(&ctx, add)))
                 })
                 .map_err(not_started)?;
-            let counted = Arc::clone(&steps);
-            runtime.set_interrupt_handler(Some(Box::new(move || counted.count())));
+            let counted = (Arc::clone(&steps), Arc::clone(&allocated));
+            let is_over = move || counted.0.count() || counted.1.is_over();
+            runtime.set_interrupt_handler(Some(Box::new(is_over)));
             Ok(Self {
                 run,
                 add,
                 context,
                 steps,
+                allocated,
                 pieces: 0,
             })
         })
@@ -289,6 +308,9 @@ impl Engine {
         if self.steps.page.load(Ordering::Relaxed) * STEPS_PER_INTERRUPT > STEPS_MAX {
             return Err(Failed::Steps);
         }
+        if !self.allocated.start_piece() {
+            return Err(Failed::Allocated);
+        }
         on_large_stack(|| {
             self.context.with(|ctx| {
                 let result = call(&ctx, self).catch(&ctx);
@@ -301,6 +323,9 @@ impl Engine {
         if self.steps.is_over.load(Ordering::Relaxed) {
             return Failed::Steps;
         }
+        if self.allocated.is_over() {
+            return Failed::Allocated;
+        }
         let message = match caught {
             CaughtError::Exception(exception) => exception.message().unwrap_or_default(),
             CaughtError::Value(value) => match value.as_string().map(rquickjs::String::to_string) {
@@ -310,6 +335,7 @@ impl Engine {
             CaughtError::Error(error) => error.to_string(),
         };
         match &*message {
+            "out of memory" if self.allocated.is_large() => Failed::Large,
             "out of memory" => Failed::Memory,
             _ => Failed::Threw(message.chars().take(200).collect()),
         }

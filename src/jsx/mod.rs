@@ -12,15 +12,19 @@
 //!
 //! **Limits.** All limits that a page meets count work, so the same page gives the same result on
 //! every machine: pieces ([`PIECES_MAX`]), steps ([`STEPS_MAX`], [`PIECE_STEPS_MAX`]), work of
-//! built-in functions ([`WORK_MAX`]), parts ([`NODES_MAX`]), depth ([`DEPTH_MAX`]), characters of
-//! output ([`OUTPUT_CHARS_MAX`]), renders ([`RENDERS_MAX`], [`EFFECT_RENDERS_MAX`]) and modules
-//! ([`MODULES_MAX`]). Two further limits depend on sizes inside the engine: memory
-//! ([`MEMORY_BYTES_MAX`], which counts requested bytes, not what the allocator rounds them to) and
-//! the stack ([`STACK_BYTES_MAX`]). They are so high that a real page reaches one of the other
-//! limits first.
+//! built-in functions and of long texts ([`WORK_MAX`], [`PIECE_WORK_MAX`]), requested memory
+//! ([`ALLOCATED_BYTES_MAX`], [`PIECE_ALLOCATED_BYTES_MAX`]), memory requested at once, and so the
+//! length of texts and lists ([`ALLOCATION_BYTES_MAX`]), parts ([`NODES_MAX`]), depth
+//! ([`DEPTH_MAX`]), characters of output ([`OUTPUT_CHARS_MAX`]), renders ([`RENDERS_MAX`],
+//! [`EFFECT_RENDERS_MAX`]) and modules ([`MODULES_MAX`]). Two further limits depend on sizes inside
+//! the engine: memory in use ([`MEMORY_BYTES_MAX`], which counts requested bytes, not what the
+//! allocator rounds them to) and the stack ([`STACK_BYTES_MAX`]). They are so high that a real page
+//! reaches one of the other limits first.
 //!
 //! Sources: ECMA-262 (2025); JSX; React 19 (`createElement`, hooks, `Children`).
 
+mod allocator;
+mod charge;
 pub mod compile;
 mod engine;
 pub mod literal;
@@ -37,9 +41,12 @@ pub use output::{Failure, Output, Shown, Value};
 pub const STEPS_MAX: u64 = 50_000_000;
 /// How many steps one piece of a page may take.
 pub const PIECE_STEPS_MAX: u64 = 10_000_000;
-/// How much work the built-in functions may do for one page: about one for each item of an array
-/// and for each 64 characters of a text.
+/// How much work the built-in functions may do for one page: about one for each item of an array,
+/// four for each property of an object, and one for each 64 characters of a text, or for each 16
+/// if it is compared, converted to a number or used as the name of a property.
 pub const WORK_MAX: u64 = 50_000_000;
+/// How much work the built-in functions may do for one piece of a page.
+pub const PIECE_WORK_MAX: u64 = 20_000_000;
 /// How many pieces of one page are evaluated: expressions, attributes and components that are not
 /// inside a component.
 pub const PIECES_MAX: u32 = 5_000;
@@ -55,6 +62,13 @@ pub const RENDERS_MAX: u32 = 25;
 pub const EFFECT_RENDERS_MAX: u32 = 10;
 /// How many files one page may import, through other files too.
 pub const MODULES_MAX: usize = 256;
+/// How many bytes of memory all pieces of one page may request. What is given back counts too:
+/// each copy of a list or of a text requests memory.
+pub const ALLOCATED_BYTES_MAX: u64 = 4 << 30;
+/// How many bytes of memory one piece of a page may request.
+pub const PIECE_ALLOCATED_BYTES_MAX: u64 = 1 << 30;
+/// How many bytes of memory may be requested at once.
+pub const ALLOCATION_BYTES_MAX: usize = 16 << 20;
 /// How many bytes of memory the engine of one page may use.
 pub const MEMORY_BYTES_MAX: usize = 256 << 20;
 /// How many bytes of stack the engine may use.

@@ -78,56 +78,133 @@
   // --- Functions that do much work in one call, which the interpreter does not count: counted here.
 
   let work = 0;
+  let pieceWork = 0;
   const spend = (n) => {
     work += n;
-    if (!(work <= limits.work)) {
-      throw new RangeErrorOf("the built-in functions did more than " + limits.work + " steps");
+    pieceWork += n;
+    if (!(work <= limits.work && pieceWork <= limits.pieceWork)) {
+      throw new RangeErrorOf("the built-in functions did more than " + limits.pieceWork + " steps, or those of the page more than " + limits.work);
     }
-  };
-  const counted = (object, name, cost) => {
-    const original = object[name];
-    if (typeof original !== "function") return;
-    const wrapped = {
-      [name](...values) {
-        spend(cost(this, values));
-        return apply(original, this, values);
-      },
-    }[name];
-    defineProperty(object, name, { value: wrapped, writable: true, configurable: true });
   };
   const lengthOf = (value) => {
     if (value === null || value === undefined) return 0;
     const length = value.length;
     return typeof length === "number" ? max(length, 0) || 0 : typeof length === "undefined" ? 0 : Infinity;
   };
-  for (const name of ownKeys(Array.prototype)) {
-    if (typeof name !== "string" || name === "constructor" || name === "push" || name === "pop") continue;
-    const nested = name === "concat" || name === "flat" || name === "join" || name === "toString";
-    counted(Array.prototype, name, (list, values) => {
-      let cost = 1 + lengthOf(list);
-      if (nested && isArray(list)) for (const one of values) cost += lengthOf(one);
+  // A text that is compared, converted to a number or used as a name is read to its end.
+  const read = (value) => (typeof value === "string" && value.length > 64 ? value.length / 16 : 0);
+  const readAll = (values) => {
+    let cost = 0;
+    for (let at = 0; at < values.length; at++) cost += read(values[at]);
+    return cost;
+  };
+  const counted = (object, name, cost) => {
+    const original = object[name];
+    if (typeof original !== "function") return;
+    const wrapped = {
+      [name](...values) {
+        spend(cost(this, values) + readAll(values));
+        return apply(original, this, values);
+      },
+    }[name];
+    defineProperty(object, name, { value: wrapped, writable: true, configurable: true });
+  };
+  // The functions of an object whose cost is known; the cost of the others is that of their texts.
+  const countAll = (object, costs, usual) => {
+    for (const name of ownKeys(object)) {
+      const { get: isComputed } = Reflect.getOwnPropertyDescriptor(object, name);
+      if (isComputed !== undefined || name === "constructor" || name === "prototype") continue;
+      counted(object, name, own(costs, name) ? costs[name] : usual);
+    }
+  };
+  const one = () => 1;
+  const nested = (list, values) => {
+    let cost = 1 + lengthOf(list);
+    if (isArray(list)) for (let at = 0; at < values.length; at++) cost += lengthOf(values[at]);
+    return cost;
+  };
+  // Compares a text with each item.
+  const searched = (list, values) => 1 + lengthOf(list) * (1 + read(values[0]));
+  // Compares the items with each other.
+  const sorted = (list, values) => {
+    const length = lengthOf(list);
+    let cost = 1 + length;
+    if (typeof values[0] === "function" || !(length <= limits.work)) return cost;
+    for (let at = 0; at < length; at++) cost += read(list[at]) * 20;
+    return cost;
+  };
+  countAll(ArrayOf.prototype, {
+    concat: nested, flat: nested, join: nested, toString: nested, push: one, pop: one,
+    includes: searched, indexOf: searched, lastIndexOf: searched, sort: sorted, toSorted: sorted,
+  }, (list) => 1 + lengthOf(list));
+  // Loops and `[...list]` use this one.
+  defineProperty(ArrayOf.prototype, iteratorOf, { value: ArrayOf.prototype.values, writable: true, configurable: true });
+  countAll(StringOf.prototype, {
+    repeat: (text, [times]) => 1 + max(0, lengthOf(StringOf(text)) * (+times || 0)) / 16,
+    padStart: (_, [length]) => 1 + max(0, +length || 0) / 16,
+    padEnd: (_, [length]) => 1 + max(0, +length || 0) / 16,
+    charAt: one, charCodeAt: one, codePointAt: one, at: one, toString: one, valueOf: one,
+    [iteratorOf]: (text) => 1 + lengthOf(text),
+    split: (text) => 1 + lengthOf(text),
+  }, (text) => 1 + lengthOf(text) / 64);
+  countAll(RegExp.prototype, {}, one);
+  counted(ArrayOf, "from", (_, values) => 1 + lengthOf(values[0]));
+  counted(JSON, "parse", one);
+  // What the functions of objects cost for each property.
+  const entries = (value) => {
+    if (typeof value === "string") return 1 + value.length;
+    if (typeof value !== "object" && typeof value !== "function" || value === null) return 1;
+    return 1 + 4 * (isArray(value) ? value.length : ownKeys(value).length);
+  };
+  const first = (_, values) => entries(values[0]);
+  const isCheap = { is: one, create: one, getPrototypeOf: one, setPrototypeOf: one, hasOwn: one, defineProperty: one, getOwnPropertyDescriptor: one, isExtensible: one, preventExtensions: one };
+  countAll(Object, {
+    ...isCheap,
+    assign: (_, values) => {
+      let cost = 1;
+      for (let at = 0; at < values.length; at++) cost += entries(values[at]);
       return cost;
-    });
+    },
+    create: (_, values) => entries(values[1]),
+  }, first);
+  countAll(Reflect, {
+    ...isCheap, get: one, set: one, has: one, deleteProperty: one,
+    apply: (_, values) => 1 + lengthOf(values[2]),
+    construct: (_, values) => 1 + lengthOf(values[1]),
+  }, first);
+  counted(Object.prototype, "hasOwnProperty", one);
+  counted(Object.prototype, "propertyIsEnumerable", one);
+  // The lists and texts that it makes are counted when their memory is: see `ALLOCATED_BYTES_MAX`.
+  counted(JSON, "stringify", (_, values) => entries(values[0]));
+  for (const Table of [MapOf, Set]) {
+    const size = Reflect.getOwnPropertyDescriptor(Table.prototype, "size").get;
+    const whole = (table) => {
+      try {
+        return 1 + apply(size, table, []);
+      } catch {
+        return 1;
+      }
+    };
+    countAll(Table.prototype, { get: one, set: one, has: one, add: one, delete: one }, whole);
   }
-  for (const name of ["repeat", "padStart", "padEnd"]) {
-    counted(String.prototype, name, (text, values) => {
-      const times = +values[0] || 0;
-      return 1 + max(0, name === "repeat" ? lengthOf(StringOf(text)) * times : times) / 16;
-    });
+  for (const object of [Math, Number, Number.prototype, StringOf, DateOf, DateOf.prototype]) countAll(object, {}, one);
+  for (const name of ["parseInt", "parseFloat", "isNaN", "isFinite", "encodeURI", "encodeURIComponent", "decodeURI", "decodeURIComponent", "escape", "unescape", "atob", "btoa"]) {
+    counted(globalThis, name, one);
   }
-  for (const name of ownKeys(String.prototype)) {
-    if (typeof name !== "string" || ["constructor", "repeat", "padStart", "padEnd", "charAt", "charCodeAt", "codePointAt", "at", "length", "toString", "valueOf"].includes(name)) continue;
-    counted(String.prototype, name, (text, values) => {
-      return 1 + (lengthOf(text) + (typeof values[0] === "string" ? values[0].length : 0)) / 64;
-    });
-  }
-  counted(RegExp.prototype, "exec", (_, values) => 1 + lengthOf(values[0]) / 64);
-  counted(RegExp.prototype, "test", (_, values) => 1 + lengthOf(values[0]) / 64);
-  counted(Array, "from", (_, values) => 1 + lengthOf(values[0]));
-  counted(JSON, "parse", (_, values) => 1 + lengthOf(values[0]) / 16);
-  for (const name of ["keys", "values", "entries", "assign", "fromEntries", "getOwnPropertyNames"]) {
-    counted(Object, name, () => 4);
-  }
+  Number.parseInt = globalThis.parseInt;
+  Number.parseFloat = globalThis.parseFloat;
+  const NumberOf = Number;
+  globalThis.Number = new ProxyOf(NumberOf, {
+    apply: (_, self, values) => {
+      spend(readAll(values));
+      return apply(NumberOf, self, values);
+    },
+    construct: (_, values, target) => {
+      spend(readAll(values));
+      return Reflect.construct(NumberOf, values, target);
+    },
+  });
+  defineProperty(NumberOf.prototype, "constructor", { value: globalThis.Number, writable: true, configurable: true });
   globalThis.structuredClone = (value) => {
     const seen = new MapOf();
     const copy = (one) => {
@@ -247,6 +324,31 @@
   defineProperty(Number.prototype, "toLocaleString", {
     value(locales, options) { return formatNumber(apply(numberOf, this, []), locales, options); }, writable: true, configurable: true,
   });
+  defineProperty(ArrayOf.prototype, "toLocaleString", {
+    value(locales, options) {
+      const length = lengthOf(this);
+      spend(1 + length);
+      const texts = [];
+      for (let at = 0; at < length; at++) {
+        const item = this[at];
+        push(texts, item === null || item === undefined ? "" : StringOf(item.toLocaleString(locales, options)));
+      }
+      return texts.join(",");
+    },
+    writable: true,
+    configurable: true,
+  });
+  for (const [name, plain] of [["toLocaleLowerCase", "toLowerCase"], ["toLocaleUpperCase", "toUpperCase"]]) {
+    const change = StringOf.prototype[plain];
+    defineProperty(StringOf.prototype, name, {
+      value(locales) {
+        english(locales);
+        return apply(change, this, []);
+      },
+      writable: true,
+      configurable: true,
+    });
+  }
   const months = "January February March April May June July August September October November December".split(" ");
   const days = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split(" ");
   const two = (n) => (n < 10 ? "0" + n : "" + n);
@@ -323,21 +425,27 @@
     }
     return text;
   };
-  globalThis.Intl = {
+  globalThis.Intl = {};
+  for (const name of ["Collator", "DisplayNames", "DurationFormat", "ListFormat", "Locale", "PluralRules", "RelativeTimeFormat", "Segmenter", "getCanonicalLocales", "supportedValuesOf"]) {
+    globalThis.Intl[name] = function () { unknown("Intl." + name); };
+  }
+  assign(globalThis.Intl, {
     NumberFormat: function NumberFormat(locales, options) {
       formatNumber(0, locales, options);
       return {
         format: (number) => formatNumber(typeof number === "bigint" ? number : +number, locales, options),
+        formatToParts: () => unknown("formatToParts"),
         resolvedOptions: () => unknown("resolvedOptions"),
       };
     },
     DateTimeFormat: function DateTimeFormat(locales, options) {
       return {
         format: (date) => formatDate(date ?? new globalThis.Date(), locales, options, "any"),
+        formatToParts: () => unknown("formatToParts"),
         resolvedOptions: () => unknown("resolvedOptions"),
       };
     },
-  };
+  });
 
   // Dates without a clock, in UTC, so that the machine's time zone has no effect. The engine reads
   // a text without a zone in the zone of the machine, so such a text gets the zone UTC here.
@@ -480,7 +588,11 @@
   const element = (type, props, key, more) => ({ $$typeof: ELEMENT, type, props, key, ref: null, ...more });
   const isElement = (value) => typeof value === "object" && value !== null && value.$$typeof === ELEMENT;
   let made = 0;
-  const createElement = (type, config, ...children) => {
+  // The values of JavaScript that have the name of a built-in component, with that component.
+  const ambiguous = new WeakMapOf();
+  const typeOf = (type) => (typeof type === "function" && has(ambiguous, type) ? get(ambiguous, type) : type);
+  const createElement = (given, config, ...children) => {
+    const type = typeOf(given);
     if (++made > limits.nodes) throw over("more than " + limits.nodes + " parts are made");
     const props = {};
     let key = null;
@@ -650,6 +762,11 @@
   for (const name of keys(React)) if (name.startsWith("use")) available[name] = React[name];
   available.React = React;
   for (const name of keys(available)) {
+    // `<Error>` is a component, `new Error()` is JavaScript.
+    if (allowed.has(name)) {
+      put(ambiguous, globalThis[name], available[name]);
+      continue;
+    }
     defineProperty(globalThis, name, { value: available[name], writable: true, enumerable: false, configurable: true });
   }
 
@@ -662,6 +779,7 @@
     } catch {
       text = "an error without a message";
     }
+    if (text === "out of memory") text = "it needs more than " + limits.allocation + " bytes of memory at once, or " + limits.memory + " in all";
     return text.length > 200 ? text.slice(0, 200) + "…" : text;
   };
   const failed = (error) => {
@@ -687,6 +805,7 @@
 
   let nodes = 0;
   let bytes = 0;
+  let failures = 0;
   const grow = (text) => {
     bytes += text.length;
     if (bytes > limits.bytes) throw over("more than " + limits.bytes + " characters would be shown");
@@ -825,6 +944,7 @@
     }
   };
   const addFailure = (failure, out, inst, depth) => {
+    failures++;
     const rest = [];
     // The children of a component that failed are shown, so that no text is lost.
     try {
@@ -881,7 +1001,13 @@
     }
     if (holdsElement(value, 0)) {
       const out = [];
-      render(value, out, within(inst, 0), depth, site);
+      if (!isArray(value)) render(value, out, within(inst, 0), depth, site);
+      // Texts that are items of a list stay apart.
+      else for (let at = 0; at < value.length; at++) {
+        const parts = [];
+        render(value[at], parts, within(inst, at), depth + 1, site);
+        for (const part of parts) push(out, part);
+      }
       return [2, out];
     }
     if (typeof value !== "object" || value === null) return null;
@@ -945,13 +1071,18 @@
   };
   const runtime = {
     h: createElement,
+    // A value that is compared, converted or used as a name: see `compile`.
+    e: (value) => {
+      if (typeof value === "string" && value.length > 64) spend(value.length / 16);
+      return value;
+    },
     F: FRAGMENT,
     failed,
     // A shell: an element or a piece of Markdown that the program keeps.
     s: (shell, type, props, children) => {
       const made = globals[type];
       if (children.length > 0) props.children = children.length === 1 ? children[0] : children;
-      return element(made ?? type, props, null, { shell });
+      return element(made ?? typeOf(type), props, null, { shell });
     },
     // A leaf: a finished part of the page.
     l: (shell, name, text) => element(LEAF, text === undefined ? { name } : { name, children: text }, null, { shell }),
@@ -992,6 +1123,8 @@
       made = 0;
       nodes = 0;
       bytes = 0;
+      failures = 0;
+      pieceWork = 0;
       effects = [];
       contexts = new MapOf();
       addStorage();
@@ -1009,7 +1142,18 @@
         made = 0;
         nodes = 0;
         bytes = 0;
-        out = once();
+        // What an effect breaks is shown as before the effect.
+        const before = [out, failures];
+        failures = 0;
+        try {
+          out = once();
+        } catch {
+          failures = Infinity;
+        }
+        if (failures > before[1]) {
+          out = before[0];
+          break;
+        }
       }
       return stringify([out, [...interactive]]);
     },

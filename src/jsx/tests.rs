@@ -4,12 +4,21 @@ use serde_json::{Map, json};
 
 use super::*;
 
+/// The names of all built-in components. Their list belongs to a layer above this one.
+fn components() -> impl Iterator<Item = &'static str> {
+    let lists = include_str!("../mdx/component.rs")
+        .split("const HTML_INLINE")
+        .next();
+    let names = lists.unwrap_or_default().split('"').skip(1).step_by(2);
+    names.filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
+}
+
 /// Compiles and runs a module, and then an expression that uses its names.
 fn shown(module: &str, expression: &str) -> Result<Vec<Output>, Failed> {
     let mut compiled = compile::Module::default();
     compile::statements(module, "page.tsx", &mut compiled)
         .map_err(|broken| Failed::Threw(broken.message))?;
-    let mut engine = Engine::start(["Card", "Tab"].into_iter())?;
+    let mut engine = Engine::start(components())?;
     let mut imports = Map::new();
     imports.insert("react".to_owned(), json!("react"));
     engine.add("page", &compiled.code(), &imports)?;
@@ -140,6 +149,48 @@ fn components_are_called_as_in_react() {
 }
 
 #[test]
+fn components_do_not_replace_the_globals_of_javascript() {
+    assert!(
+        components().any(|name| name == "Error") && components().any(|name| name == "Tree.File")
+    );
+    let module =
+        "const tried = call => { try { return call(); } catch (error) { return error.message; } };
+        class Mine extends Error {}";
+    is(
+        module,
+        "tried(() => { throw new Error('zebra'); })",
+        "zebra",
+    );
+    is(
+        module,
+        "tried(() => JSON.parse('{')) && (() => { try { JSON.parse('{'); } catch (e) { return e instanceof Error ? 'is' : 'no'; } })()",
+        "is",
+    );
+    is(module, "new Mine('giraffe').message", "giraffe");
+    is(
+        module,
+        "<Error title='t'>x</Error>",
+        "<Error title=t>x</Error>",
+    );
+    is(
+        "import { createElement } from 'react';",
+        "createElement(Error, null, 'x')",
+        "<Error>x</Error>",
+    );
+    is("const Error = () => 'own';", "<Error>x</Error>", "own");
+}
+
+#[test]
+fn what_an_effect_breaks_is_shown_as_before_the_effect() {
+    let module = "import { useState, useEffect } from 'react';
+        const Broken = () => { const [n, set] = useState(0); useEffect(() => { set(1); }, []); \
+        if (n) throw new Error('second'); return <p>first</p>; };
+        const Both = () => <><Broken/><Bad/></>; const Bad = () => { throw new Error('always'); };";
+    is(module, "<Broken/>", "<p>first</p>");
+    is(module, "<Both/>", "<p>first</p>[Bad failed: always]");
+}
+
+#[test]
 fn what_fails_leaves_the_rest() {
     let module = "import Icon from 'lucide-react';
         const now = Date.now();
@@ -210,6 +261,11 @@ fn nothing_of_the_machine_is_there() {
         "(1).toLocaleString('de-DE')",
         "new Date(0).toLocaleDateString('en-US', { timeZone: 'Europe/Paris' })",
         "new Intl.Collator()",
+        "new Intl.ListFormat('en').format(['a', 'b'])",
+        "[1234.5].toLocaleString('de')",
+        "[new Date(0)].toLocaleString('fr')",
+        "'I'.toLocaleLowerCase('tr')",
+        "'i'.toLocaleUpperCase('tr-TR')",
         "'æ'.localeCompare('z')",
     ] {
         match shown("", code) {
@@ -288,6 +344,11 @@ fn numbers_and_dates_are_written_as_browsers_do() {
             "1M",
         ),
         ("(0.1 + 0.2).toLocaleString()", "0.3"),
+        (
+            "[0.5, null, [0.25]].toLocaleString('en-US', { style: 'percent' })",
+            "50%,,25%",
+        ),
+        ("'İI'.toLocaleLowerCase('en-US').length", "3"),
         ("(1e20).toLocaleString()", "100,000,000,000,000,000,000"),
         (
             "(1.005).toLocaleString(undefined, { maximumFractionDigits: 2 })",

@@ -118,6 +118,27 @@ pub fn is_known(name: &str) -> bool {
         || is_part(name)
 }
 
+/// Elements of SVG that a drawing may not have.
+const NOT_DRAWN: &str = "\
+    animate animateMotion animateTransform feBlend feColorMatrix feComponentTransfer feComposite \
+    feConvolveMatrix feDiffuseLighting feDisplacementMap feDistantLight feDropShadow feFlood feFuncA \
+    feFuncB feFuncG feFuncR feGaussianBlur feImage feMerge feMergeNode feMorphology feOffset \
+    fePointLight feSpecularLighting feSpotLight feTile feTurbulence filter foreignObject image mpath \
+    set switch textPath view";
+
+/// Returns what becomes of an element of HTML or SVG that pages cannot use; nothing if the name is
+/// one of a component.
+pub(super) fn left_out(name: &str) -> Option<&'static str> {
+    if NOT_DRAWN.split(' ').any(|known| known == name) {
+        return Some(match name {
+            "foreignObject" => "its text is shown",
+            _ => "it is left out",
+        });
+    }
+    let is_element = name.starts_with(|c: char| c.is_ascii_lowercase()) && !name.contains('.');
+    is_element.then_some("its content is shown")
+}
+
 /// Returns the names of all components.
 pub(crate) fn components() -> impl Iterator<Item = &'static str> {
     INLINE.into_iter().chain(BLOCK)
@@ -129,6 +150,23 @@ pub(crate) fn components() -> impl Iterator<Item = &'static str> {
 #[must_use]
 pub fn is_block(name: &str) -> bool {
     BLOCK.contains(&name) || HTML_BLOCK.contains(&name)
+}
+
+/// Returns whether an HTML element is a block that has no meaning besides its content.
+pub(super) fn is_container(name: &str) -> bool {
+    matches!(
+        name,
+        "article"
+            | "aside"
+            | "center"
+            | "div"
+            | "footer"
+            | "header"
+            | "main"
+            | "nav"
+            | "p"
+            | "section"
+    )
 }
 
 /// Returns the name if it is an HTML element that is written unchanged.

@@ -1,16 +1,28 @@
 //! The parts of inline SVG that pages may use, and that HTML writes.
 //!
-//! Elements that animate, load, refer to other documents or hold HTML are not on the list:
-//! `animate`, `set`, `use`, `image`, `foreignObject`, `script`, `style`, `a`.
+//! Elements that animate, load or refer to other documents are not on the list: `animate`, `set`,
+//! `image`, `script`, `style`. Of `foreignObject` and `a` the text is shown.
+//!
+//! `use` repeats an element of the same page. No element that `use` could name contains another
+//! `use`, so drawings cannot multiply without end ([`reference`]).
 //!
 //! Sources: SVG 2 §5, §8 to §13.
 
-use super::node::{Element, Node, Value};
+use super::node::{Element, Node, Value, plain};
 
 /// The elements that only draw, separated by spaces; the list does not contain `svg` itself.
 pub const ELEMENTS: &str = "\
     circle clipPath defs desc ellipse g line linearGradient marker mask path pattern polygon \
-    polyline radialGradient rect stop text title tspan";
+    polyline radialGradient rect stop symbol text title tspan use";
+/// Elements that can have an id and are not shown where `use` names them.
+const NEVER_REPEATED: [&str; 6] = [
+    "clipPath",
+    "linearGradient",
+    "marker",
+    "mask",
+    "pattern",
+    "radialGradient",
+];
 
 /// Returns whether this is the name of `svg` or of an element that may be inside it.
 #[must_use]
@@ -29,7 +41,12 @@ pub fn draws(nodes: &[Node]) -> bool {
             "circle" | "ellipse" | "line" | "path" | "polygon" | "polyline" | "rect" | "text" => {
                 true
             }
-            "" | "g" | "marker" | "mask" | "pattern" => draws(&element.children),
+            "use" => reference(element).is_some(),
+            "foreignObject" => !plain(&element.children).trim().is_empty(),
+            // Another drawing of the page may repeat what is in `defs` and `symbol`.
+            "" | "a" | "defs" | "g" | "marker" | "mask" | "pattern" | "symbol" => {
+                draws(&element.children)
+            }
             _ => false,
         },
         _ => false,
@@ -54,6 +71,40 @@ pub fn attribute<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
     }
 }
 
+/// Returns the element of the same page that `use` repeats, as `#id`.
+#[must_use]
+pub fn reference(element: &Element) -> Option<&str> {
+    let names = ["href", "xlinkHref", "xlink:href"];
+    let target = names.into_iter().find_map(|name| element.text(name))?;
+    let id = target.strip_prefix('#')?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    (!id.is_empty() && id.chars().all(is_plain)).then_some(target)
+}
+
+/// Returns whether `use` could name an element: then no `use` is written in it.
+#[must_use]
+pub fn is_repeatable(name: &str, element: &Element) -> bool {
+    name != "svg" && !NEVER_REPEATED.contains(&name) && attribute(element, "id").is_some()
+}
+
+/// Returns whether the id of an element is written. An element that is, or a drawing that contains,
+/// a `use` has none.
+#[must_use]
+pub fn has_id(name: &str, element: &Element) -> bool {
+    fn uses(nodes: &[Node]) -> bool {
+        nodes.iter().any(|node| match node {
+            Node::Paragraph(children) => uses(children),
+            Node::Element(element) => *element.name == *"use" || uses(&element.children),
+            _ => false,
+        })
+    }
+    match name {
+        "use" => false,
+        "svg" => !uses(&element.children),
+        _ => true,
+    }
+}
+
 /// Visits the ids that HTML writes in a drawing.
 pub fn each_id<'e>(drawing: &'e Element, visit: &mut impl FnMut(&'e str)) {
     if draws(&drawing.children) {
@@ -62,7 +113,7 @@ pub fn each_id<'e>(drawing: &'e Element, visit: &mut impl FnMut(&'e str)) {
 }
 
 fn ids<'e>(name: &'static str, element: &'e Element, visit: &mut impl FnMut(&'e str)) {
-    if let Some(id) = attribute(element, "id") {
+    if let Some(id) = attribute(element, "id").filter(|_| has_id(name, element)) {
         visit(id);
     }
     ids_of_parts(name, &element.children, visit);
@@ -73,7 +124,7 @@ fn ids_of_parts<'e>(within: &'static str, nodes: &'e [Node], visit: &mut impl Fn
     for node in nodes {
         match node {
             Node::Paragraph(children) => ids_of_parts(within, children, visit),
-            Node::Element(element) if element.name.is_empty() => {
+            Node::Element(element) if matches!(&*element.name, "" | "a") => {
                 ids_of_parts(within, &element.children, visit);
             }
             Node::Element(element) => {

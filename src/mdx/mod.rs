@@ -53,7 +53,7 @@ use crate::diagnostic::Diagnostic;
 pub use crate::jsx::script::{BYTES_MAX as SCRIPT_BYTES_MAX, NESTING_MAX as SCRIPT_NESTING_MAX};
 pub use markdown::STEPS_MAX as MARKDOWN_STEPS_MAX;
 pub use module::Statement;
-pub use node::{Alignment, Element, Item, Node, Table, plain};
+pub use node::{Alignment, Element, Item, Node, Table, in_line, plain};
 pub use outline::{Outline, Reference, ReferenceKind};
 pub use scan::LOOKAHEAD_BYTES_MAX;
 pub use span::Span;

@@ -378,13 +378,12 @@ impl Element {
 
 /// Makes fenced code of the text in a `CodeBlock`, which has its language and its title as
 /// attributes.
+///
+/// Of an expression that failed, its source is shown: it is code too.
 pub(super) fn code_block(block: &mut Element) {
     let is_text = |node: &Node| match node {
-        Node::Text(_) | Node::Break => true,
-        Node::Paragraph(line) => line
-            .iter()
-            .all(|node| matches!(node, Node::Text(_) | Node::Break)),
-        _ => false,
+        Node::Paragraph(line) => line.iter().all(is_code),
+        node => is_code(node),
     };
     if &*block.name != "CodeBlock"
         || block.children.is_empty()
@@ -415,7 +414,7 @@ pub(super) fn code_block(block: &mut Element) {
             info += &format!(" {marks}={{{lines}}}");
         }
     }
-    let code = plain(&block.children);
+    let code = code_of(&block.children);
     let code = format!("{}\n", code.trim_start_matches('\n').trim_end());
     block.children = vec![Node::Fence { info, code }];
 }
@@ -432,12 +431,11 @@ pub(super) fn code_sample(element: &Element) -> Option<Node> {
     let [Node::Element(code)] = inner else {
         return None;
     };
-    let [Node::Text(text)] = &code.children[..] else {
-        return None;
-    };
-    if &*code.name != "code" {
+    let is_code = !code.children.is_empty() && code.children.iter().all(is_code);
+    if &*code.name != "code" || !is_code {
         return None;
     }
+    let text = code_of(&code.children);
     let language = code.text("className").or_else(|| code.text("class"));
     let language = language.and_then(|classes| {
         let mut classes = classes.split_whitespace();
@@ -449,6 +447,73 @@ pub(super) fn code_sample(element: &Element) -> Option<Node> {
     })
 }
 
+/// Returns whether a node in a code sample is code: a text, or an expression that failed.
+fn is_code(node: &Node) -> bool {
+    match node {
+        Node::Text(_) | Node::Break => true,
+        Node::Expression(expression) => expression.piece.is_none(),
+        _ => false,
+    }
+}
+
+/// Returns the code of a sample.
+fn code_of(nodes: &[Node]) -> String {
+    let mut out = String::new();
+    for node in nodes {
+        match node {
+            Node::Paragraph(line) => out += &(code_of(line) + " "),
+            Node::Expression(expression) => out += &source_of(&expression.source),
+            node => gather(std::slice::from_ref(node), &mut out),
+        }
+    }
+    out
+}
+
+/// Returns what the source of an expression shows best: the text of a template with the names in
+/// it, or the source in braces.
+fn source_of(source: &str) -> String {
+    let template = source.trim().strip_prefix('`');
+    let template = template.and_then(|rest| rest.strip_suffix('`'));
+    let Some(template) = template else {
+        return format!("{{{source}}}");
+    };
+    let mut out = String::with_capacity(template.len());
+    let mut characters = template.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => match characters.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some(escaped @ ('`' | '$' | '\\')) => out.push(escaped),
+                Some(other) => out.extend(['\\', other]),
+                None => out.push('\\'),
+            },
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Moves the `<summary>` of `<details>` out of the paragraph that it has with text in the same line.
+pub(super) fn lift_summary(details: &mut Element) {
+    let is_summary =
+        |node: &Node| matches!(node, Node::Element(element) if &*element.name == "summary");
+    let is_space = |node: &Node| matches!(node, Node::Text(text) if text.trim().is_empty());
+    if &*details.name != "details" {
+        return;
+    }
+    let Some(Node::Paragraph(line)) = details.children.first_mut() else {
+        return;
+    };
+    let before = line.iter().take_while(|node| is_space(node)).count();
+    if !line.get(before).is_some_and(is_summary) {
+        return;
+    }
+    let summary = line.remove(before);
+    let is_empty = line.iter().all(is_space);
+    details.children.splice(0..usize::from(is_empty), [summary]);
+}
+
 /// Returns whether some nodes contain an expression that was not evaluated.
 #[must_use]
 pub fn holds_expression(nodes: &[Node]) -> bool {
@@ -457,6 +522,70 @@ pub fn holds_expression(nodes: &[Node]) -> bool {
         node.each_children(&mut |children| found = found || holds_expression(children));
         found
     })
+}
+
+/// Returns some nodes as the content of a line: blocks are replaced by their content, so images,
+/// icons, links and emphasis are kept.
+#[must_use]
+pub fn in_line(nodes: &[Node]) -> Vec<Node> {
+    let mut out = Vec::new();
+    for node in nodes {
+        if !node.is_or_holds_block() {
+            out.push(node.clone());
+            continue;
+        }
+        match node {
+            Node::Emphasis(children) => out.push(Node::Emphasis(in_line(children))),
+            Node::Strong(children) => out.push(Node::Strong(in_line(children))),
+            Node::Struck(children) => out.push(Node::Struck(in_line(children))),
+            Node::Link {
+                href,
+                children,
+                span,
+            } => out.push(Node::Link {
+                href: href.clone(),
+                children: in_line(children),
+                span: *span,
+            }),
+            Node::Paragraph(children)
+            | Node::Heading { children, .. }
+            | Node::Quote(children)
+            | Node::Footnote { children, .. } => out.extend(in_line(children)),
+            Node::List { items, .. } => {
+                for item in items {
+                    out.extend(in_line(&item.children));
+                    out.push(Node::Text(" ".to_owned()));
+                }
+            }
+            Node::Formula { tex, .. } => out.push(Node::Formula {
+                tex: tex.clone(),
+                display: false,
+            }),
+            Node::Fence { code, .. } => out.push(Node::Code(code.trim().to_owned())),
+            Node::Element(element) if component::is_container(&element.name) => {
+                out.push(Node::Element(Element {
+                    name: "span".into(),
+                    children: in_line(&element.children),
+                    ..element.clone()
+                }));
+            }
+            Node::Element(element) if !component::is_block(&element.name) => {
+                out.push(Node::Element(Element {
+                    children: in_line(&element.children),
+                    ..element.clone()
+                }));
+            }
+            Node::Element(element) if component::html(&element.name).is_some() => {
+                out.extend(in_line(&element.children));
+            }
+            other => out.push(Node::Text(plain(std::slice::from_ref(other)))),
+        }
+        out.push(Node::Text(" ".to_owned()));
+    }
+    if matches!(out.last(), Some(Node::Text(text)) if text == " ") {
+        out.pop();
+    }
+    out
 }
 
 /// Returns the words of some nodes, without any markup.

@@ -101,7 +101,8 @@ impl Outline {
             let id = element.anchor.as_ref().map(|anchor| anchor.id.clone());
             self.heading(level - b'0', &element.children, id, element.span);
         }
-        if *element.name == *"iframe" {
+        // The reference of `use` is no link.
+        if matches!(&*element.name, "iframe" | "use") {
             return;
         }
         for (key, value) in &element.attributes {

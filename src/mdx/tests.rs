@@ -43,6 +43,22 @@ fn element(node: &Node) -> &Element {
 }
 
 #[test]
+fn a_brace_in_a_regular_expression_ends_nothing() {
+    for (text, shown) in [
+        ("{/[}]/.test(\"}\") ? \"re\" : \"no\"} end", "re end"),
+        ("{/{/.test(\"a\") ? \"re\" : \"no\"} end", "no end"),
+        (
+            "{[\"a}b\"].map(t => t.replace(/\\}/g, \"-\"))} end",
+            "a-b end",
+        ),
+        ("{6 / 2 / 3} end", "1 end"),
+        ("{[1].map(n => <b>a/{n}/b</b>)} end", "a/1/b end"),
+    ] {
+        assert_eq!(plain(&nodes(text)).trim(), shown, "{text}");
+    }
+}
+
+#[test]
 fn indentation_inside_of_tags_is_not_code() {
     let tabs = only(nodes(
         "<Tabs>\n    <Tab title=\"One\">\n        Some *text*.\n\n        ```js\n        let a = {};\n          b\n        ```\n    </Tab>\n</Tabs>\n",

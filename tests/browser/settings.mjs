@@ -109,6 +109,11 @@ reads("nothing in the content covers the parts around it", async (open) => {
     const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
     return element === top || element.contains(top);
   });
+  const edges = (selector) => page.locator(selector).first().evaluate((element) => element.getBoundingClientRect());
+  const [content, side, top] = await Promise.all(["main", ".sidebar", "header.top"].map(edges));
+  assert.ok(content.left >= side.right && content.top >= top.bottom, "the content is beside the shell");
+  assert.deepEqual(await computed(page, ".sidebar", "outline-style", "box-shadow"), ["none", "none"]);
+  assert.deepEqual(await computed(page, "header.top", "filter", "grid-row-start"), ["none", "auto"]);
   for (const selector of [".search", ".logo", ".sidebar a"]) {
     assert.ok(await isFree(selector), selector);
   }

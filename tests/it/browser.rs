@@ -94,7 +94,9 @@ fn settings() -> Edge {
         ```diff\n@@ -1 +1 @@\n-let a = 1;\n+let a = 2;\n let b = 3;\n```\n";
     const STYLES: &str = ".brand { color: rgb(1, 2, 3) !important } .dark .brand { border-left: 3px \
         solid } .cover { top: -900px; z-index: 9999 } #navbar { background: rgb(4, 5, 6) } #sidebar \
-        { position: fixed; inset: 0 } body { background: rgb(7, 8, 9) } a { color: rgb(9, 9, 9) }";
+        { position: fixed; inset: 0; outline: 900px solid; box-shadow: 0 0 0 900px red } main { \
+        margin: -200px 0 0 -320px } body { background: rgb(7, 8, 9); display: grid } #navbar, \
+        #body-content { grid-area: 1 / 1 } #navbar { filter: drop-shadow(0 300px red) } a { color: rgb(9, 9, 9) }";
     let setup = SITES
         .iter()
         .fold(Setup::new(), |setup, (project, _, record)| {

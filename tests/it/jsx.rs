@@ -8,7 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use scraper::{ElementRef, Html};
+use crate::edge::Setup;
+use crate::presets::SUBDOMAIN;
+use scraper::{ElementRef, Html, Selector};
 use serde_json::{Map, json};
 use waypost::jsx::{Engine, Output, RUNTIME, Value, compile};
 
@@ -206,24 +208,21 @@ fn dates_do_not_depend_on_the_time_zone_of_the_machine() {
     }
 }
 
-#[test]
-fn texts_for_agents_and_search_have_the_evaluated_page() {
-    let directory = tempfile::tempdir().unwrap();
-    let write = |path: &str, text: &str| {
-        let path = directory.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    };
-    write(
+/// A site whose pages have evaluated components.
+const SITE: [(&str, &str); 4] = [
+    (
         "docs.json",
         r#"{"name": "Acme", "navigation": {"pages": ["index", "plans"]}}"#,
-    );
-    write("index.mdx", "See [plans](/plans).\n");
-    write(
+    ),
+    (
+        "index.mdx",
+        "See [plans](/plans), [all plans](/plans#all-2-plans) and [none](/plans#all-3-plans).\n",
+    ),
+    (
         "snippets/price.jsx",
         "export const Price = ({ amount }) => <b>{amount.toLocaleString()} coins</b>;\n",
-    );
-    write(
+    ),
+    (
         "plans.mdx",
         "---\ntitle: Plans\n---\nimport { Price } from '/snippets/price.jsx';\n\n\
          export const plans = [{ name: 'Sparrow', price: 1234 }, { name: 'Heron', price: 5 }];\n\n\
@@ -234,14 +233,24 @@ fn texts_for_agents_and_search_have_the_evaluated_page() {
          <Price amount={window.amount} />\n\n\
          <div style={{ color: 'red' }} onClick={() => plans.pop()}>Styled.</div>\n\n\
          <Unknown title=\"Kestrel\">Hovers.</Unknown>\n",
-    );
+    ),
+];
+
+#[test]
+fn texts_for_agents_and_search_have_the_evaluated_page() {
+    let directory = tempfile::tempdir().unwrap();
+    for (path, text) in SITE {
+        let path = directory.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
     let out = directory.path().join("out");
     let output = Command::new(env!("CARGO_BIN_EXE_waypost"))
         .args(["build", "--out"])
         .args([&out, directory.path()])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     let mut texts = BTreeMap::new();
     let mut waiting = vec![out.clone()];
@@ -292,14 +301,37 @@ fn texts_for_agents_and_search_have_the_evaluated_page() {
             assert!(text.contains(shown), "{name}: {shown}: {text}");
         }
     }
+    let said = said + &String::from_utf8_lossy(&output.stdout);
+    let anchors: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("[anchor]"))
+        .collect();
     assert!(
-        texts.keys().any(|name| name.ends_with(".index")),
-        "{:?}",
-        texts.keys()
+        matches!(anchors[..], [only] if only.contains("#all-3-plans")),
+        "{said}"
     );
+}
+
+#[test]
+fn readers_find_and_reach_what_components_show() {
+    let edge = Setup::new().site("acme", "origin: embedded").start();
+    edge.publish("acme", &SITE);
+    let found = edge.get(SUBDOMAIN, "/_waypost/search?q=Sparrow").json();
+    assert_eq!(found["results"][0]["title"], "Plans", "{found}");
+    let page = edge.get(SUBDOMAIN, "/plans");
+    let heading = Html::parse_document(page.text());
+    let heading = heading
+        .select(&Selector::parse("#all-2-plans").unwrap())
+        .next();
+    let heading = heading.unwrap().text().collect::<String>();
+    assert!(heading.contains("All 2 plans"), "{heading}");
+    let skill = edge.get(SUBDOMAIN, "/skill.md");
+    let skill = skill.text();
     assert!(
-        texts.keys().any(|name| name.contains("skill")),
-        "{:?}",
-        texts.keys()
+        skill.contains("Plans") && skill.contains("/plans"),
+        "{skill}"
     );
+    for raw in ["className", "=>", "{plans", "<Price"] {
+        assert!(!skill.contains(raw), "{raw}: {skill}");
+    }
 }

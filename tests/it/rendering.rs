@@ -27,7 +27,7 @@ const ELEMENTS: &str = "a abbr aside audio b bdi bdo blockquote br caption cente
     ol p picture pre q rp rt ruby s samp section small source span strong sub summary sup svg table tbody td tfoot th \
     thead time tr u ul var video wbr \
     circle clipPath defs desc ellipse g line linearGradient marker mask path pattern polygon polyline \
-    radialGradient rect stop text title tspan \
+    radialGradient rect stop symbol text title tspan use \
     math merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt \
     mstyle msub msubsup msup mtable mtd mtext mtr munder munderover";
 /// Attributes whose value is an address.

@@ -107,6 +107,14 @@ export const groups = {
     line("sum", () => new Date(0) + 1),
     line("difference", () => new Date(5) - 1),
   ],
+  lists: () =>
+    [undefined, "en-US", "de", "tr-TR", "fr"].flatMap((locale) => [
+      line("numbers " + locale, () => [1234.5, [0.5, null], undefined].toLocaleString(locale)),
+      line("percent " + locale, () => [0.5, 0.25].toLocaleString(locale, { style: "percent" })),
+      line("dates " + locale, () => [new Date(0)].toLocaleString(locale)),
+      line("lower " + locale, () => "Iİ Straße Ǆ".toLocaleLowerCase(locale)),
+      line("upper " + locale, () => "iı Straße ǆ".toLocaleUpperCase(locale)),
+    ]),
   words: () =>
     words.flatMap((one) => words.map((two) => line(one + " " + two, () => [
       Math.sign(one.localeCompare(two)),

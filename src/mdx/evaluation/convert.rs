@@ -59,7 +59,8 @@ impl Reader<'_> {
                                 element.children = children;
                             }
                             code_block(&mut element);
-                            nodes.push(Node::Element(element));
+                            let sample = code_sample(&element);
+                            nodes.push(sample.unwrap_or(Node::Element(element)));
                         }
                         Some(Some(kept)) => nodes.extend(filled(kept, children)),
                         Some(None) => {}

@@ -32,6 +32,9 @@ use crate::jsx::{self, Engine, MODULES_MAX, RUNTIME, Shown, compile};
 /// How many compiled files one thread caches for the next pages.
 const COMPILED_MAX: usize = 64;
 
+/// How many characters of the reason of a failure are in its warning.
+const REASON_CHARS_MAX: usize = 200;
+
 /// A part of a page that must be evaluated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Piece {
@@ -452,7 +455,9 @@ impl Reader<'_> {
             true => format!("`{}`", short(&source)),
             false => format!("the component `{component}`"),
         };
-        let reason = short(reason.trim().trim_end_matches('.'));
+        let reason = reason.trim().trim_end_matches('.');
+        let reason = reason.lines().next().unwrap_or_default();
+        let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
         let message = format!("{what} cannot be evaluated: {reason}");
         let outer = std::mem::replace(&mut self.file, file);
         self.warn("mdx-script", line, message);
@@ -460,7 +465,7 @@ impl Reader<'_> {
     }
 
     /// Reports a part that failed; returns the note in its place.
-    fn left_out(&mut self, site: Option<usize>, component: &str, reason: &str) -> Node {
+    pub(super) fn left_out(&mut self, site: Option<usize>, component: &str, reason: &str) -> Node {
         self.report_failure(site, component, reason);
         let site = site.and_then(|site| self.evaluation.sites.get(site));
         Node::Expression(Expression {

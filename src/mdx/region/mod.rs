@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::evaluation::Piece as Evaluated;
 use super::markdown::{self, Mark};
 use super::module::Binding;
-use super::node::{AttributePosition, Element, Node, code_block, code_sample};
+use super::node::{Element, Expression, Node, Written, code_block, code_sample, lift_summary};
 use super::scan::{self, Attribute, AttributeValue};
 use super::scope::Scope;
 use super::span::{Span, Trace};
@@ -136,6 +136,15 @@ impl Reader<'_> {
                         continue;
                     }
                     let mut element = self.element(region, token, span.clone(), depth);
+                    let is_empty = region.text[inner.clone()].trim().is_empty();
+                    if is_empty && self.is_without_words(region, &element) {
+                        let place = self.span(region, span);
+                        let site = self.site(region, token, place);
+                        let reason = "it is not part of the documentation";
+                        let note = self.left_out(Some(site), &element.name, reason);
+                        buffer.mark(Mark::Nodes(vec![note]));
+                        continue;
+                    }
                     if let Some(children) = self.inner_html(&mut element, depth) {
                         element.children = children;
                         buffer.mark(Mark::Nodes(vec![Node::Element(element)]));
@@ -149,6 +158,7 @@ impl Reader<'_> {
                             element.children.splice(0..0, shown);
                         }
                         code_block(&mut element);
+                        lift_summary(&mut element);
                         let nodes = match code_sample(&element) {
                             Some(fence) => vec![fence],
                             None => self.snippet(element, depth),
@@ -335,7 +345,13 @@ impl Reader<'_> {
                 }
                 self.expand(&template, props, depth)
             }
-            None => Vec::new(),
+            // The missing file was reported.
+            None if element.children.is_empty() => vec![Node::Expression(Expression {
+                source: format!("<Snippet file=\"{file}\" />").into(),
+                span: element.span,
+                piece: None,
+            })],
+            None => element.children,
         };
         self.scopes.truncate(count);
         nodes
@@ -352,11 +368,11 @@ impl Reader<'_> {
         let line = region.line_of(region.scanned.tokens[token].range.start);
         let (name, attributes) = (region.name_of(token), region.attributes_of(token));
         if !component::is_known(name) && !self.scopes.is_missing(region.scope, name) {
-            self.warn(
-                "mdx-component",
-                line,
-                format!("there is no component `{name}`; its content is shown"),
-            );
+            let message = match component::left_out(name) {
+                Some(what) => format!("pages cannot use the element `{name}`; {what}"),
+                None => format!("there is no component `{name}`; its content is shown"),
+            };
+            self.warn("mdx-component", line, message);
         }
         let mut read = Vec::with_capacity(attributes.len());
         let mut written = Vec::with_capacity(attributes.len());
@@ -373,8 +389,15 @@ impl Reader<'_> {
                     });
                     Some(Value::Text(markdown::unescape(&region.text[text.clone()])))
                 }
-                // An event handler is never called, so it is ignored without a warning.
-                AttributeValue::Expression(_) if name.starts_with("on") => continue,
+                // An event handler is never called. The report names its element.
+                AttributeValue::Expression(_) if name.starts_with("on") => {
+                    if name[2..].starts_with(|c: char| c.is_ascii_uppercase()) {
+                        self.evaluation
+                            .interactive
+                            .insert(region.name_of(token).into());
+                    }
+                    continue;
+                }
                 AttributeValue::Expression(range) => {
                     let code = self.code(region, range.clone(), depth);
                     let place = self.span(region, range.clone());
@@ -428,6 +451,15 @@ impl Reader<'_> {
     fn is_unknown(&self, region: &Region<'_>, name: &str) -> bool {
         let is_component = name.starts_with(|c: char| c.is_ascii_uppercase());
         is_component && (!component::is_known(name) || self.scopes.is_missing(region.scope, name))
+    }
+
+    /// Returns whether an element without content stands for an import that does not exist, and
+    /// has no words in its attributes.
+    fn is_without_words(&self, region: &Region<'_>, element: &Element) -> bool {
+        let first = element.name.split('.').next().unwrap_or_default();
+        self.scopes.is_missing(region.scope, first)
+            && !element.has("dangerouslySetInnerHTML")
+            && shown_attributes(element).is_empty()
     }
 
     /// Evaluates an attribute in braces; for `{...props}`, the value that is spread. Inside the

@@ -28,6 +28,7 @@ pub(in crate::mdx) fn balanced(bytes: &[u8], start: usize) -> Result<usize, usiz
                 let end = memchr::memmem::find(&bytes[at + 2..], b"*/").ok_or(bytes.len())?;
                 at += 3 + end;
             }
+            b'/' => at = expression_end(bytes, start, at),
             _ => {}
         }
         if depth == 0 && at < bytes.len() {
@@ -36,6 +37,33 @@ pub(in crate::mdx) fn balanced(bytes: &[u8], start: usize) -> Result<usize, usiz
         at += 1;
     }
     Err(bytes.len())
+}
+
+/// Returns the last byte of a regular expression that starts at `at`.
+///
+/// Returns `at` if there is none: after a value `/` divides, and after `<` it closes a tag.
+///
+/// Source: ECMA-262 §12.9.5.
+fn expression_end(bytes: &[u8], start: usize, at: usize) -> usize {
+    let before = &bytes[start..at];
+    let before = before.iter().rev().find(|b| !b.is_ascii_whitespace());
+    if !before.is_some_and(|b| b"{([,;=:?!&|+-*%~^".contains(b)) {
+        return at;
+    }
+    let (mut end, mut in_class) = (at + 1, false);
+    while let Some(byte) = bytes.get(end) {
+        match byte {
+            b'\\' => end += 1,
+            b'\n' => return at,
+            b'[' => in_class = true,
+            b']' => in_class = false,
+            b'/' if !in_class && end == at + 1 => return at,
+            b'/' if !in_class => return end,
+            _ => {}
+        }
+        end += 1;
+    }
+    at
 }
 
 /// Returns the last byte of a string.

@@ -1,7 +1,7 @@
 //! `Card`, and `Tile`, a card that starts with its picture.
 
 use super::Component;
-use crate::mdx::{Element, Node, Value};
+use crate::mdx::{Element, Node, Value, in_line, plain};
 use crate::render::html;
 use crate::render::markdown::{self, block, escaped, prefixed};
 
@@ -39,8 +39,10 @@ fn card_html(writer: &mut html::Writer<'_>, card: &Element) {
     } else {
         ">"
     });
-    if let Some(src) = card.text("img") {
-        writer.image(src, "", &[("class", "card-image")]);
+    match card.get("img") {
+        Some(Value::Text(src)) => writer.image(src, "", &[("class", "card-image")]),
+        Some(Value::Nodes(nodes)) => html_picture(writer, nodes),
+        _ => {}
     }
     html_icon(writer, card);
     html_title(writer, card, href);
@@ -65,6 +67,31 @@ fn tile_html(writer: &mut html::Writer<'_>, tile: &Element) {
     writer.out.markup("</div>\n");
 }
 
+/// Writes the picture of a card that is an element.
+fn html_picture(writer: &mut html::Writer<'_>, nodes: &[Node]) {
+    let image = image_in(nodes);
+    let src = image.and_then(|image| image.text("src"));
+    match (image, src) {
+        (Some(image), Some(src)) => {
+            let alt = image.text("alt").unwrap_or_default();
+            writer.image(src, alt, &[("class", "card-image")]);
+        }
+        _ => writer.inside(nodes),
+    }
+}
+
+/// Finds an image that is alone.
+fn image_in(nodes: &[Node]) -> Option<&Element> {
+    match nodes {
+        [Node::Element(image)] if &*image.name == "img" => Some(image),
+        [Node::Paragraph(line)] => image_in(line),
+        [Node::Element(outer)] if matches!(&*outer.name, "" | "div" | "span") => {
+            image_in(&outer.children)
+        }
+        _ => None,
+    }
+}
+
 fn html_icon(writer: &mut html::Writer<'_>, card: &Element) {
     if card.has("icon") {
         let mut icon = card.clone();
@@ -79,13 +106,20 @@ fn html_icon(writer: &mut html::Writer<'_>, card: &Element) {
 fn html_title(writer: &mut html::Writer<'_>, card: &Element, href: Option<&str>) {
     writer.out.markup("<p class=card-title>");
     match (href, card.get("title")) {
-        (Some(href), Some(Value::Nodes(nodes))) if !nodes.iter().any(Node::is_or_holds_block) => {
-            writer.link(href, nodes);
-        }
-        (Some(href), _) => {
-            let title = card.words("title").unwrap_or_default();
-            writer.link(href, &[Node::Text(title.into_owned())]);
-        }
+        (Some(href), Some(Value::Nodes(nodes))) => writer.link(href, &in_line(nodes)),
+        (Some(href), _) => match card.words("title").filter(|title| !title.is_empty()) {
+            Some(title) => writer.link(href, &[Node::Text(title.into_owned())]),
+            // A title that failed.
+            None if card.is_unevaluated("title") => {
+                writer.link(href, &[Node::Text(href.to_owned())]);
+            }
+            None => {
+                let words = plain(&card.children);
+                let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+                let label = if words.is_empty() { href } else { &words };
+                writer.link_named(href, label);
+            }
+        },
         (None, _) => writer.label(card, "title", ""),
     }
     writer.out.markup("</p>\n");

@@ -33,13 +33,26 @@ fn html(writer: &mut html::Writer<'_>, group: &Element, open: &'static str) {
     } else {
         ">\n"
     });
-    for child in &group.children {
+    html_children(writer, &group.children);
+    writer.out.markup("</div>\n");
+}
+
+fn html_children(writer: &mut html::Writer<'_>, children: &[Node]) {
+    for child in children {
         match child {
             Node::Fence { info, code } => html_tab(writer, &Info::parse(info), code),
+            // A block with its language as an attribute holds its code as a fence.
+            Node::Element(block) if matches!(&*block.name, "CodeBlock" | "") => {
+                html_children(writer, &block.children);
+            }
+            Node::Paragraph(line) if line.iter().any(is_block) => html_children(writer, line),
             other => writer.node(other),
         }
     }
-    writer.out.markup("</div>\n");
+}
+
+fn is_block(node: &Node) -> bool {
+    matches!(node, Node::Element(block) if &*block.name == "CodeBlock")
 }
 
 fn html_tab(writer: &mut html::Writer<'_>, info: &Info, code: &str) {

@@ -1,7 +1,7 @@
 //! `Update`: an entry of a changelog.
 
 use super::Component;
-use crate::mdx::{Element, Value};
+use crate::mdx::{Element, Node, Value, in_line, plain};
 use crate::render::html::{self, fragment};
 use crate::render::markdown::{self, block, escaped};
 
@@ -27,14 +27,11 @@ fn html(writer: &mut html::Writer<'_>, update: &Element) {
     writer.label_in_link(update, "label");
     writer.out.markup("</a></p>");
     writer.listed(2, anchor, &label);
-    if let Some(Value::List(tags)) = update.get("tags") {
+    let tags = tags_of(update);
+    if !tags.is_empty() {
         writer.out.markup("<p class=update-tags>");
-        for tag in tags.iter().filter_map(Value::as_text) {
-            writer
-                .out
-                .markup("<span class=badge>")
-                .text(tag)
-                .markup("</span> ");
+        for tag in tags {
+            writer.wrap("<span class=badge>", &in_line(&tag), "</span> ");
         }
         writer.out.markup("</p>");
     }
@@ -42,14 +39,29 @@ fn html(writer: &mut html::Writer<'_>, update: &Element) {
     writer.wrap("<div>", &update.children, "</div></section>\n");
 }
 
+/// Returns the tags, which are texts or elements.
+fn tags_of(update: &Element) -> Vec<Vec<Node>> {
+    let is_shown = |tag: &Vec<Node>| !plain(tag).trim().is_empty();
+    let tags: Vec<Vec<Node>> = match update.get("tags") {
+        Some(Value::List(values)) => values
+            .iter()
+            .filter_map(|value| match value {
+                Value::Nodes(nodes) => Some(nodes.clone()),
+                value => Some(vec![Node::Text(value.as_text()?.to_owned())]),
+            })
+            .collect(),
+        Some(Value::Nodes(nodes)) => nodes.iter().map(|node| vec![node.clone()]).collect(),
+        Some(Value::Text(text)) => vec![vec![Node::Text(text.clone())]],
+        _ => Vec::new(),
+    };
+    tags.into_iter().filter(is_shown).collect()
+}
+
 fn markdown(writer: &markdown::Writer<'_>, update: &Element, out: &mut String) {
     let mut label = writer.bold_label(update, "label");
-    if let Some(Value::List(tags)) = update.get("tags") {
-        let tags: Vec<_> = tags
-            .iter()
-            .filter_map(Value::as_text)
-            .map(escaped)
-            .collect();
+    let tags = tags_of(update);
+    if !tags.is_empty() {
+        let tags: Vec<_> = tags.iter().map(|tag| escaped(plain(tag).trim())).collect();
         label += &format!(" ({})", tags.join(", "));
     }
     block(&label, out);

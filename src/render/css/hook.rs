@@ -31,6 +31,15 @@ const fn content(name: &'static str, selector: &'static str) -> Hook {
     }
 }
 
+// === impl Hook ===
+
+impl Hook {
+    /// Returns whether the hook names `<main>` itself.
+    pub(super) fn is_main(&self) -> bool {
+        self.selector.contains("(main,") || self.selector.contains(", main)")
+    }
+}
+
 /// Hooks that are ids: `#navbar`.
 const IDS: &[Hook] = &[
     shell("almond-background-color", "body"),

@@ -37,6 +37,8 @@ const MARKED: [(&str, Option<&str>, &str); 10] = [
 pub(super) enum Matches {
     /// Elements of the content.
     Content,
+    /// Elements of the content, and perhaps `<main>` around it.
+    Main,
     /// The root or the body.
     Root,
     /// A part of the shell.
@@ -78,6 +80,7 @@ pub(super) fn confine<'i>(
         is_last: true,
         is_positive: true,
     };
+    let may_be_main = may_be_main(selector.iter_raw_match_order(), parent);
     rewrite(selector, place, &mut properties);
     if let Some(why) = properties.rejected {
         return Err(why);
@@ -88,11 +91,42 @@ pub(super) fn confine<'i>(
     if properties.is_root || properties.is_parent && parent == Some(Matches::Root) {
         return Ok(Matches::Root);
     }
-    if !(properties.is_parent && parent == Some(Matches::Content)) {
+    let is_confined = matches!(parent, Some(Matches::Content | Matches::Main));
+    if !(properties.is_parent && is_confined) {
         let condition = parsed(CONTENT).ok_or("it cannot be read")?;
         condition.into_iter().for_each(|part| selector.append(part));
     }
-    Ok(Matches::Content)
+    Ok(match may_be_main {
+        true => Matches::Main,
+        false => Matches::Content,
+    })
+}
+
+/// Returns whether the last compound of a selector may match `<main>`: nothing in it excludes that.
+/// The classes and ids of authors are on no element of the shell.
+fn may_be_main<'s, 'i: 's>(
+    compound: impl Iterator<Item = &'s Component<'i>>,
+    parent: Option<Matches>,
+) -> bool {
+    let is_main = |hook: Option<&Hook>| hook.is_some_and(Hook::is_main);
+    let mut last = compound.take_while(|part| {
+        part.as_combinator()
+            .is_none_or(|combinator| combinator.is_pseudo_element())
+    });
+    last.all(|part| match part {
+        Component::ID(id) => is_main(hook::id(&id.0)),
+        Component::Class(class) => is_main(hook::class(&class.0)),
+        Component::LocalName(local) => {
+            let name = &*local.lower_name.0;
+            is_main(hook::element(name))
+        }
+        Component::Is(list) | Component::Where(list) | Component::Any(_, list) => list
+            .iter()
+            .any(|one| may_be_main(one.iter_raw_match_order(), parent)),
+        Component::Nesting => parent == Some(Matches::Main),
+        Component::PseudoElement(_) => false,
+        _ => true,
+    })
 }
 
 fn rewrite<'i>(selector: &mut Selector<'i>, place: ComponentPosition, properties: &mut Properties) {

@@ -110,6 +110,22 @@ fn nothing_covers_the_shell() {
         "footer { all: unset; top: 0; translate: 0 -9rem }",
         "#navbar ~ * { position: fixed }",
         "@media print { body { z-index: 9 !important } }",
+        "main { margin-top: -200px; margin-left: -320px }",
+        "#content-area { margin: calc(0px - 9rem) }",
+        "* { margin-top: -200px }",
+        ":is(main, h1):not(.x) { margin-top: -200px }",
+        "#content { &:hover { margin-top: -200px } }",
+        "main { box-shadow: 0 0 0 900px red; outline: 900px solid; order: -1; grid-row: 1 }",
+        "body { grid-template: 1fr / 1fr } #navbar { grid-area: 1 / 1 }",
+        "#body-content { grid-row: 1; order: -1 }",
+        "#sidebar { outline: 900px solid lime }",
+        "#sidebar { box-shadow: 0 0 0 900px lime }",
+        "#sidebar { box-shadow: 1px 1px red, 0 0 0 calc(1px + 90vw) lime }",
+        "#sidebar { box-shadow: 0 0 0 var(--x) lime }",
+        "#sidebar { text-shadow: 40vw 0 red; text-indent: 30vw; float: right }",
+        "#sidebar { border-image-outset: 900px } #navbar { border-image: url(images/a%20b.png) 1 / 1 / 900px }",
+        "#navbar { filter: drop-shadow(0 300px red) }",
+        "#navbar { -webkit-filter: drop-shadow(0 300px red) }",
     ] {
         let (styles, messages) = of(text);
         assert!(!messages.is_empty(), "{text} {styles}");
@@ -122,10 +138,33 @@ fn nothing_covers_the_shell() {
             "view",
             "backdrop",
             "translate",
+            "outline",
+            "grid",
+            "order",
+            "shadow",
+            "indent",
+            "float",
+            "filter",
         ] {
             assert!(!styles.contains(word), "{text} {styles}");
         }
     }
+}
+
+#[test]
+fn the_shell_may_have_a_small_shadow_and_the_content_any() {
+    check(
+        "#navbar { box-shadow: 0 1px 40px -2px rgb(var(--primary) / .5), inset 0 0 2px #0000000a }",
+        ":is(#navbar,.top){box-shadow:0 1px 40px -2px rgb(var(--primary) / .5), inset 0 0 2px #0000000a}",
+    );
+    check(
+        "main { box-shadow: 0 1px 2px red; margin: 0 auto }",
+        ":is(main,.x-main):where(main,main *){box-shadow:0 1px 2px red;margin:0 auto}",
+    );
+    check(
+        "#content-area h2, .x:first-child { margin-top: -4px; outline: 99px solid red }",
+        ":is(#content-area,main) h2:where(main,main *),.x:first-child:where(main,main *){outline:99px solid red;margin-top:-4px}",
+    );
 }
 
 #[test]

@@ -38,6 +38,30 @@ const OWN: [(&str, &[&str]); 9] = [
         ],
     ),
 ];
+/// Names after `data-` that our own scripts and stylesheets use. Authors cannot set these.
+const OURS: [&str; 21] = [
+    "active",
+    "active-deepest",
+    "ask",
+    "banner",
+    "callout-type",
+    "current-path",
+    "dropdown",
+    "finder",
+    "language",
+    "mcp",
+    "messages",
+    "method",
+    "mood",
+    "operation",
+    "root",
+    "search",
+    "strict",
+    "sync",
+    "theme",
+    "title",
+    "to",
+];
 /// Elements that may contain only certain others: their name, the allowed children, and the
 /// element that is put around other content (empty: such content is left out).
 const PARTS: [(&str, &[&str], &str); 8] = [
@@ -107,10 +131,24 @@ impl Writer<'_> {
             Some((_, parts, otherwise)) if name != "ruby" => {
                 self.parts_of(parts, otherwise, children)
             }
+            _ if name == "pre" => self.paragraphs_of(children),
             _ => self.nodes(children),
         }
         self.within.pop();
         self.out.markup("</").markup(name).markup(">");
+    }
+
+    /// Writes the content of `<pre>`, in which paragraphs are lines with an empty line between them.
+    fn paragraphs_of(&mut self, nodes: &[Node]) {
+        for (number, node) in nodes.iter().enumerate() {
+            match node {
+                Node::Paragraph(line) => {
+                    self.out.text(if number > 0 { "\n\n" } else { "" });
+                    self.nodes(line);
+                }
+                node => self.node(node),
+            }
+        }
     }
 
     /// Returns whether an element is allowed in the element that is open.
@@ -182,6 +220,19 @@ impl Writer<'_> {
                     self.out.attribute(allowed, "");
                 }
                 _ => {}
+            }
+        }
+        for (name, value) in &element.attributes {
+            let value = match value {
+                Value::Text(value) => value,
+                Value::Boolean(true) => "true",
+                Value::Boolean(false) => "false",
+                _ => continue,
+            };
+            if let Some(name) = name.strip_prefix("data-")
+                && !OURS.contains(&name)
+            {
+                self.out.data(name, value);
             }
         }
     }
@@ -290,7 +341,13 @@ impl Writer<'_> {
         let mut more: Vec<(&'static str, &str)> = Vec::new();
         more.extend(size("width").map(|n| ("width", n)));
         more.extend(size("height").map(|n| ("height", n)));
-        let class = self.classes(element, None);
+        // A share of the place is no number of pixels. The ratio is that of the file.
+        let share = element.text("width").and_then(|width| {
+            let share: f32 = width.trim().strip_suffix('%')?.parse().ok()?;
+            (0.0..=1000.0).contains(&share).then(|| format!("{share}%"))
+        });
+        let share = share.and_then(|share| self.class_with("width", &share));
+        let class = self.classes(element, share.as_deref());
         more.extend(class.as_deref().map(|class| ("class", class)));
         more.extend(element.text("title").map(|title| ("title", title)));
         let src = element
@@ -384,6 +441,8 @@ impl Writer<'_> {
             return;
         };
         if !self.map.frames.allow(&url) {
+            let message = format!("`{url}` is shown as a link: pages may not embed its host");
+            self.warn("frame-host", message);
             return self.link(&url, &[Node::Text(title.to_owned())]);
         }
         self.out.markup(
@@ -462,6 +521,32 @@ fn mode(classes: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn authors_cannot_set_attributes_that_our_scripts_and_styles_use() {
+        let layout = concat!(
+            include_str!("../layout/scripts/connect.js"),
+            include_str!("../layout/scripts/copy.js"),
+            include_str!("../layout/scripts/first.js"),
+            include_str!("../layout/scripts/layout.js"),
+            include_str!("../layout/scripts/search.js"),
+            include_str!("../layout/scripts/tabs.js"),
+            include_str!("../layout/scripts/vote.js"),
+        );
+        let styles = crate::render::layout::STYLES.concat() + crate::render::html::STYLES;
+        let word = |text: &str, is_part: fn(char) -> bool| -> String {
+            text.chars().take_while(|c| is_part(*c)).collect()
+        };
+        let all = styles + layout;
+        let attributes = all.split("data-").skip(1);
+        let attributes = attributes.map(|rest| word(rest, |c| c.is_ascii_lowercase() || c == '-'));
+        let properties = all.split("dataset.").skip(1);
+        let properties = properties.map(|rest| word(rest, |c| c.is_ascii_lowercase()));
+        for name in attributes.chain(properties).filter(|name| !name.is_empty()) {
+            assert!(OURS.contains(&&*name), "{name}");
+        }
+        assert!(OURS.is_sorted());
+    }
 
     #[test]
     fn class_names_for_light_and_dark_mode_are_read() {

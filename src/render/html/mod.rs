@@ -26,7 +26,7 @@ use super::messages::Messages;
 use super::{component, css};
 use crate::mdx::anchor::{Anchor, of_footnote};
 use crate::mdx::component as known;
-use crate::mdx::{Alignment, Element, Item, Node, Table, Value, plain, read_markdown};
+use crate::mdx::{Alignment, Element, Item, Node, Table, Value, in_line, plain, read_markdown};
 
 /// A heading of a page, for the list beside it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -118,6 +118,8 @@ pub(super) struct Writer<'p> {
     headings: Vec<Heading>,
     assets: BTreeSet<Box<str>>,
     in_link: bool,
+    /// The line of the element that is written now, from 1; 0 if it is not in this file.
+    line: u32,
     /// The names of the HTML elements that are open, outermost first; empty for an element
     /// that the author did not write.
     pub(super) within: Vec<&'static str>,
@@ -150,6 +152,7 @@ impl<'p> Writer<'p> {
             headings: Vec::new(),
             assets: BTreeSet::new(),
             in_link: false,
+            line: 0,
             within: Vec::new(),
             styles: BTreeMap::new(),
             utilities: BTreeSet::new(),
@@ -299,9 +302,7 @@ impl Writer<'_> {
     /// Writes an attribute that is shown in a line: a text, or a piece of a page.
     pub(super) fn label(&mut self, element: &Element, name: &str, otherwise: &str) {
         match element.get(name) {
-            Some(Value::Nodes(nodes)) if !nodes.iter().any(Node::is_or_holds_block) => {
-                self.inside(nodes);
-            }
+            Some(Value::Nodes(nodes)) => self.inside(&in_line(nodes)),
             _ => {
                 let words = element.words(name);
                 self.out.text(words.as_deref().unwrap_or(otherwise));
@@ -391,11 +392,7 @@ impl Writer<'_> {
         }
         self.out.markup(">");
         self.aliases(anchor);
-        if children.iter().any(Node::is_or_holds_block) {
-            self.out.text(&text);
-        } else {
-            self.inside(children);
-        }
+        self.inside(&in_line(children));
         if let (false, Some(anchor)) = (self.in_link, anchor) {
             let label = format!("{} {text}", self.messages.article.link_to);
             self.out
@@ -419,6 +416,15 @@ impl Writer<'_> {
         }
     }
 
+    /// Reports a part of the element that is written now.
+    fn warn(&mut self, rule: &'static str, message: String) {
+        let found = Diagnostic::warning(rule, self.file, message);
+        self.diagnostics.push(match self.line {
+            0 => found,
+            line => found.at(line, 1, 0),
+        });
+    }
+
     /// Writes an attribute with the address of a link; returns `false` if the address is not
     /// allowed.
     fn href(&mut self, name: &'static str, href: &str) -> bool {
@@ -434,13 +440,17 @@ impl Writer<'_> {
             Target::Elsewhere(href) => href.into(),
             Target::Rejected => {
                 let message = format!("`{href}` is not a kind of address that pages may link");
-                let found = Diagnostic::warning("link-scheme", self.file, message);
-                self.diagnostics.push(found);
+                self.warn("link-scheme", message);
                 return false;
             }
         };
         self.out.attribute(name, &written);
         true
+    }
+
+    /// Writes a link without content; `label` is its name for screen readers.
+    pub(super) fn link_named(&mut self, href: &str, label: &str) {
+        self.link_with(href, &[], &[("aria-label", label)]);
     }
 
     pub(super) fn link(&mut self, href: &str, children: &[Node]) {
@@ -584,6 +594,16 @@ impl Writer<'_> {
     }
 
     fn element(&mut self, element: &Element) {
+        let line = match element.span.file {
+            0 => element.line,
+            _ => 0,
+        };
+        let outer = std::mem::replace(&mut self.line, line);
+        self.element_at_its_line(element);
+        self.line = outer;
+    }
+
+    fn element_at_its_line(&mut self, element: &Element) {
         if let Some(component) = component::find(&element.name) {
             return (component.html)(self, element);
         }

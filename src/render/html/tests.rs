@@ -138,7 +138,7 @@ fn a_page_runs_no_script_of_its_author() {
         "<iframe src=\"https://evil.test/\"></iframe>",
         "<iframe srcdoc=\"<script>alert(1)</script>\"></iframe>",
         "<svg><script>alert(1)</script></svg>",
-        "<svg onload=\"alert(1)\"><animate/><use href=\"#x\"/><set attributeName=\"href\"/></svg>",
+        "<svg onload=\"alert(1)\"><animate/><use href=\"https://evil.test/a.svg#x\"/><use xlinkHref=\"data:x#x\"/><use href=\"javascript:alert(1)#x\"/><set attributeName=\"href\"/></svg>",
         "<svg><foreignObject><div>x</div></foreignObject><image href=\"https://x.test\"/></svg>",
         "<svg><title><script>alert(1)</script></title></svg>",
         "<svg><path fill=\"url(javascript:alert(1))\" style=\"background:url(x)\"/></svg>",

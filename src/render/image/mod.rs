@@ -14,7 +14,8 @@
 //! halves the resolution of colours (RFC 6386 §2), which blurs coloured text in screenshots. And no
 //! encoder fits: `image-webp` writes without loss only, `zenwebp` has a licence that this program
 //! cannot have, and libwebp has other instructions for each processor, so its bytes may differ
-//! between machines.
+//! between machines. So an original that is WebP or AVIF already gets no smaller form: its authors
+//! have compressed it with loss, and a form without loss would often be larger.
 //!
 //! Sources: PNG 3 §5 and §11; APNG 1.0 (`acTL`); ITU-T T.81; SVG 2 §8.2; WHATWG HTML §4.8.4.2.
 
@@ -82,7 +83,7 @@ pub fn size(path: &str, bytes: &[u8]) -> Option<(usize, usize)> {
     if extension.eq_ignore_ascii_case("svg") {
         return svg::size(bytes);
     }
-    let known = ["png", "jpg", "jpeg", "gif", "webp"];
+    let known = ["png", "jpg", "jpeg", "gif", "webp", "avif"];
     if !known
         .iter()
         .any(|known| extension.eq_ignore_ascii_case(known))
@@ -307,6 +308,21 @@ mod tests {
         assert_eq!(media_type, "image/webp");
         assert_eq!(imagesize::blob_size(&made).unwrap().width, 1504);
         assert_eq!(form.make(&bytes).0, made);
+    }
+
+    #[test]
+    fn the_size_of_an_avif_is_known() {
+        // ISO/IEC 23008-12 §6.5.3: the boxes `ftyp`, `meta`, `iprp`, `ipco` and `ispe`.
+        let boxed = |name: &[u8; 4], content: &[u8]| {
+            let length = u32::try_from(content.len() + 8).unwrap();
+            [&length.to_be_bytes()[..], name, content].concat()
+        };
+        let size = [0_u32, 640, 480].map(u32::to_be_bytes).concat();
+        let properties = boxed(b"iprp", &boxed(b"ipco", &boxed(b"ispe", &size)));
+        let meta = boxed(b"meta", &[&[0; 4][..], &properties].concat());
+        let bytes = [boxed(b"ftyp", b"avif\0\0\0\0"), meta].concat();
+        assert_eq!(super::size("a.avif", &bytes), Some((640, 480)));
+        assert_eq!(super::size("a.avif", &bytes[..20]), None);
     }
 
     /// Returns a JPEG, with these segments after its first marker.

@@ -310,7 +310,7 @@ fn a_reader_that_leaves_early_is_no_error_of_check() {
 
 /// Pages whose JSX runs without end, or tries to leave the engine. Each page is shown without that
 /// part.
-const JSX: [(&str, &str); 16] = [
+const JSX: [(&str, &str); 32] = [
     (
         "loop",
         "{(() => { for (;;) { try { for (;;) {} } catch {} } })()}",
@@ -350,6 +350,71 @@ const JSX: [(&str, &str); 16] = [
     (
         "effect",
         "export const X = () => { const [n, set] = useState(0); set(n + 1); return n; };\n\n<X/>",
+    ),
+    // Each step of these does much work, and no function of the page does it.
+    (
+        "work-apply",
+        "{(() => { const a = new Array(6e4).fill(1); let n = 0; for (let j = 0; j < 1e6; j++) n += Math.max(...a); return n; })()}",
+    ),
+    (
+        "work-compare",
+        "{(() => { const s = 'x'.repeat(1e7), t = 'x'.repeat(1e7); let n = 0; for (let j = 0; j < 1e6; j++) n += s === t; return n; })()}",
+    ),
+    (
+        "work-concat",
+        "{(() => { const s = 'x'.repeat(1e7); let n = 0; for (let j = 0; j < 1e6; j++) n += (s + j).charCodeAt(5); return n; })()}",
+    ),
+    (
+        "work-encode",
+        "{(() => { const s='é'.repeat(1e6); let n=0; for (let j = 0; j < 1e5; j++) { n += encodeURIComponent(s).length; } return n; })()}",
+    ),
+    (
+        "work-forin",
+        "{(() => { const o = {}; for (let i = 0; i < 1e5; i++) o['k' + i] = 1; let n = 0; for (let j = 0; j < 1e5; j++) for (const k in o) { n++; break; } return n; })()}",
+    ),
+    (
+        "work-freeze",
+        "{(() => { const o = {}; for (let i = 0; i < 1e5; i++) o['k' + i] = 1; let n = 0; for (let j = 0; j < 1e5; j++) { Object.freeze(o); n++; } return n; })()}",
+    ),
+    (
+        "work-iterstr",
+        "{(() => { const s='1'.repeat(1e6); let n=0; for (let j = 0; j < 1e5; j++) { n += [...s].length; } return n; })()}",
+    ),
+    (
+        "work-keys",
+        "{(() => { const o = {}; for (let i = 0; i < 1e5; i++) o['k' + i] = 1; let n = 0; for (let j = 0; j < 1e5; j++) n += Object.keys(o).length; return n; })()}",
+    ),
+    (
+        "work-mapkey",
+        "{(() => { const m = new Map(); const a=new Array(1e6).fill([1,1]); let n = 0; for (let j = 0; j < 1e5; j++) n += new Map(a).size; return n; })()}",
+    ),
+    (
+        "work-number",
+        "{(() => { const s='1'.repeat(1e7); let n=0; for (let j = 0; j < 1e6; j++) { n += Number(s) + parseInt(s); } return n; })()}",
+    ),
+    (
+        "work-objspread",
+        "{(() => { const o = {}; for (let i = 0; i < 1e5; i++) o['k' + i] = 1; let n = 0; for (let j = 0; j < 1e5; j++) n += ({...o}).k1; return n; })()}",
+    ),
+    (
+        "work-ownkeys",
+        "{(() => { const o = {}; for (let i = 0; i < 1e5; i++) o['k' + i] = 1; let n = 0; for (let j = 0; j < 1e5; j++) { n += Reflect.ownKeys(o).length; } return n; })()}",
+    ),
+    (
+        "work-set",
+        "{(() => { const a = new Array(1e6).fill(1); let n = 0; for (let j = 0; j < 1e5; j++) n += new Set(a).size; return n; })()}",
+    ),
+    (
+        "work-spread",
+        "{(() => { const a = new Array(1e6).fill(1); let n = 0; for (let j = 0; j < 1e5; j++) n += [...a].length; return n; })()}",
+    ),
+    (
+        "work-stringify",
+        "{(() => { const a = new Array(1e5).fill(1); let n = 0; for (let j = 0; j < 1e5; j++) n += JSON.stringify(a).length; return n; })()}",
+    ),
+    (
+        "work-strkey",
+        "{(() => { const o = {}; let n = 0; const s='x'.repeat(1e6); for (let j = 0; j < 1e6; j++) { o[s + (j % 2)] = 1; } return n; })()}",
     ),
 ];
 
