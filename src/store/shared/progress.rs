@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::lease::millis;
-use super::{Shared, away, list};
+use super::{Shared, store_error, list};
 use crate::database::{DatabaseError, READ, Repeat, Value, WRITE};
 use crate::site::ProjectId;
 use crate::store::FileError;
@@ -57,7 +57,7 @@ impl Shared {
             ];
             link.execute(REPORT, &values)
         });
-        reported.map(|_one| ()).map_err(away)
+        reported.map(|_one| ()).map_err(store_error)
     }
 
     /// Returns those of these projects whose last change is not on all edges of every other gateway
@@ -94,7 +94,7 @@ impl Shared {
                 .collect::<Result<_, DatabaseError>>()?;
             Ok((others, changed))
         });
-        let (others, changed) = read.map_err(away)?;
+        let (others, changed) = read.map_err(store_error)?;
         let mut waiting = BTreeMap::new();
         for (gateway, revision, of_gateway) in others {
             let of_gateway: BTreeMap<String, String> =
