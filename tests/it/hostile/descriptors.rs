@@ -58,10 +58,12 @@ impl Site {
             .site("hanging", &format!("origin: {{ url: \"http://{address}\" }}"))
             .site("well", &origin.record());
         let config = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
+        // A release has the files that pages name.
+        let links = (0..FILES).map(|number| format!("[{number}](/video-{number}.mp4)\n"));
         let docs = setup.documentation(&[
             ("skill.md", SKILL),
             ("docs.json", config),
-            ("index.mdx", "Welcome."),
+            ("index.mdx", &links.collect::<String>()),
         ]);
         for number in 0..FILES {
             let mut bytes = vec![0; FILE_BYTES];
@@ -94,7 +96,7 @@ impl Site {
             (DOMAIN, "/video-0.mp4"),
             ("well.waypost.localhost", "/any"),
         ] {
-            let response = self.edge.get(host, path);
+            let response = http::request(self.edge.http, "GET", host, path, &[]);
             assert_eq!(response.status, 200, "{host}{path}");
         }
         let health = http::request(self.edge.operator, "GET", "localhost", "/healthz", &[]);
