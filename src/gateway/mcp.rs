@@ -57,7 +57,7 @@ pub(super) fn find(
         }
         let made = origin::mcp_response(served, headers, body, Reading::Cached)?;
         gateway.clients.ask(client, project, count_messages(body));
-        Some(Found {
+        Some(FastResponse {
             response: MaybeCached::Built(made),
             hsts: gateway.hsts_of(&served.site),
         })

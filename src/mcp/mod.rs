@@ -243,11 +243,11 @@ pub fn respond(
     methods: &impl Methods,
     fields: &McpFields<'_>,
     body: &[u8],
-) -> Result<Answer, ReadError> {
+) -> Result<MessageResponse, ReadError> {
     match Content::parse(body, version::has_batches(fields)) {
         Ok(Content::One(message)) => respond_to(methods, fields, message),
         Ok(Content::Batch(messages)) => respond_to_all(methods, fields, messages),
-        Err(malformed) => Ok(Answer::malformed(&malformed)),
+        Err(malformed) => Ok(MessageResponse::malformed(&malformed)),
     }
 }
 
@@ -257,13 +257,13 @@ fn respond_to_all(
     methods: &impl Methods,
     fields: &McpFields<'_>,
     messages: Vec<Result<Message, Malformed>>,
-) -> Result<Answer, ReadError> {
+) -> Result<MessageResponse, ReadError> {
     let mut body = Vec::new();
     let mut calls = Vec::new();
     for message in messages {
         let answer = match message {
             Ok(message) => respond_to(methods, fields, message)?,
-            Err(malformed) => Answer::malformed(&malformed),
+            Err(malformed) => MessageResponse::malformed(&malformed),
         };
         if answer.body.is_empty() {
             continue;
@@ -273,10 +273,10 @@ fn respond_to_all(
         calls.extend(answer.calls);
     }
     if body.is_empty() {
-        return Ok(Answer::accepted());
+        return Ok(MessageResponse::accepted());
     }
     body.push(b']');
-    Ok(Answer {
+    Ok(MessageResponse {
         status: 200,
         body,
         calls,
@@ -287,11 +287,11 @@ fn respond_to(
     methods: &impl Methods,
     fields: &McpFields<'_>,
     message: Message,
-) -> Result<Answer, ReadError> {
+) -> Result<MessageResponse, ReadError> {
     let (id, method, params) = match message {
         Message::Request { id, method, params } => (id, method, params),
         // Nothing is subscribed, and no request runs longer than its response.
-        Message::Notification | Message::Response => return Ok(Answer::accepted()),
+        Message::Notification | Message::Response => return Ok(MessageResponse::accepted()),
     };
     let era = match Era::of(fields, &method, &params) {
         Ok(era) => era,
@@ -303,11 +303,11 @@ fn respond_to(
         params: &params,
     };
     let (answer, has_result) = match methods.result(&request) {
-        Ok(result) => (Answer::result(&id, era, methods, result), true),
+        Ok(result) => (MessageResponse::result(&id, era, methods, result), true),
         Err(Rejection::NotReady) => return Err(ReadError::NotReady),
-        Err(rejection) => (Answer::error(Some(&id), rejection), false),
+        Err(rejection) => (MessageResponse::error(Some(&id), rejection), false),
     };
-    Ok(Answer {
+    Ok(MessageResponse {
         calls: CallName::of(&request, has_result).into_iter().collect(),
         ..answer
     })
@@ -385,7 +385,7 @@ impl Call<'_> {
         }
         let members = make();
         self.library.keep(name, &members);
-        Outcome::Kept(members)
+        Outcome::Cacheable(members)
     }
 
     /// Returns a text parameter.
@@ -403,7 +403,7 @@ impl Call<'_> {
     }
 }
 
-// === impl Answer ===
+// === impl MessageResponse ===
 
 impl MessageResponse {
     /// 202 without content (`basic/transports`, "Sending Messages").

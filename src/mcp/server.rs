@@ -297,7 +297,7 @@ impl Call<'_> {
     pub(super) fn skills(&self) -> Result<Outcome, Rejection> {
         self.first_page()?;
         let entries = self.server.entries;
-        Ok(Outcome::Kept(format!(r#""skills":[{entries}]"#)))
+        Ok(Outcome::Cacheable(format!(r#""skills":[{entries}]"#)))
     }
 
     pub(super) fn skill(&self) -> Result<Outcome, Rejection> {

@@ -173,7 +173,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let rings = follow::rings(&config)?;
     let observer = rings.clone().map(|rings| rings as Arc<dyn Observer>);
     let reload = Reload::load(&config, room.files, &index, (&metrics, &health), observer)?;
-    let written = shared_store::written(&config, &reload.store)?;
+    let written = shared_store::written(&config, &reload.store, &metrics)?;
     // They are kept in the store, which exists now.
     let copied = Copied::open(&config, &written)?;
     let acme = Acme::open(&config, copied.as_ref())?;

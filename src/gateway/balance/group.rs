@@ -199,7 +199,7 @@ impl Group {
             server.places.free();
             return None;
         }
-        Some(Held {
+        Some(HeldPlace {
             group: Arc::clone(self),
             server: 0,
             is_trial: false,
@@ -516,7 +516,7 @@ impl Tried {
     }
 }
 
-// === impl Held ===
+// === impl HeldPlace ===
 
 impl HeldPlace {
     /// Returns the server.

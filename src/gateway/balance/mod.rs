@@ -48,7 +48,7 @@ use crate::origin::Resolver;
 use crate::site::{Site, Upstream};
 use crate::telemetry::Metrics;
 
-pub(super) use group::{Group, Held, Refused, Tried};
+pub(super) use group::{Group, HeldPlace, Refused, Tried};
 pub(super) use places::Places;
 
 use check::Checks;

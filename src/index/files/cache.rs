@@ -32,7 +32,7 @@ use crate::response::{CachedResponse, Encoding};
 
 use super::Listing;
 use super::damage::Damage;
-use super::large::Checked;
+use super::large::DigestCheck;
 use super::opened::OpenFiles;
 use super::texts::Texts;
 use crate::release::pages::Pages;
@@ -93,7 +93,7 @@ pub struct Cache {
     decoded: Bounded<(Digest, u64), Decoded>,
     /// How many numbers have been assigned.
     numbers: AtomicU64,
-    checked: Bounded<Digest, Checked>,
+    checked: Bounded<Digest, DigestCheck>,
     /// The large files that are being sent.
     pub(super) open: OpenFiles,
     /// The files that were found damaged.

@@ -84,10 +84,10 @@ struct AddressedPieces {
 // === impl LargeFile ===
 
 impl LargeFile {
-    fn open_file(&self) -> io::Result<(Arc<OpenFile>, Option<Checked>)> {
+    fn open_file(&self) -> io::Result<(Arc<OpenFile>, Option<DigestCheck>)> {
         let checked = self.cache.checked(&self.item.digest);
         let is_damaged = |file: &ContentFile| {
-            matches!(checked, Some(Checked::Damaged(since)) if since == file.modified())
+            matches!(checked, Some(DigestCheck::Damaged(since)) if since == file.modified())
         };
         // A slow reader may still have the damaged file open, although it was put again.
         let open = || self.store.open(&self.item);
@@ -96,7 +96,7 @@ impl LargeFile {
             .open
             .open(self.item.digest, |file| !is_damaged(file), open)?;
         match checked {
-            Some(Checked::Damaged(_)) if is_damaged(&file) => {
+            Some(DigestCheck::Damaged(_)) if is_damaged(&file) => {
                 Err(io::Error::other(damaged(&file)))
             }
             Some(DigestCheck::Damaged(_)) => Ok((file, None)),
@@ -128,7 +128,7 @@ impl LargeFile {
         self.cache
             .put_checked(self.item.digest, checked(hasher, &self.item.digest, &file));
         match self.cache.checked(&self.item.digest) {
-            Some(Checked::Damaged(_)) => {
+            Some(DigestCheck::Damaged(_)) => {
                 let error = damaged(&file);
                 self.cache.damage.add(&self.item, &error);
                 Err(error)
@@ -173,7 +173,7 @@ impl Pieces for FilePieces {
         {
             let checked = checked(hasher, &self.item.digest, &self.file);
             self.cache.put_checked(self.item.digest, checked);
-            if checked != Checked::Whole {
+            if checked != DigestCheck::Whole {
                 let error = damaged(&self.file);
                 self.cache.damage.add(&self.item, &error);
                 return Err(io::Error::other(error));

@@ -22,7 +22,7 @@ use crate::release::site::{
 use crate::response::encoding::Accepted;
 use crate::response::{Cors, ETag, Encoding, Outcome, Problem, Response, caching};
 use crate::search::{
-    Excerpt, FOUND_MAX, Found, Hit, LIMIT_DEFAULT, LIMIT_MAX, PartInfo, QUESTION_BYTES_MAX,
+    Excerpt, FOUND_MAX, SearchResult, Hit, LIMIT_DEFAULT, LIMIT_MAX, PartInfo, QUESTION_BYTES_MAX,
     Question, Section,
 };
 use crate::site::percent::{encode, encode_component};
