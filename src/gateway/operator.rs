@@ -55,8 +55,7 @@ pub const CONNECTIONS_MAX: usize = 64;
 const TIME_MAX: Duration = Duration::from_secs(30);
 const TEXT: &str = "text/plain; charset=utf-8";
 /// The answer to a request for another host.
-const WRONG_HOST: &str =
-    "the Host is not a name of this listener; see listen.operator_hosts\n";
+const WRONG_HOST: &str = "the Host is not a name of this listener; see listen.operator_hosts\n";
 
 /// Compares the served sites with the disk.
 pub trait Reload: std::fmt::Debug + Send + Sync {

@@ -318,7 +318,10 @@ print(", ".join(name for name, sent in ways.items() if sent))
         };
         let allowed = "itself, own group, own group by number, own thread";
         let all = send();
-        assert!(all.starts_with(allowed) && all.contains("descriptor"), "{all}");
+        assert!(
+            all.starts_with(allowed) && all.contains("descriptor"),
+            "{all}"
+        );
         let sent = std::thread::scope(|scope| {
             let inside = scope.spawn(|| {
                 rustix::thread::set_no_new_privs(true).unwrap();

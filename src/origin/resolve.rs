@@ -575,7 +575,9 @@ mod tests {
             }
             Ok(vec![IpAddr::from([1, 1, 1, 1])])
         });
-        let names: Vec<_> = (0..2 * LOOKUPS_MAX).map(|n| format!("silent-{n}.test")).collect();
+        let names: Vec<_> = (0..2 * LOOKUPS_MAX)
+            .map(|n| format!("silent-{n}.test"))
+            .collect();
         let silent = names.iter().map(|name| resolver.resolve("slow", name, 80));
         let silent = futures_util::future::join_all(silent);
         let served = async {

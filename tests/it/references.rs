@@ -369,7 +369,10 @@ fn the_table_of_numbered_rules_names_every_module_and_every_rule() {
     }
     let mut written = BTreeSet::new();
     for (path, text) in files() {
-        let Ok(module) = path.strip_prefix("./src").or_else(|_| path.strip_prefix("src")) else {
+        let Ok(module) = path
+            .strip_prefix("./src")
+            .or_else(|_| path.strip_prefix("src"))
+        else {
             continue;
         };
         let rules = numbered_rules(&text);

@@ -78,7 +78,10 @@ impl Room {
         }
         config.connections.limits.connections_max = room;
         let of_address = &mut config.clients.connections_max;
-        *of_address = u32::try_from(room / 2).unwrap_or(u32::MAX).max(1).min(*of_address);
+        *of_address = u32::try_from(room / 2)
+            .unwrap_or(u32::MAX)
+            .max(1)
+            .min(*of_address);
         log::warn!(
             target: "serve", limit, configured, connections_max = room, of_address = *of_address;
             "this process may open {limit} files, which is not enough for `connections.connections_max: {configured}`; it accepts {room} connections, {of_address} from one address (raise the limit: LimitNOFILE= of systemd, `ulimit -Hn`)"
@@ -131,10 +134,16 @@ mod tests {
                 idle,
                 files,
             } = Room::of(limit, 2);
-            assert!((least..=most).contains(&connections), "{limit}: {connections}");
+            assert!(
+                (least..=most).contains(&connections),
+                "{limit}: {connections}"
+            );
             let all = connections + upstream_requests + 2 * idle + files;
             let reserved = usize::try_from(limit).unwrap() - all;
-            assert!(limit < 200 || reserved >= 128, "{limit}: {reserved} are left");
+            assert!(
+                limit < 200 || reserved >= 128,
+                "{limit}: {reserved} are left"
+            );
         }
         assert_eq!(Room::of(0, 2).connections, 1);
     }

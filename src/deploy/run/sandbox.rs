@@ -207,7 +207,11 @@ mod tests {
     fn the_processes_of_a_mirror_reach_nothing_but_their_own_files() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
-        for (name, text) in [("secret", "secret"), ("mirror/HEAD", "x"), ("other/HEAD", "x")] {
+        for (name, text) in [
+            ("secret", "secret"),
+            ("mirror/HEAD", "x"),
+            ("other/HEAD", "x"),
+        ] {
             let path = root.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();

@@ -206,11 +206,18 @@ impl Asking {
 
     /// Asks a server once.
     async fn ask(&self, server: &Upstream, check: &Check) -> Result<(), Failure> {
-        let resolved = self.resolver
+        let resolved = self
+            .resolver
             // Sites of several owners may share the check.
             .resolve(&server.host, &server.host, server.port)
             .await?;
-        let peer = upstream::peer(&self.limits, &self.resolver, &self.places, server, &resolved);
+        let peer = upstream::peer(
+            &self.limits,
+            &self.resolver,
+            &self.places,
+            server,
+            &resolved,
+        );
         let make = || Connector::new(Some(self.options.clone()));
         let connector = self.connector.get_or_init(make);
         let (mut session, _is_reused) = connector.get_http_session(&peer).await?;

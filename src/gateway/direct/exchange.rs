@@ -359,7 +359,9 @@ impl<D: Downstream> Exchange<'_, D> {
             };
             let upstream = held.upstream();
             let owner = &plan.served.site.owner;
-            let resolving = gateway.resolver.resolve(owner, &upstream.host, upstream.port);
+            let resolving = gateway
+                .resolver
+                .resolve(owner, &upstream.host, upstream.port);
             let resolved = match resolving.await {
                 Ok(resolved) => resolved,
                 Err(error) => {

@@ -64,7 +64,8 @@ impl Proxy {
             let (owner, host) = (&served.site.owner, &upstream.host);
             match resolver.resolve(owner, host, upstream.port).await {
                 Ok(resolved) => {
-                    let peer = upstream::peer(limits, resolver, balancer.places(), upstream, &resolved);
+                    let peer =
+                        upstream::peer(limits, resolver, balancer.places(), upstream, &resolved);
                     ctx.held = Some(held);
                     return Ok(Box::new(peer));
                 }

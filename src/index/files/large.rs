@@ -86,9 +86,7 @@ struct AddressedPieces {
 impl LargeFile {
     fn open_file(&self) -> io::Result<(Arc<OpenFile>, Option<DigestCheck>)> {
         let checked = self.cache.checked(&self.item.digest);
-        let is_damaged = |file: &ContentFile| {
-            matches!(checked, Some(DigestCheck::Damaged(since)) if since == file.modified())
-        };
+        let is_damaged = |file: &ContentFile| matches!(checked, Some(DigestCheck::Damaged(since)) if since == file.modified());
         // A slow reader may still have the damaged file open, although it was put again.
         let open = || self.store.open(&self.item);
         let file = self

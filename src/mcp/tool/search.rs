@@ -14,7 +14,9 @@ use super::arguments::Arguments;
 use super::{Called, Failure, Result, Room, object, tokens_schema};
 use crate::mcp::{Call, ReadError, Server};
 use crate::release::pages::id_of;
-use crate::search::{self, FOUND_MAX, SearchResult, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section};
+use crate::search::{
+    self, FOUND_MAX, LIMIT_MAX, QUESTION_BYTES_MAX, Question, SearchResult, Section,
+};
 use crate::site::percent::encode_component;
 
 /// How many pages an answer has if the client does not say.

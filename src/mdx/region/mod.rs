@@ -14,7 +14,9 @@ use std::sync::Arc;
 use super::evaluation::Piece as Evaluated;
 use super::markdown::{self, Mark};
 use super::module::Binding;
-use super::node::{Element, Expression, Node, AttributePosition, code_block, code_sample, lift_summary};
+use super::node::{
+    AttributePosition, Element, Expression, Node, code_block, code_sample, lift_summary,
+};
 use super::scan::{self, Attribute, AttributeValue};
 use super::scope::Scope;
 use super::span::{Span, Trace};

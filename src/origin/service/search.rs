@@ -22,8 +22,8 @@ use crate::release::site::{
 use crate::response::encoding::Accepted;
 use crate::response::{Cors, ETag, Encoding, Outcome, Problem, Response, caching};
 use crate::search::{
-    Excerpt, FOUND_MAX, SearchResult, Hit, LIMIT_DEFAULT, LIMIT_MAX, PartInfo, QUESTION_BYTES_MAX,
-    Question, Section,
+    Excerpt, FOUND_MAX, Hit, LIMIT_DEFAULT, LIMIT_MAX, PartInfo, QUESTION_BYTES_MAX, Question,
+    SearchResult, Section,
 };
 use crate::site::percent::{encode, encode_component};
 

@@ -281,10 +281,7 @@ fn search(regex: Option<&Regex>, line: &str, from: usize) -> Searched {
     Searched { found, backtracks }
 }
 
-#[expect(
-    unsafe_code,
-    reason = "a function of Oniguruma, which is written in C"
-)]
+#[expect(unsafe_code, reason = "a function of Oniguruma, which is written in C")]
 fn bounds(backtracks_max: u32) -> MatchParam {
     let mut bounds = MatchParam::default();
     bounds.set_retry_limit_in_match(BACKTRACKS_MAX);

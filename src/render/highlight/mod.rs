@@ -151,11 +151,7 @@ pub(super) fn check(language: &str, code: &str) -> Result<(), Uncoloured> {
 /// # Errors
 ///
 /// The reason why it has no colours; [`plain`] returns its lines then.
-pub(super) fn lines(
-    language: &str,
-    code: &str,
-    work: &mut Work,
-) -> Result<Vec<Html>, Uncoloured> {
+pub(super) fn lines(language: &str, code: &str, work: &mut Work) -> Result<Vec<Html>, Uncoloured> {
     check(language, code)?;
     let lines: Vec<&str> = code.split_inclusive('\n').collect();
     let is_long = |line: &&str| line.len() > LINE_BYTES_MAX;

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::lease::millis;
-use super::{Shared, store_error, list};
+use super::{Shared, list, store_error};
 use crate::database::{DatabaseError, READ, Repeat, Value, WRITE};
 use crate::site::ProjectId;
 use crate::store::FileError;

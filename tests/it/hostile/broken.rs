@@ -158,12 +158,19 @@ fn serves_with_a_broken_queue<T>(
     assert!(rejected >= 3.0, "{rejected}");
     // It is ready, and says which part fails.
     let (status, ready) = readiness(&edge);
-    assert_eq!((status, &ready["status"]), (200, &"degraded".into()), "{ready:#}");
+    assert_eq!(
+        (status, &ready["status"]),
+        (200, &"degraded".into()),
+        "{ready:#}"
+    );
     let fails = |part: &str| {
         let part = &ready["parts"][part];
         part["status"] == "failing" && part["cause"].to_string().contains(cause)
     };
-    assert!(fails("queue_reading") || fails("queue_writing"), "{ready:#}");
+    assert!(
+        fails("queue_reading") || fails("queue_writing"),
+        "{ready:#}"
+    );
     assert_eq!(ready["parts"]["releases"]["status"], "ok", "{ready:#}");
     // One line for reading and one for writing, however many calls were rejected.
     assert!(edge.count_log(names_cause) <= 2);
@@ -174,7 +181,9 @@ fn serves_with_a_broken_queue<T>(
     });
     let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
     assert_eq!(record["status"], "success", "{record:#}");
-    wait_until("a part still fails", || readiness(&edge).1["status"] == "ready");
+    wait_until("a part still fails", || {
+        readiness(&edge).1["status"] == "ready"
+    });
 }
 
 /// Returns the status and the body of `/readyz?full`.
@@ -215,7 +224,11 @@ fn a_damaged_page_is_reported_once_and_until_it_is_repaired() {
         assert_eq!(edge.get(HOST, "/").status, 503);
     }
     let (status, ready) = readiness(&edge);
-    assert_eq!((status, &ready["status"]), (200, &"degraded".into()), "{ready:#}");
+    assert_eq!(
+        (status, &ready["status"]),
+        (200, &"degraded".into()),
+        "{ready:#}"
+    );
     let cause = ready["parts"]["files"]["cause"].as_str().unwrap();
     assert!(cause.contains("damaged"), "{ready:#}");
     let lines = |line: &serde_json::Value| {

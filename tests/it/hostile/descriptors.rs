@@ -55,7 +55,10 @@ impl Site {
             .wrapped_by(&["sh", "-c", &script, "sh"])
             .conf("connections", connections)
             .acme("origin: embedded")
-            .site("hanging", &format!("origin: {{ url: \"http://{address}\" }}"))
+            .site(
+                "hanging",
+                &format!("origin: {{ url: \"http://{address}\" }}"),
+            )
             .site("well", &origin.record());
         let config = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
         // A release has the files that pages name.
@@ -209,13 +212,18 @@ fn slow_readers_from_one_address_leave_connections_for_others() {
     let site = Site::start("{}");
     let lowered = site.edge.wait_for_log(|line| line["of_address"].is_u64());
     let room = |key: &str| lowered[key].as_u64().unwrap();
-    assert!(room("of_address") <= room("connections_max") / 2, "{lowered}");
+    assert!(
+        room("of_address") <= room("connections_max") / 2,
+        "{lowered}"
+    );
     let slow: Vec<_> = (0..LIMIT)
         .map(|_| {
             let socket =
                 socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
             socket.set_recv_buffer_size(8 << 10).unwrap();
-            socket.bind(&std::net::SocketAddr::from(([127, 0, 0, 9], 0)).into()).unwrap();
+            socket
+                .bind(&std::net::SocketAddr::from(([127, 0, 0, 9], 0)).into())
+                .unwrap();
             socket.connect(&site.edge.http.into()).unwrap();
             let mut stream = TcpStream::from(socket);
             let head = format!("GET /video-0.mp4 HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");

@@ -600,9 +600,8 @@ fn the_licences_of_bundled_syntaxes_are_in_the_repository() {
 
 #[test]
 fn every_component_is_on_one_of_its_pages() {
-    let pages = ["callouts", "code", "layout", "reference"].map(|page| {
-        fs::read_to_string(format!("{DOCS}/write/components/{page}.mdx")).unwrap()
-    });
+    let pages = ["callouts", "code", "layout", "reference"]
+        .map(|page| fs::read_to_string(format!("{DOCS}/write/components/{page}.mdx")).unwrap());
     let source = fs::read_to_string("src/mdx/component.rs").unwrap();
     let list = |name: &str| {
         let (_, list) = source.split_once(&format!("const {name}: [")).unwrap();
@@ -618,8 +617,14 @@ fn every_component_is_on_one_of_its_pages() {
         .iter()
         .filter(|name| !other.contains(&name.as_str()))
         .filter(|name| {
-            let shown = [format!("`{name}`"), format!("<{name} "), format!("<{name}>")];
-            !pages.iter().any(|page| shown.iter().any(|shown| page.contains(shown)))
+            let shown = [
+                format!("`{name}`"),
+                format!("<{name} "),
+                format!("<{name}>"),
+            ];
+            !pages
+                .iter()
+                .any(|page| shown.iter().any(|shown| page.contains(shown)))
         })
         .collect();
     assert!(missing.is_empty(), "not documented: {missing:?}");
