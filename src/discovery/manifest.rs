@@ -33,9 +33,10 @@ struct Entry<'m> {
     digest: String,
 }
 
-/// Writes the manifest of a site that lives under `base_path`. Each skill comes with the
-/// digest of the bytes that are *served*. For a generated skill they differ from the file in the
-/// release. `mcp` is the same as for [`card`](super::card()); clients ignore members that they do
+/// Writes the manifest of a site that lives under `base_path`.
+///
+/// Each skill comes with the digest of the bytes that are *served*. For a generated skill they
+/// differ from the file in the release. `mcp` is the same as for [`card`](super::card()); clients ignore members that they do
 /// not know ("Discovery Index").
 #[must_use]
 pub fn manifest<'s>(

@@ -51,10 +51,8 @@ pub(super) fn charged(source: &str, semantic: &Semantic<'_>) -> Option<String> {
                     spans.push(assignment.right.span());
                 }
             }
-            AstKind::ComputedMemberExpression(member) => {
-                if is_text(&member.expression) {
-                    spans.push(member.expression.span());
-                }
+            AstKind::ComputedMemberExpression(member) if is_text(&member.expression) => {
+                spans.push(member.expression.span());
             }
             AstKind::SwitchStatement(switch) => {
                 let tests = switch.cases.iter().filter_map(|case| case.test.as_ref());

@@ -357,8 +357,11 @@ fn transformed(source: &str, kind: SourceType) -> Result<(String, BTreeSet<Box<s
             });
         }
         let free = semantic.scoping().root_unresolved_references();
-        let free = free.keys().map(|name| name.as_str().into());
-        let free = free.filter(|name: &Box<str>| **name != *RUNTIME).collect();
+        let free = free.keys().map(|name| name.as_str());
+        let free = free
+            .filter(|name| *name != RUNTIME)
+            .map(Into::into)
+            .collect();
         let options = TransformOptions {
             typescript: TypeScriptOptions {
                 only_remove_type_imports: true,

@@ -41,9 +41,11 @@ pub use output::{Failure, Output, Shown, Value};
 pub const STEPS_MAX: u64 = 50_000_000;
 /// How many steps one piece of a page may take.
 pub const PIECE_STEPS_MAX: u64 = 10_000_000;
-/// How much work the built-in functions may do for one page: about one for each item of an array,
-/// four for each property of an object, and one for each 64 characters of a text, or for each 16
-/// if it is compared, converted to a number or used as the name of a property.
+/// How much work the built-in functions may do for one page.
+///
+/// Each item of an array costs about one, each property of an object four. A text costs one for
+/// each 64 characters, or for each 16 if it is compared, converted to a number or used as the name
+/// of a property.
 pub const WORK_MAX: u64 = 50_000_000;
 /// How much work the built-in functions may do for one piece of a page.
 pub const PIECE_WORK_MAX: u64 = 20_000_000;

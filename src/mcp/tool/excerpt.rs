@@ -79,10 +79,9 @@ pub(super) fn section(text: &str, anchor: &str) -> Option<usize> {
         .collect();
     let anchors = of_headings(words.iter().map(String::as_str));
     let own = anchors.iter().position(|known| *known.id == *anchor);
-    let is_alias = |alias: &Box<str>| **alias == *anchor;
     let at = own.or_else(|| {
         let mut anchors = anchors.iter();
-        anchors.position(|known| known.aliases.iter().any(is_alias))
+        anchors.position(|known| known.aliases.iter().any(|alias| **alias == *anchor))
     });
     at.map(|at| headings[at].start)
 }

@@ -168,8 +168,9 @@ fn is_allowed(name: &str, value: &str) -> bool {
 
 /// Returns whether a value is a list of fonts, whose names may have quotes.
 fn is_font(value: &str) -> bool {
-    let is_quoted =
-        |quote: char, other: char| value.matches(quote).count() % 2 == 0 && !value.contains(other);
+    let is_quoted = |quote: char, other: char| {
+        value.matches(quote).count().is_multiple_of(2) && !value.contains(other)
+    };
     (is_quoted('"', '\'') || is_quoted('\'', '"')) && is_value(&value.replace(['"', '\''], ""))
 }
 

@@ -51,7 +51,7 @@ impl PageWriter<'_> {
         // The kind of the selector, unless the label begins with it. It is visible for versions
         // only, because "2.0" alone is not clear.
         let first = label(current).split_whitespace().next();
-        if !first.is_some_and(|word| word.to_lowercase() == what.to_lowercase()) {
+        if first.is_none_or(|word| word.to_lowercase() != what.to_lowercase()) {
             self.out
                 .markup(if divisions.kind == DivisionKind::Versions {
                     "<small>"

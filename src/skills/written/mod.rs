@@ -128,9 +128,10 @@ pub fn check(material: &Material, draft: &Draft) -> Result<WrittenSkill, Vec<Str
     })
 }
 
-/// Checks the file of another program as far as it can be compared with the pages: each of its blocks
-/// of code is code of a page or of the generated skill, and it covers what the generated skill covers.
-/// Returns what is wrong.
+/// Checks the file of another program as far as it can be compared with the pages.
+///
+/// Each of its blocks of code is code of a page or of the generated skill, and it covers what the
+/// generated skill covers. Returns what is wrong.
 #[must_use]
 pub fn check_file(material: &Material, skill: &str) -> Vec<String> {
     let mut sources = Sources::new(material);
