@@ -164,8 +164,11 @@ impl FileResponse {
             head = Vec::new();
             sent += piece.len();
         };
-        let end = result.as_ref().err();
-        self.log(gateway, status, sent, end.copied().unwrap_or(complete));
+        let end = match complete {
+            End::Complete => *result.as_ref().err().unwrap_or(&complete),
+            limit => limit,
+        };
+        self.log(gateway, status, sent, end);
         result.map_err(|_end| io::ErrorKind::ConnectionAborted.into())
     }
 
@@ -207,6 +210,10 @@ impl FileResponse {
                     break;
                 }
             }
+        }
+        // A client that does not read the error does not change why there is one.
+        if complete != End::Complete {
+            end = complete;
         }
         self.log(gateway, response.status, sent, end);
     }

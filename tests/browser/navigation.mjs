@@ -65,7 +65,7 @@ reads("N3: the title of a group with a root is a link to it, a chevron beside it
 reads("N4: `card` and `accordion` list the children on root pages, `none` does not", async (open) => {
   let page = await open("/write");
   assert.deepEqual(await seen(page, ".cards.listing .card-title > a"), ["Pages", "Navigation", "Components", "Publishing", "Reference"]);
-  await follow(page, page.locator(".listing").getByText("Publishing"));
+  await follow(page, page.locator(".listing").getByRole("link", { name: "Publishing" }));
   assert.equal(path(page), "/write/themes");
   assert.equal(await page.locator(".listing").count(), 0, "no listing on a page that is no root");
   page = await open("/skills");
@@ -200,7 +200,7 @@ reads("modes: the frontmatter of a page chooses the layout around its article", 
 reads("pages: tags, deprecated pages, external links, hidden pages", async (open) => {
   const page = await open("/standards");
   assert.equal(await page.locator(".sidebar").getByText("The A2A protocol").getAttribute("href"), "https://a2a-protocol.org");
-  assert.equal(await page.locator(".sidebar del").innerText(), "The index of 0.1");
+  assert.equal(await page.locator(".sidebar del").textContent(), "The index of 0.1");
   assert.equal(await page.locator(".sidebar", { hasText: "Specimen" }).count(), 0);
   assert.equal(await page.locator(".sidebar a", { hasText: "Navigation" }).locator(".badge").innerText(), "RULES");
   const hidden = await open("/write/specimen");

@@ -279,7 +279,7 @@ reads("text: the median of the lines of a page has 66 to 75 characters", async (
 
 reads("text: no line is too long to read, on any kind of page", async (open) => {
   const page = await open("/");
-  for (const at of ["/", "/more", "/write/pages", "/api/remove-a-site", "/_waypost/search?q=certificate", "/retired"]) {
+  for (const at of ["/", "/standards", "/write/pages", "/api/remove-a-site", "/_waypost/search?q=certificate", "/skills/legacy-index"]) {
     await visit(page, at);
     await page.evaluate(() => document.fonts.ready);
     const found = await lines(page, "article p", true);
@@ -290,7 +290,7 @@ reads("text: no line is too long to read, on any kind of page", async (open) => 
 reads("text: it begins at the same place on all pages, and a wide table is not cut off", async (open) => {
   const page = await open("/write/pages");
   const starts = new Map();
-  for (const at of ["/write/pages", "/more", "/api/remove-a-site", "/no-such-page", "/_waypost/search?q=certificate"]) {
+  for (const at of ["/write/pages", "/standards", "/api/remove-a-site", "/no-such-page", "/_waypost/search?q=certificate"]) {
     await visit(page, at);
     starts.set(at, await page.locator("h1").evaluate((title) => title.getBoundingClientRect().x));
   }

@@ -42,6 +42,8 @@ fn a_node_of_version_0_1_goes_on() {
     assert!(run(&["site", "show", "other"]).contains("other.acme.test"));
     // It can be changed too.
     // `publish` of the gateway waits until the release is served.
-    edge.publish("other", &[("skill.md", SKILL)]);
+    let config = r#"{"name": "Other", "navigation": {"pages": ["index"]}}"#;
+    let page = ("index.mdx", "A page.\n");
+    edge.publish("other", &[("docs.json", config), ("skill.md", SKILL), page]);
     assert_eq!(edge.get("other.acme.test", "/skill.md").text(), SKILL);
 }

@@ -107,9 +107,13 @@ impl Platform {
     fn call(&self, key: &str, method: &str, path: &str, content: Option<&Value>) -> Response {
         let text = content.map(Value::to_string).unwrap_or_default();
         let mut connection = Connection::open(self.edge.http);
+        let kind = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {API}\r\nAuthorization: Bearer {key}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{text}",
+             Content-Type: {kind}\r\nContent-Length: {}\r\n\r\n{text}",
             text.len()
         );
         connection.send(request.as_bytes());

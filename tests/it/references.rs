@@ -359,7 +359,10 @@ fn the_table_of_numbered_rules_names_every_module_and_every_rule() {
     let page = fs::read_to_string(format!("{DOCS}/internals/architecture.mdx")).unwrap();
     let (_, table) = page.split_once("## Numbered rules in the code").unwrap();
     let mut listed = BTreeSet::new();
-    for row in table.lines().filter(|line| line.contains(" to ")) {
+    for row in table
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains(" to "))
+    {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         let (range, module) = (cells[1], cells[2].trim_matches('`'));
         let (first, last) = range.split_once(" to ").unwrap();

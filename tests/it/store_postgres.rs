@@ -183,8 +183,8 @@ fn a_gateway_that_ends_while_releases_wait_serves_them_after_the_next_start() {
     first.write_site("other", "");
     first.publish("acme", &[("skill.md", &skill(0))]);
     first.publish("other", &[("skill.md", &skill(1))]);
-    let (there, away) = (first.path("objects"), first.path("away"));
-    fs::rename(&there, &away).unwrap();
+    let (there, moved) = (first.path("objects"), first.path("away"));
+    fs::rename(&there, &moved).unwrap();
     let second = machine(&cluster, Some(&first), &Objects::Directory).acme("");
     second.write_site("other", "");
     // The place of the objects was made again, empty.
@@ -192,7 +192,7 @@ fn a_gateway_that_ends_while_releases_wait_serves_them_after_the_next_start() {
     let edge = second.start();
     edge.wait_for_metric("follow_waiting_releases", 2.0);
     edge.signal("KILL");
-    fs::rename(&away, &there).unwrap();
+    fs::rename(&moved, &there).unwrap();
     let edge = edge.ended().start();
     wait_until("the release is not served", || serves(&edge, &skill(0)));
 }

@@ -20,9 +20,9 @@ const UPSTREAM_SHARE: u64 = 5;
 /// The part of the rest that is for files that are sent.
 const FILES_SHARE: u64 = 10;
 
-/// What a limit of descriptors has room for.
+/// The parts of a limit of descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct Shares {
     /// Connections of clients.
     connections: usize,
     /// Requests to upstreams at once; each may have one connection.
@@ -33,9 +33,9 @@ pub(super) struct Room {
     pub(super) files: usize,
 }
 
-// === impl Room ===
+// === impl Shares ===
 
-impl Room {
+impl Shares {
     fn of(limit: u64, builds_max: usize) -> Self {
         let builds = PER_BUILD.saturating_mul(builds_max as u64);
         let reserved = RESERVED.saturating_add(builds).min(limit / 2);
@@ -106,11 +106,11 @@ fn raise() -> Option<u64> {
 
 /// Raises the limit of descriptors, and lowers what the configuration allows to what it has room
 /// for.
-pub(super) fn divide(config: &mut Config, conf: &mut ServerConf) -> Room {
+pub(super) fn divide(config: &mut Config, conf: &mut ServerConf) -> Shares {
     let Some(limit) = raise() else {
-        return Room::UNLIMITED;
+        return Shares::UNLIMITED;
     };
-    let room = Room::of(limit, config.worker.fetches_max);
+    let room = Shares::of(limit, config.worker.fetches_max);
     room.lower(limit, config, conf);
     room
 }
@@ -128,12 +128,12 @@ mod tests {
             (65_536, 45_000, 46_000),
             (1 << 20, 700_000, 800_000),
         ] {
-            let Room {
+            let Shares {
                 connections,
                 upstream_requests,
                 idle,
                 files,
-            } = Room::of(limit, 2);
+            } = Shares::of(limit, 2);
             assert!(
                 (least..=most).contains(&connections),
                 "{limit}: {connections}"
@@ -145,13 +145,13 @@ mod tests {
                 "{limit}: {reserved} are left"
             );
         }
-        assert_eq!(Room::of(0, 2).connections, 1);
+        assert_eq!(Shares::of(0, 2).connections, 1);
     }
 
     #[test]
     fn no_address_gets_more_than_half_of_what_a_low_limit_has_room_for() {
         let (mut config, mut conf) = (Config::default(), ServerConf::default());
-        let room = Room::of(1024, 2);
+        let room = Shares::of(1024, 2);
         room.lower(1024, &mut config, &mut conf);
         let connections_max = config.connections.limits.connections_max;
         assert_eq!(connections_max, room.connections);
@@ -164,7 +164,7 @@ mod tests {
         room.lower(1024, &mut config, &mut conf);
         assert_eq!(config.clients.connections_max, 0);
         let (mut config, mut conf) = (Config::default(), ServerConf::default());
-        Room::of(1 << 20, 2).lower(1 << 20, &mut config, &mut conf);
+        Shares::of(1 << 20, 2).lower(1 << 20, &mut config, &mut conf);
         assert_eq!(config, Config::default());
         assert_eq!(conf, ServerConf::default());
     }

@@ -655,7 +655,10 @@ fn a_stream_that_reports_an_error_is_asked_for_again_and_an_endless_one_is_dropp
     let (report, lines, _) = talk(&config, vec![with(broken.to_owned())]);
     let why = failed(&report);
     assert!(
-        !why.is_final && why.why.contains("broke off its answer (overloaded_error)"),
+        !why.is_final
+            && why
+                .why
+                .contains("ended its answer with an error (overloaded_error)"),
         "{why}"
     );
     assert!(!format!("{report:?} {lines:?}").contains("sk-secret-1"));

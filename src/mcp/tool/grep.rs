@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::arguments::Arguments;
 use super::excerpt::{Heading, headings};
-use super::{Called, Failure, Result, Room, Scope, object, scope_schemas, tokens_schema};
+use super::{BytesLeft, Called, Failure, Result, Scope, object, scope_schemas, tokens_schema};
 use crate::mcp::{Call, ReadError};
 use crate::release::announcements::is_index_line;
 use crate::release::pages::Page;
@@ -46,7 +46,7 @@ struct Search<'s> {
     expression: Regex,
     context: usize,
     limit: usize,
-    room: Room,
+    room: BytesLeft,
     /// How many lines were not searched to their end.
     long_lines: usize,
     ends_at: Instant,
@@ -131,7 +131,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         expression,
         context,
         limit,
-        room: Room::of(budget, FRAME_BYTES),
+        room: BytesLeft::of(budget, FRAME_BYTES),
         long_lines: 0,
         ends_at: Instant::now() + TIME_MAX,
         text: String::new(),
@@ -279,7 +279,7 @@ impl Search<'_> {
             }
             // The first match is always there, without the lines around it.
             found = self.found(page, text, here, line, heading, 0);
-            self.room = Room::of(0, 0);
+            self.room = BytesLeft::of(0, 0);
         }
         self.text += &found.lines;
         self.matches.push(found.structured);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
-use super::{Called, Failure, Result, Room, Scope, object, scope_schemas, tokens_schema};
+use super::{BytesLeft, Called, Failure, Result, Scope, object, scope_schemas, tokens_schema};
 use crate::mcp::Call;
 use crate::release::pages::Page;
 
@@ -71,7 +71,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         None => 0,
         Some(cursor) => after(&matching, cursor)?,
     };
-    let mut room = Room::of(budget, FRAME_BYTES);
+    let mut room = BytesLeft::of(budget, FRAME_BYTES);
     let mut listed = Vec::new();
     let mut lines = String::new();
     for page in matching[start..].iter().take(limit) {

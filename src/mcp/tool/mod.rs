@@ -59,7 +59,7 @@ struct Called {
 
 /// The bytes that are left for the two forms of an answer.
 #[derive(Clone, Copy, Debug)]
-struct Room {
+struct BytesLeft {
     text: usize,
     structured: usize,
 }
@@ -248,9 +248,9 @@ fn snake_case(text: &str) -> String {
     out
 }
 
-// === impl Room ===
+// === impl BytesLeft ===
 
-impl Room {
+impl BytesLeft {
     /// Makes room for this many bytes in each form, without the bytes of its frame.
     fn of(bytes_max: usize, frame: usize) -> Self {
         let left = bytes_max.saturating_sub(frame);

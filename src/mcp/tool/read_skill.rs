@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{Called, Failure, Result, Room, tokens_schema};
+use super::{BytesLeft, Called, Failure, Result, tokens_schema};
 use crate::diagnostic::closest;
 use crate::digest::Digest;
 use crate::mcp::server::uri;
@@ -106,7 +106,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
 }
 
 fn listed(call: &Call<'_>, budget: usize) -> Called {
-    let mut room = Room::of(budget, FRAME_BYTES);
+    let mut room = BytesLeft::of(budget, FRAME_BYTES);
     let mut text = String::new();
     let mut skills = Vec::new();
     for skill in &call.server.skills {

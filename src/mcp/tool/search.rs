@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{Called, Failure, Result, Room, object, tokens_schema};
+use super::{BytesLeft, Called, Failure, Result, object, tokens_schema};
 use crate::mcp::{Call, ReadError, Server};
 use crate::release::pages::id_of;
 use crate::search::{
@@ -106,7 +106,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         ..Question::new(arguments.required("query", QUESTION_BYTES_MAX)?)
     };
     let found = call.library.search(&question)?;
-    let mut room = Room::of(budget, FRAME_BYTES);
+    let mut room = BytesLeft::of(budget, FRAME_BYTES);
     let mut brief = Vec::new();
     let mut hits = Vec::new();
     let mut further = Vec::new();
@@ -120,7 +120,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
             }
             // The first page is always there; its excerpt is in `text` too.
             hit.sections.clear();
-            room = Room::of(0, 0);
+            room = BytesLeft::of(0, 0);
         }
         brief.push(short);
         hits.push(hit);

@@ -163,7 +163,7 @@ fn the_shell_may_have_a_small_shadow_and_the_content_any() {
     );
     check(
         "#content-area h2, .x:first-child { margin-top: -4px; outline: 99px solid red }",
-        ":is(#content-area,main) h2:where(main,main *),.x:first-child:where(main,main *){outline:99px solid red;margin-top:-4px}",
+        ":is(#content-area,main) h2:where(main,main *),.x:first-child:where(main,main *){margin-top:-4px;outline:99px solid red}",
     );
 }
 

@@ -39,7 +39,7 @@ const OWN: [(&str, &[&str]); 9] = [
     ),
 ];
 /// Names after `data-` that our own scripts and stylesheets use. Authors cannot set these.
-const OURS: [&str; 21] = [
+const OURS: [&str; 22] = [
     "active",
     "active-deepest",
     "ask",
@@ -53,6 +53,7 @@ const OURS: [&str; 21] = [
     "messages",
     "method",
     "mood",
+    "names",
     "operation",
     "root",
     "search",

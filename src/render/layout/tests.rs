@@ -355,9 +355,9 @@ fn a_label_that_follows_itself_is_once_in_the_breadcrumb() {
         &[("a", ""), ("b", "")],
     );
     let html = written(&docs, &map, "a", Mode::Default);
-    let (_, crumbs) = html.split_once("<nav class=eyebrow").unwrap();
-    let (crumbs, _) = crumbs.split_once("</nav>").unwrap();
-    assert_eq!(crumbs.matches("Design").count(), 1, "{crumbs}");
+    let (_, breadcrumbs) = html.split_once("<nav class=eyebrow").unwrap();
+    let (breadcrumbs, _) = breadcrumbs.split_once("</nav>").unwrap();
+    assert_eq!(breadcrumbs.matches("Design").count(), 1, "{breadcrumbs}");
 }
 
 #[test]

@@ -136,21 +136,21 @@ pub fn check(material: &Material, draft: &Draft) -> Result<WrittenSkill, Vec<Str
 pub fn check_file(material: &Material, skill: &str) -> Vec<String> {
     let mut sources = Sources::new(material);
     let own = Content::of(&material.skill);
-    let mut findings = Vec::new();
+    let mut problems = Vec::new();
     for (line, code) in Content::blocks(skill) {
         if !sources.any_has_code(&code) && !own.has_code(&code) {
-            findings.push(format!("line {line} has code that no page has"));
+            problems.push(format!("line {line} has code that no page has"));
         }
     }
     let missing = Checklist::of(&material.skill).without(Checklist::of(skill));
     if !missing.is_empty() {
-        findings.push(format!(
+        problems.push(format!(
             "it covers less than the generated skill: add {}",
             missing.join(", ")
         ));
     }
-    findings.truncate(PROBLEMS_MAX);
-    findings
+    problems.truncate(PROBLEMS_MAX);
+    problems
 }
 
 struct Checker<'m> {

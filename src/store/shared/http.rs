@@ -47,13 +47,11 @@ impl HttpConnector for Connector {
     }
 }
 
-/// Returns how long a connection may take. The text of the options is `1 seconds`.
+/// Returns how long a connection may take. The text of the options is `1s`.
 fn connect_time(options: &ClientOptions) -> Duration {
     let text = options.get_config_value(&ClientConfigKey::ConnectTimeout);
-    let seconds = text.and_then(|text| text.split(' ').next()?.parse().ok());
-    seconds.map_or(CONNECT_TIME, |seconds| {
-        Duration::from_secs(seconds).min(CONNECT_TIME)
-    })
+    let time = text.and_then(|text| humantime::parse_duration(&text).ok());
+    time.map_or(CONNECT_TIME, |time| time.min(CONNECT_TIME))
 }
 
 #[async_trait]

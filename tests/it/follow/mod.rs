@@ -450,7 +450,7 @@ fn snapshot_of(source: SocketAddr, edge: &Edge) -> Vec<u8> {
 
 #[test]
 fn an_edge_that_must_compare_again_and_again_pauses() {
-    let (_, _source, between, edge) = source_between_edge();
+    let (_, source, between, edge) = source_between_edge();
     between.lie(|path, response| {
         if path.contains("changes") {
             *response = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n".to_vec();
@@ -458,6 +458,8 @@ fn an_edge_that_must_compare_again_and_again_pauses() {
     });
     let compared = || edge.metric("follow_comparisons_total");
     let before = compared();
+    // Ends the request that waits for a change.
+    source.publish("acme", &[("skill.md", PAY)]);
     wait_until("a comparison", || compared() >= before + 2.0);
     let since = Instant::now();
     while since.elapsed().as_secs() < 4 {

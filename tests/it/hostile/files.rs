@@ -253,7 +253,7 @@ fn a_file_that_cannot_be_read_is_rejected_and_a_damaged_one_is_cut_then_rejected
     assert!(connection.receive_rest().len() < site.video.len());
     let names_it = |line: &serde_json::Value| {
         let message = line["message"].as_str().unwrap_or_default();
-        message.starts_with("a response was cut") && message.contains("damaged")
+        message.starts_with("a file of a release is damaged") && line["level"] == "error"
     };
     site.edge.wait_for_log(names_it);
     assert_eq!(site.request("GET", &[]).status, 503);

@@ -473,7 +473,12 @@ fn skill_returns_the_file() {
         "pay-refund, sdk",
     );
     let long = format!("{SKILL}\n{}", "Say \"it\".\n".repeat(50));
-    edge.publish("acme", &[("skill.md", &long)]);
+    let page = ("index.mdx", "A page.\n");
+    let config = (
+        "docs.json",
+        r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#,
+    );
+    edge.publish("acme", &[config, page, ("skill.md", &long)]);
     let mut joined = String::new();
     let mut start = Some(0);
     while let Some(at) = start {

@@ -294,6 +294,7 @@ fn every_rule_has_a_case_that_breaks_it_and_no_case_names_another() {
         "drawn-image",
         "encoding",
         "formula",
+        "frame-host",
         "icon",
         "icon-library",
         "image-tag",

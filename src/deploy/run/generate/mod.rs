@@ -408,7 +408,7 @@ impl<'c> Task<'c> {
         let skill = match &stored.draft {
             Some(draft) => {
                 let checked = written::check(&self.material, draft);
-                checked.map_err(|findings| findings.join("; "))?.skill
+                checked.map_err(|problems| problems.join("; "))?.skill
             }
             None => {
                 let skill = accept(Age::Now)?;
@@ -423,10 +423,10 @@ impl<'c> Task<'c> {
     /// Checks that the file of a command covers what the generated file covers, and that its code is
     /// code of a page.
     fn covers_as_much(&self, skill: &Generated) -> Result<(), WriteError> {
-        let findings = written::check_file(&self.material, &skill.text);
-        match findings.is_empty() {
+        let problems = written::check_file(&self.material, &skill.text);
+        match problems.is_empty() {
             true => Ok(()),
-            false => Err(WriteError::File(findings.join("; "))),
+            false => Err(WriteError::File(problems.join("; "))),
         }
     }
 
