@@ -389,7 +389,7 @@ fn a_forged_quote_and_a_hostile_page_are_never_published() {
         (forged, "the words of `quote` are not on /"),
         (obeyed, "an instruction to ignore other instructions"),
         (ran, "an instruction to ignore other instructions"),
-        (named, "\"https://other.test/x\" is not on /"),
+        (named, r#"https://other.test/x\" is not on /"#),
         (hidden, "an invisible character"),
         (markup, "`text` may be one line of words"),
     ] {
