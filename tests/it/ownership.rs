@@ -108,7 +108,7 @@ impl Platform {
         let text = content.map(Value::to_string).unwrap_or_default();
         let mut connection = Connection::open(self.edge.http);
         let kind = match method {
-            "PATCH" => "application/merge-patch+json",
+            "PATCH" => "application/merge-patch+json\r\nIf-Match: *",
             _ => "application/json",
         };
         let request = format!(

@@ -359,7 +359,7 @@ mod tests {
         // that no backtrack can help.
         let regex = compile(r"[\w.]+[xy]!");
         let backtracks = |length: usize| {
-            let line = "a.".repeat(length / 2) + " !";
+            let line = "a.".repeat(length / 2) + " x!";
             let Searched { found, backtracks } = search(regex.as_ref(), &line, 0);
             (found.is_err(), backtracks)
         };
