@@ -4,7 +4,7 @@
 //! `image`, `script`, `style`. Of `foreignObject` and `a` the text is shown.
 //!
 //! `use` repeats an element of the same page. No element that `use` could name contains another
-//! `use`, so drawings cannot multiply without end ([`reference`]).
+//! `use`, so drawings cannot multiply without end ([`reference()`]).
 //!
 //! Sources: SVG 2 §5, §8 to §13.
 

@@ -19,7 +19,7 @@
 //! * **N8** A language may have banner, footer and navbar of its own.
 //!
 //! A violation of N1 or N2 is an error, or a warning on a site that is `lenient`. Then only the
-//! first kind of children in a fixed order is used ([`schema::Written::children`]).
+//! first kind of children in a fixed order is used ([`schema::SourceElement::children`]).
 //!
 //! `check --explain` prints the rules in full ([`crate::diagnostic::rules`]).
 
