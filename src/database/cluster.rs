@@ -163,11 +163,8 @@ impl Cluster {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        psql.stdin
-            .take()
-            .unwrap()
-            .write_all(sql.as_bytes())
-            .unwrap();
+        // A psql that cannot connect ends before it reads; its status and its message say so.
+        let _unread = psql.stdin.take().unwrap().write_all(sql.as_bytes());
         let output = psql.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap().trim().to_owned();
         match output.status.success() {

@@ -100,12 +100,12 @@ fn every_gateway_answers_challenges_and_serves_the_certificates_of_all() {
         cluster
             .psql(
                 "waypost",
-                "UPDATE waypost_store.documents_revision SET n = n + 1; \
+                "BEGIN; UPDATE waypost_store.documents_revision SET n = n + 1; \
                  INSERT INTO waypost_store.documents SELECT kind, split_part(key, '~', 1) || \
                  '~ffffffffffffffff', convert_to(replace(convert_from(content, 'UTF8'), \
                  '\"version\": 1', '\"version\": 9'), 'UTF8'), (SELECT n FROM \
                  waypost_store.documents_revision), 0 FROM waypost_store.documents \
-                 WHERE kind = 'certificates' AND key LIKE 'docs.acme.test~%' LIMIT 1",
+                 WHERE kind = 'certificates' AND key LIKE 'docs.acme.test~%' LIMIT 1; COMMIT",
             )
             .unwrap();
         other.wait_for_log(|line| message(line).contains("has version 9"));
