@@ -373,6 +373,16 @@ fn pingora_is_named_only_where_the_edge_is() {
 }
 
 #[test]
+fn percent_encoding_is_decoded_in_one_module() {
+    let named: Vec<_> = program()
+        .into_iter()
+        .filter(|source| source.names.has(&["percent_encoding"]))
+        .map(|source| source.path)
+        .collect();
+    assert_eq!(named, [Path::new("src/site/percent.rs")]);
+}
+
+#[test]
 fn pure_modules_have_no_async_no_files_and_no_clock() {
     let pure = [
         "jsx",
