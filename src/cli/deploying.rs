@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use prometheus::{IntGaugeVec, Opts};
 
 use super::settings::{self, store_path};
 use crate::clock::Clock;
@@ -18,6 +17,7 @@ use crate::deploy::run::{Announce, Launcher, ProjectsOf, Quota, Stages, Stopped,
 use crate::deploy::slots::{Shares, Slots};
 use crate::deploy::update::WorkerId;
 use crate::deploy::{StatusId, Timestamp};
+use crate::isolation;
 use crate::site::{ProjectId, Site};
 use crate::store::Store;
 use crate::store::sites::{Removals, Sites};
@@ -258,15 +258,7 @@ pub(super) fn report_isolation(stages: &Stages, metrics: &Metrics) -> anyhow::Re
     let launcher = &stages.launcher;
     let in_force = launcher.probe().context("isolate builds")?;
     clear_leftovers(&launcher.directory);
-    let family = Opts::new(
-        "build_isolation",
-        "Whether a restriction of the processes of builds is in force (1) or not (0), by feature.",
-    );
-    let family = metrics.register(IntGaugeVec::new(family, &["feature"]));
-    for (feature, is_in_force) in in_force.features() {
-        let value = i64::from(is_in_force);
-        family.with_label_values(&[feature]).set(value);
-    }
+    isolation::Metrics::new(metrics).show(in_force);
     let is_isolated = in_force.landlock > 0 && in_force.seccomp;
     let level = match is_isolated {
         true => log::Level::Info,

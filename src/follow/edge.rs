@@ -5,11 +5,11 @@
 //! on disk does not advance; other projects are updated. A record that this edge cannot serve is
 //! not written: the previous record stays, also after a restart.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Config;
@@ -23,6 +23,7 @@ use super::status::Status;
 use super::upstream::{OfStore, Upstream};
 use crate::error::chain;
 use crate::jitter;
+use crate::parallel;
 use crate::site::{PrivateHosts, ProjectId, Service};
 use crate::store::sites::read_record;
 use crate::store::{Promotion, SiteRecord, Store};
@@ -413,33 +414,14 @@ impl Follower {
             status: &self.parts.status,
             object_bytes_max: self.parts.config.object_bytes_max,
         };
-        let next = AtomicUsize::new(0);
-        let failed: Mutex<HashMap<usize, String>> = Mutex::default();
-        let work = || {
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some((project, one)) = wanted.get(at) else {
-                    break;
-                };
-                if let Err(error) = fetch_one(&fetcher, project, one.promotion) {
-                    let why = self.parts.status.count(&error);
-                    log::warn!(target: "follow", project:%; "the release of {project} stays as it is: {why}");
-                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                    failed.insert(at, why);
-                }
-            }
-        };
-        match wanted.len() {
-            0 | 1 => work(),
-            length => std::thread::scope(|scope| {
-                for _ in 0..RELEASES.min(length) {
-                    scope.spawn(work);
-                }
-            }),
-        }
-        let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for (at, (project, one)) in wanted.into_iter().enumerate() {
-            if let Some(why) = failed.remove(&at) {
+        let failed = parallel::map(&wanted, RELEASES, |(project, one)| {
+            let error = fetch_one(&fetcher, project, one.promotion).err()?;
+            let why = self.parts.status.count(&error);
+            log::warn!(target: "follow", project:%; "the release of {project} stays as it is: {why}");
+            Some(why)
+        });
+        for ((project, one), failed) in wanted.into_iter().zip(failed) {
+            if let Some(why) = failed {
                 self.waiting.insert(project, (one, why));
             }
         }

@@ -4,8 +4,6 @@
 //! complete are found again.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 
@@ -14,6 +12,7 @@ use super::client::FollowError;
 use super::status::Status;
 use super::upstream::Upstream;
 use crate::digest::Digest;
+use crate::parallel;
 use crate::release::{Inventory, Item, ReleaseId};
 use crate::store::{PromoteError, PutError, Store};
 
@@ -165,36 +164,11 @@ impl Fetcher<'_> {
         // One file is fetched whatever its length is.
         let count = rest.iter().take(STEP_FILES).take_while(fits).count().max(1);
         let step: &[Item] = &rest[..count.min(rest.len())];
-        let next = AtomicUsize::new(0);
-        let outcome = Mutex::new((HashMap::with_capacity(step.len()), None));
-        let fetch = || {
-            while let Some(item) = step.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let fetched = self.client.object(&item.digest, item.length);
-                let mut outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner);
-                match fetched {
-                    Ok(bytes) => {
-                        self.status.fetched_bytes.inc_by(bytes.len() as u64);
-                        outcome.0.insert(item.digest, Bytes::from(bytes));
-                    }
-                    Err(error) => {
-                        outcome.1 = Some(error);
-                        next.store(step.len(), Ordering::Relaxed);
-                    }
-                }
-            }
-        };
-        match step.len() {
-            1 => fetch(),
-            length => std::thread::scope(|scope| {
-                for _ in 0..PARALLEL.min(length) {
-                    scope.spawn(fetch);
-                }
-            }),
-        }
-        let (fetched, error) = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(error) = error {
-            return Err(error);
-        }
+        let fetched = parallel::try_map(step, PARALLEL, |item| {
+            let bytes = self.client.object(&item.digest, item.length)?;
+            self.status.fetched_bytes.inc_by(bytes.len() as u64);
+            Ok::<_, FollowError>((item.digest, Bytes::from(bytes)))
+        })?;
         missing.next += step.len();
         missing.fetched.extend(fetched);
         Ok(())

@@ -10,10 +10,10 @@ use std::fs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use prometheus::{IntGauge, IntGaugeVec, Opts};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::metrics::FleetMetrics;
 use super::report::Report;
 use super::rings::{Health, Rings};
 use super::secrets::SecretLog;
@@ -23,7 +23,6 @@ use crate::clock::Clock;
 use crate::error::chain;
 use crate::site::ProjectId;
 use crate::store::Fence;
-use crate::telemetry::Metrics;
 
 /// An edge that has not asked for so long does not count as following.
 const SEEN_SECONDS: u64 = 90;
@@ -51,17 +50,7 @@ pub struct Fleet {
     applied: Mutex<BTreeMap<EdgeName, (u64, u64)>>,
     /// Changes when an edge has asked again.
     progress: watch::Sender<u64>,
-    gauges: Gauges,
-}
-
-#[derive(Debug)]
-struct Gauges {
-    following: IntGauge,
-    lag: IntGaugeVec,
-    skew: IntGauge,
-    versions: IntGauge,
-    frozen: IntGauge,
-    held: IntGaugeVec,
+    metrics: FleetMetrics,
 }
 
 /// What an edge has asked for last.
@@ -84,44 +73,6 @@ struct Seen {
     usual: f64,
 }
 
-// === impl Gauges ===
-
-impl Gauges {
-    fn new(metrics: &Metrics) -> Self {
-        let one = |name, help| metrics.register(IntGauge::new(name, help));
-        let of_each =
-            |name, help, label| metrics.register(IntGaugeVec::new(Opts::new(name, help), &[label]));
-        Self {
-            following: one(
-                "follow_source_edges",
-                "How many edges have asked for changes in the last 90 seconds.",
-            ),
-            lag: of_each(
-                "follow_source_lag_revisions",
-                "How many changes each edge is behind its ring.",
-                "edge",
-            ),
-            skew: one(
-                "follow_source_skew_revisions",
-                "How many changes the edge that is furthest behind is behind its ring.",
-            ),
-            versions: one(
-                "follow_source_versions",
-                "How many versions of the program the edges that follow have.",
-            ),
-            frozen: one(
-                "follow_source_frozen",
-                "Whether an operator has frozen this node, so that edges get no changes.",
-            ),
-            held: of_each(
-                "follow_source_waiting_projects",
-                "How many projects have a change that waits for a ring.",
-                "ring",
-            ),
-        }
-    }
-}
-
 // === impl Fleet ===
 
 impl Fleet {
@@ -129,7 +80,7 @@ impl Fleet {
         rings: Arc<Rings>,
         secrets: &Arc<SecretLog>,
         tokens: Tokens,
-        metrics: &Metrics,
+        metrics: FleetMetrics,
     ) -> Self {
         Self {
             rings,
@@ -139,7 +90,7 @@ impl Fleet {
             seen: Mutex::default(),
             applied: Mutex::default(),
             progress: watch::Sender::new(0),
-            gauges: Gauges::new(metrics),
+            metrics,
         }
     }
 
@@ -329,7 +280,7 @@ impl Fleet {
         let now = Instant::now();
         let (mut following, mut skew) = (0, 0);
         let mut versions = BTreeSet::new();
-        self.gauges.lag.reset();
+        self.metrics.lag.reset();
         let edges = self.tokens.list().unwrap_or_default();
         let seen = self.seen();
         let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
@@ -346,18 +297,18 @@ impl Fleet {
             let lag = latest.saturating_sub(has);
             skew = skew.max(lag);
             let labels = [edge.name.as_str()];
-            self.gauges.lag.with_label_values(&labels).set(gauge(lag));
+            self.metrics.lag.with_label_values(&labels).set(gauge(lag));
         }
         drop(seen);
-        self.gauges.following.set(following);
-        self.gauges.skew.set(gauge(skew));
-        self.gauges.versions.set(gauge(versions.len() as u64));
-        self.gauges.frozen.set(i64::from(self.rings.is_frozen()));
+        self.metrics.following.set(following);
+        self.metrics.skew.set(gauge(skew));
+        self.metrics.versions.set(gauge(versions.len() as u64));
+        self.metrics.frozen.set(i64::from(self.rings.is_frozen()));
         for ring in 0..self.rings.count() {
             let ring = u8::try_from(ring).unwrap_or(u8::MAX);
             let waiting = self.rings.waiting(ring).1 as u64;
-            let gauges = self.gauges.held.with_label_values(&[&ring.to_string()]);
-            gauges.set(gauge(waiting));
+            let held = self.metrics.held.with_label_values(&[&ring.to_string()]);
+            held.set(gauge(waiting));
         }
     }
 

@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::StatusCode;
-use prometheus::{IntCounterVec, Opts};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Client, Passed};
+use super::metrics::RelayMetrics;
 use super::source::{Request, SourceResponse, find_object};
 use super::{Config, FollowError, PATH};
 use crate::digest::Digest;
@@ -44,7 +44,7 @@ pub struct Relay {
     accepted: Mutex<HashMap<Digest, Instant>>,
     passing: Semaphore,
     ending: CancellationToken,
-    requests: IntCounterVec,
+    metrics: RelayMetrics,
 }
 
 impl Relay {
@@ -61,17 +61,13 @@ impl Relay {
         ending: CancellationToken,
     ) -> Result<Self, FollowError> {
         let client = Client::new(config, service).map_err(FollowError::File)?;
-        let requests = Opts::new(
-            "follow_passed_requests_total",
-            "Requests of edges that follow this edge, by what they asked for and status.",
-        );
         Ok(Self {
             client: Arc::new(client),
             store,
             accepted: Mutex::default(),
             passing: Semaphore::new(PASSED_MAX),
             ending,
-            requests: metrics.register(IntCounterVec::new(requests, &["kind", "status"])),
+            metrics: RelayMetrics::new(metrics),
         })
     }
 
@@ -102,7 +98,8 @@ impl Relay {
             },
         };
         let status = response.status().to_string();
-        self.requests.with_label_values(&[kind, &status]).inc();
+        let labels = [kind, &status];
+        self.metrics.requests.with_label_values(&labels).inc();
         response
     }
 

@@ -20,13 +20,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use prometheus::{IntCounterVec, IntGaugeVec, Opts};
+use prometheus::{IntCounterVec, IntGaugeVec};
 use tokio_util::sync::CancellationToken;
 
 use super::PATH;
 use super::changes::After;
 use super::fleet::Fleet;
 use super::message::push_line;
+use super::metrics::SourceMetrics;
 use super::rings::Rings;
 use super::sealing::SealingKey;
 use super::secrets::{
@@ -190,29 +191,26 @@ impl Source {
             snapshot_bytes_max,
             part,
         } = parts;
-        let requests = Opts::new(
-            "follow_source_requests_total",
-            "Responses to edges that follow this node, by what they asked for and status.",
-        );
-        let snapshot_bytes = Opts::new(
-            "follow_source_snapshot_bytes",
-            "The length of the last list of all sites that was made for a ring, without compression.",
-        );
+        let SourceMetrics {
+            requests,
+            snapshot_bytes,
+            fleet,
+        } = SourceMetrics::new(metrics);
         Self {
             snapshot_bytes_max,
             part,
-            snapshot_bytes: metrics.register(IntGaugeVec::new(snapshot_bytes, &["ring"])),
+            snapshot_bytes,
             snapshots: (0..rings.count())
                 .map(|_| tokio::sync::Mutex::default())
                 .collect(),
-            fleet: Arc::new(Fleet::new(rings, &secrets, tokens, metrics)),
+            fleet: Arc::new(Fleet::new(rings, &secrets, tokens, fleet)),
             secrets,
             certificates,
             store,
             key,
             numbers,
             ending,
-            requests: metrics.register(IntCounterVec::new(requests, &["kind", "status"])),
+            requests,
         }
     }
 

@@ -390,11 +390,11 @@ impl Served {
             numbers.file(document.pattern().unwrap_or_default(), reader);
         };
         match counted {
-            Counted::Html => numbers.page(&percent::decode(below), false, reader),
+            Counted::Html => numbers.page(&percent::decode_or_keep(below), false, reader),
             Counted::Markdown => {
                 let page = below.strip_suffix(".md").unwrap_or(below);
                 let page = if page == "/index" { "/" } else { page };
-                numbers.page(&percent::decode(page), true, reader);
+                numbers.page(&percent::decode_or_keep(page), true, reader);
             }
             Counted::List => {
                 // A list may be below `/.well-known` or a part of the site: only its name counts.

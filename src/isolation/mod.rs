@@ -21,6 +21,7 @@
 //! Sources: `landlock(7)`, `seccomp(2)`, `prctl(2)`, `capabilities(7)`.
 
 mod files;
+mod metrics;
 pub mod process;
 mod system_calls;
 mod user;
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
+pub use metrics::Metrics;
 pub use user::{User, UserError, make_directory, make_passage};
 
 /// Directories with programs and libraries: they may be read and executed.

@@ -18,7 +18,7 @@ use super::{Call, Era, Outcome, Rejection, Server, quoted, shortened};
 use crate::digest::Digest;
 use crate::release::pages::{Page, id_of};
 use crate::release::site::page_of;
-use crate::site::percent::{decode, encode};
+use crate::site::percent::{decode_or_keep, encode};
 
 /// How many pages a list has.
 const PAGES_MAX: usize = 100;
@@ -241,11 +241,11 @@ impl Server<'_> {
             true => self.base_path.strip(path).unwrap_or(path),
             false => path,
         };
-        let path = decode(path.trim_start_matches('/')).into_owned();
+        let path = decode_or_keep(path.trim_start_matches('/')).into_owned();
         let anchor = anchor.filter(|anchor| !anchor.is_empty());
         Some(Place {
             path: page_of(&path).to_owned(),
-            anchor: anchor.map(|anchor| decode(anchor).into_owned()),
+            anchor: anchor.map(|anchor| decode_or_keep(anchor).into_owned()),
         })
     }
 }

@@ -15,7 +15,7 @@ use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::config_link::SCHEMES;
 use crate::release::site::page_of;
 use crate::site::Frames;
-use crate::site::percent::{decode, encode};
+use crate::site::percent::{decode_or_keep, encode};
 
 /// The possible targets of links inside a site.
 #[derive(Clone, Debug, Default)]
@@ -135,7 +135,7 @@ impl Map {
         if path.is_empty() {
             return Target::Here(rest.into());
         }
-        let found = self.find(&decode(&absolute(file, path)), rest);
+        let found = self.find(&decode_or_keep(&absolute(file, path)), rest);
         // The author also wrote the base path below which the site is served.
         if let Target::Unknown { path: unknown, .. } = &found
             && path.starts_with('/')
@@ -285,7 +285,7 @@ mod tests {
         ] {
             let written = relative(from, to);
             assert_eq!(
-                decode(&absolute(from, &written)),
+                decode_or_keep(&absolute(from, &written)),
                 to,
                 "{from} {to} {written}"
             );

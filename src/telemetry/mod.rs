@@ -8,4 +8,4 @@ pub mod panics;
 mod repeats;
 
 pub use health::{Health, Part};
-pub use metrics::{Metrics, Route};
+pub use metrics::{Family, Metrics, Route};

@@ -52,9 +52,9 @@ const BANNED_WORDS: &[(&str, &str)] = &[
 ];
 
 /// A file of `src`.
-struct Source {
+pub(crate) struct Source {
     path: PathBuf,
-    text: String,
+    pub(crate) text: String,
     /// The module that the file is: `["gateway", "head"]`; empty for the root.
     module: Vec<String>,
     /// The names in the code of the file, without tests.
@@ -178,7 +178,8 @@ impl Names {
     }
 }
 
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+/// Returns whether code has the attribute `#[cfg(test)]`.
+pub(crate) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
             && attribute
@@ -300,7 +301,7 @@ fn sources() -> Vec<Source> {
 }
 
 /// Every file below `src` whose code is not compiled for tests alone.
-fn program() -> Vec<Source> {
+pub(crate) fn program() -> Vec<Source> {
     let mut sources = sources();
     let tests: Vec<Vec<String>> = sources
         .iter()
@@ -369,6 +370,16 @@ fn pingora_is_named_only_where_the_edge_is() {
         .map(|source| source.path)
         .collect();
     assert!(named.is_empty(), "{named:?}");
+}
+
+#[test]
+fn percent_encoding_is_decoded_in_one_module() {
+    let named: Vec<_> = program()
+        .into_iter()
+        .filter(|source| source.names.has(&["percent_encoding"]))
+        .map(|source| source.path)
+        .collect();
+    assert_eq!(named, [Path::new("src/site/percent.rs")]);
 }
 
 #[test]

@@ -31,7 +31,7 @@ use crate::docs::reference::relative;
 use crate::mdx::anchor::Anchors;
 use crate::mdx::{Reference, ReferenceKind, Span};
 use crate::render::article::Source;
-use crate::site::percent::decode;
+use crate::site::percent::decode_or_keep;
 use crate::source::{Kind, Tree, TreePath};
 
 /// The rule about links to missing anchors.
@@ -287,7 +287,7 @@ impl<'d> Checker<'d> {
 
     /// Looks an anchor up in the page of a URL.
     fn anchor(&mut self, from: &Page, url: &str, anchor: &str) -> Outcome {
-        let anchor = decode(anchor);
+        let anchor = decode_or_keep(anchor);
         // The browser handles text fragments itself; `#` and `#top` are the top of the page.
         if anchor.is_empty() || anchor.starts_with(":~:") || anchor == "top" {
             return Ok(());
@@ -349,7 +349,7 @@ impl<'d> Checker<'d> {
     /// Resolves a path against the file of a page to a path below the documentation's root;
     /// `None` if it leads out of the root.
     fn resolve(&self, page: &Page, path: &str) -> Option<String> {
-        let decoded = decode(path);
+        let decoded = decode_or_keep(path);
         let root = self.tree.docs_root();
         let directory = match decoded.strip_prefix('/') {
             Some(_) => root.clone(),
@@ -361,7 +361,7 @@ impl<'d> Checker<'d> {
 
     fn is_outside(&self, page: &Page, path: &str) -> bool {
         let directory = page.path.parent().unwrap_or_default();
-        let path = relative(&directory, &decode(path));
+        let path = relative(&directory, &decode_or_keep(path));
         path.is_some_and(|path| {
             self.tree
                 .lookup(&path)

@@ -7,15 +7,18 @@ use anyhow::Context as _;
 use tokio::net::TcpSocket;
 use tokio_util::sync::CancellationToken;
 
+use super::Process;
+use super::certificates::{self, Acme};
 use super::reload::Request;
 use super::shared::{ByEdges, EdgeSecrets, SourceSecrets};
+use super::state::State;
 use crate::acme::Elsewhere;
 use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::follow::{
-    self, ChangeLog, Follower, FollowerParts, Relay, Responder, Rings, SecretFollower, Source,
-    SourceParts, Status,
+    self, ChangeLog, Fleet, Follower, FollowerParts, Relay, Responder, Rings, SecretFollower,
+    Source, SourceParts, Status,
 };
 use crate::gateway::followers::{self, Identity};
 use crate::gateway::operator;
@@ -33,8 +36,16 @@ pub(super) struct Edges {
     listener: EdgeListener,
 }
 
+/// What answers edges: nothing on most nodes.
+pub(super) struct EdgeServices {
+    /// On a node that edges follow.
+    pub(super) node: Option<Edges>,
+    /// On an edge that passes the requests of other edges on.
+    relay: Option<(EdgeListener, Responder)>,
+}
+
 /// The listener for edges alone.
-pub(super) struct EdgeListener {
+struct EdgeListener {
     socket: TcpSocket,
     identity: Option<Arc<Identity>>,
 }
@@ -71,8 +82,68 @@ pub(super) fn rings(config: &Config) -> anyhow::Result<Option<Arc<Rings>>> {
     Ok(Some(Arc::new(rings)))
 }
 
-impl Edges {
+// === impl EdgeServices ===
+
+impl EdgeServices {
+    /// Opens what answers on the listener for edges, if there is one.
     pub(super) fn open(
+        config: &Config,
+        state: &State,
+        socket: Option<TcpSocket>,
+        process: &Process,
+    ) -> anyhow::Result<Self> {
+        let (mut node, mut relay) = (None, None);
+        let (metrics, handed_over) = (&process.metrics, process.handed_over.clone());
+        let store = &state.reload.store;
+        match (&state.rings, socket) {
+            (None, Some(socket)) => {
+                if let Some(responder) = self::relay(config, store, metrics, handed_over)? {
+                    relay = Some((EdgeListener::new(config, socket)?, responder));
+                }
+            }
+            (Some(rings), Some(socket)) => {
+                let vault = state.acme.as_ref().map(Acme::vault);
+                let shared_tickets = state.shared_tickets.clone();
+                let tickets = certificates::ticket_source(config, None, shared_tickets);
+                let directory = state.directory.clone();
+                let secrets = SourceSecrets::new(rings, vault, directory, tickets);
+                let counting = state.counting.as_ref();
+                let numbers = counting.map(|it| it.receiver(config, &state.written));
+                node = Some(Edges::open(
+                    config,
+                    (Arc::clone(rings), secrets),
+                    (store, numbers),
+                    socket,
+                    (metrics, &process.health),
+                    handed_over,
+                )?);
+            }
+            (_, None) => {}
+        }
+        Ok(Self { node, relay })
+    }
+
+    /// Returns the edges that follow this node.
+    pub(super) fn fleet(&self) -> Option<&Arc<Fleet>> {
+        self.node.as_ref().map(|edges| edges.source.fleet())
+    }
+
+    /// Starts to accept connections.
+    pub(super) fn start(self) -> anyhow::Result<()> {
+        if let Some(edges) = self.node {
+            edges.start()?;
+        }
+        if let Some((listener, responder)) = self.relay {
+            listener.start(responder)?;
+        }
+        Ok(())
+    }
+}
+
+// === impl Edges ===
+
+impl Edges {
+    fn open(
         config: &Config,
         (rings, secrets): (Arc<Rings>, Arc<SourceSecrets>),
         (store, numbers): (&Arc<Store>, Option<Receiver>),
@@ -108,7 +179,7 @@ impl Edges {
     }
 
     /// Starts to accept connections. The thread is never joined: it can be stopped at any point.
-    pub(super) fn start(self) -> anyhow::Result<()> {
+    fn start(self) -> anyhow::Result<()> {
         let Self {
             source,
             secrets,
@@ -125,8 +196,10 @@ impl Edges {
     }
 }
 
+// === impl EdgeListener ===
+
 impl EdgeListener {
-    pub(super) fn new(config: &Config, socket: TcpSocket) -> anyhow::Result<Self> {
+    fn new(config: &Config, socket: TcpSocket) -> anyhow::Result<Self> {
         let edges = &config.edges;
         let identity = match (&edges.certificate, &edges.key) {
             (Some(certificate), Some(key)) => {
@@ -141,7 +214,7 @@ impl EdgeListener {
     }
 
     /// Starts to accept connections. The thread is never joined: it can be stopped at any point.
-    pub(super) fn start(self, answering: Responder) -> anyhow::Result<()> {
+    fn start(self, answering: Responder) -> anyhow::Result<()> {
         let Self { socket, identity } = self;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -173,7 +246,7 @@ impl EdgeListener {
 }
 
 /// Returns what answers the edges of an edge.
-pub(super) fn relay(
+fn relay(
     config: &Config,
     store: &Arc<Store>,
     metrics: &Metrics,
@@ -187,6 +260,8 @@ pub(super) fn relay(
     let relay = relay.context("serve other edges")?;
     Ok(Some(Responder::Relay(Arc::new(relay))))
 }
+
+// === impl Following ===
 
 impl Following {
     /// Opens the cache of an edge, or of a gateway on a store of several machines; `None` on other

@@ -1,9 +1,7 @@
 //! Pages of lists: the parameters of a query, and the address of the next page.
 
-use percent_encoding::percent_decode_str;
-
 use super::{ErrorResponse, error_response};
-use crate::site::percent::encode_component;
+use crate::site::percent::{decode_utf8, encode_component};
 
 /// How many items a page has if the query does not say.
 const LIMIT: usize = 100;
@@ -30,7 +28,7 @@ impl Query {
         for part in parts.filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let decoded = |text: &str| {
-                let text = percent_decode_str(text).decode_utf8().ok()?;
+                let text = decode_utf8(text)?;
                 (text.len() <= VALUE_BYTES_MAX).then(|| text.into_owned())
             };
             let (Some(name), Some(value)) = (decoded(name), decoded(value)) else {

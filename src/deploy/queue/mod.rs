@@ -78,7 +78,7 @@ pub use crate::database::{Config as PostgresConfig, Rejection};
 pub use error::QueueError;
 pub use policy::Policy;
 use policy::{Served, end_as_dead_letter, finish_attempt, log_line};
-pub use postgres::Postgres;
+pub use postgres::{Metrics as PostgresMetrics, Postgres};
 pub use sqlite::Sqlite;
 pub use value::{
     Claim, Depth, Enqueued, Held, Outcome, Owners, Progress, Spending, Swept, Trigger,

@@ -24,7 +24,7 @@ mod operation;
 mod read;
 mod slug;
 
-use crate::site::percent::decode;
+use crate::site::percent::decode_or_keep;
 use crate::syntax::{Span, Value};
 
 pub use operation::{Body, Media, Operation, Parameter, Response, Schema, Security, Server};
@@ -233,7 +233,7 @@ fn plain(path: &str) -> &str {
 
 /// RFC 6901 §6: in a URI fragment a token is percent-encoded; §4: then `~1` is `/`.
 fn unescaped(token: &str) -> String {
-    decode(token).replace("~1", "/").replace("~0", "~")
+    decode_or_keep(token).replace("~1", "/").replace("~0", "~")
 }
 
 #[cfg(test)]

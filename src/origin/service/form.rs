@@ -2,7 +2,7 @@
 //!
 //! Source: WHATWG URL §5.1 (`application/x-www-form-urlencoded`).
 
-use crate::site::percent::decode;
+use crate::site::percent::decode_or_keep;
 
 /// Returns the pairs: each name as it is written, and the value as it is written. A value that is
 /// not there is empty.
@@ -13,7 +13,7 @@ pub(super) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// Decodes a value.
 pub(super) fn decoded(value: &str) -> String {
-    decode(&value.replace('+', " ")).into_owned()
+    decode_or_keep(&value.replace('+', " ")).into_owned()
 }
 
 /// Returns the first value with a name, decoded.

@@ -42,7 +42,7 @@ use crate::response::{
     Conditions, Cors, Counted, ETag, MaybeCached, Method, Outcome, Problem, RequestHeaders,
     Response, caching,
 };
-use crate::site::percent::decode;
+use crate::site::percent::decode_or_keep;
 use crate::store::ReadError;
 use fields::ASSET_POLICY;
 use redirect::to;
@@ -179,7 +179,7 @@ fn find(
         numbers: served.numbers.as_deref(),
         policy: documents.page_policy(),
         base,
-        path: &decode(below),
+        path: &decode_or_keep(below),
         headers,
     }
     .response()

@@ -6,7 +6,7 @@
 use super::Request;
 use crate::release::site::{page_file, page_of};
 use crate::response::{Response, caching};
-use crate::site::percent::{decode, encode};
+use crate::site::percent::{decode_or_keep, encode};
 
 /// Makes a redirect. Paths are encoded, so they cannot hold a line break.
 pub(super) fn to(status: u16, location: &str) -> Response {
@@ -61,7 +61,7 @@ impl Request<'_> {
         let location = if is_elsewhere {
             destination.chars().filter(char::is_ascii_graphic).collect()
         } else {
-            self.location(&decode(path)) + &rest
+            self.location(&decode_or_keep(path)) + &rest
         };
         to(status, &self.with_query(&location))
     }

@@ -18,6 +18,8 @@ const CHARACTERS_MAX: usize = 320;
 const PAGES_MAX: usize = 60;
 /// How many paragraphs of a page are searched.
 const PARAGRAPHS_MAX: usize = 16;
+/// The shortest word of a product's name by which it is mentioned, in characters.
+const WORD_MIN: usize = 3;
 
 /// Words that name documentation, not a product.
 const DOCUMENTATION: [&str; 17] = [
@@ -337,6 +339,17 @@ pub(super) fn product(title: &str) -> String {
     words.trim_end_matches([':', '-', '–', '|', ' ']).to_owned()
 }
 
+/// Returns the words of a product's name by which code, packages and variables mention it: in lower
+/// case, each with at least three characters.
+pub(super) fn product_words(product: &str) -> Vec<String> {
+    let words = normal(product);
+    let words = words.split_whitespace();
+    words
+        .filter(|word| word.chars().count() >= WORD_MIN)
+        .map(str::to_owned)
+        .collect()
+}
+
 /// Returns whether nearly every documentation has a page with this title.
 pub(super) fn is_generic_title(title: &str) -> bool {
     GENERIC.contains(&normal(title).trim())
@@ -462,6 +475,19 @@ mod tests {
         assert_eq!(product("Acme Developer Documentation"), "Acme");
         assert_eq!(product("Docs"), "Docs");
         assert_eq!(product("Acme Pay API"), "Acme Pay");
+    }
+
+    #[test]
+    fn the_words_of_a_product_are_lower_case_and_not_short() {
+        for (product, words) in [
+            ("Acme Pay", &["acme", "pay"][..]),
+            ("Acme.js: AI & Boxes", &["acme", "boxes"]),
+            ("ComfyUI", &["comfyui"]),
+            ("Go", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(product_words(product), words, "{product}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::PageId;
 use crate::mdx::Node;
 
-use super::about;
+use super::about::{self, product_words};
 use super::code::{Block, Kind, is_used};
 use super::group::{Group, groups};
 use super::outline::{Entry, Outline, content, endpoint, link_to};
@@ -221,14 +221,11 @@ fn entries_of_part<'o>(outline: &'o Outline, part: &'o str) -> impl Iterator<Ite
 
 /// Returns the names by which code mentions a product: its words, and their initials.
 pub(super) fn names_of(product: &str) -> Vec<String> {
-    let words: Vec<String> = product.split(' ').map(str::to_lowercase).collect();
-    let initials: String = words
-        .iter()
-        .filter_map(|word| word.chars().next())
-        .collect();
-    let names = words.into_iter().filter(|word| word.chars().count() > 2);
-    let initials = Some(initials).filter(|initials| initials.chars().count() > 2);
-    names.chain(initials).collect()
+    let mut names = product_words(product);
+    let words = product.split_whitespace();
+    let initials: String = words.filter_map(|word| word.chars().next()).collect();
+    names.extend(product_words(&initials));
+    names
 }
 
 fn score(group: &Group<'_>, names: &[String]) -> usize {

@@ -46,10 +46,12 @@ mod command;
 mod decision;
 mod description;
 mod example;
+mod file;
 mod first;
 mod group;
 mod integration;
 mod limit;
+mod list;
 mod mistake;
 mod outline;
 mod package;
@@ -59,6 +61,7 @@ mod role;
 mod secret;
 mod section;
 mod sink;
+mod sized;
 mod step;
 mod text;
 mod interleave;
@@ -69,27 +72,21 @@ mod wrong;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
-
 use crate::docs::Docs;
-use crate::docs::navigation::tree::PageId;
 use crate::frontmatter;
 
 use super::{Slug, cut};
-use about::Subject;
 pub use about::about;
 pub use accept::{Age, Rejected, accept};
-use advice::{Advice, advice};
 pub(in crate::skills) use code::INSTALLS;
-use first::{First, first};
-use integration::integration;
-use interleave::interleave;
-use outline::{Category, Outline, link_to};
+use file::Page;
+use list::{pages_characters_min, skills};
+use outline::Outline;
 pub use sink::ADDRESS_CHARACTERS_MAX;
-use sink::{Share, cost};
+use sink::Share;
+use sized::{Essential, Scaled, headed};
 use text::plain;
 pub(in crate::skills) use text::quoted;
-use workflow::workflows;
 
 /// The most lines of a generated skill: the Agent Skills specification recommends this limit.
 pub const LINES_MAX: usize = 500;
@@ -102,11 +99,7 @@ const DESCRIPTION_UNITS_MAX: usize = 800;
 /// The longest text about the product, and the longest title, in characters.
 const ABOUT_CHARACTERS_MAX: usize = 500;
 const TITLE_CHARACTERS_MAX: usize = 120;
-/// How many characters the list of pages has at least, if a link to the first page of each group needs
-/// so many; how many of them are for reference, community and changelog; and the parts of their
-/// longest size that other sections have for it, in percent.
-const PAGES_CHARACTERS_MIN: usize = 3600;
-const LATE_CHARACTERS_MIN: usize = 700;
+/// The parts of their longest size that the other sections have for the list of pages, in percent.
 const SHARES: [Share; 6] = [
     Share(100),
     Share(75),
@@ -118,10 +111,6 @@ const SHARES: [Share; 6] = [
 /// Below this share, the list of pages must have only two thirds of its least size: sections say more
 /// than titles of pages.
 const SHARE_MIN: usize = 50;
-/// How many characters the headings of sections and the lines about all other pages need.
-const REST_CHARACTERS: usize = 720;
-/// How many characters one category of pages needs besides its lines.
-const CATEGORY_CHARACTERS: usize = 24;
 
 /// A generated skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -274,413 +263,4 @@ pub fn documentation_version(docs: &Docs) -> Box<str> {
         .into()
 }
 
-/// The sections that an agent needs most.
-struct Essential<'d> {
-    share: Share,
-    capabilities: Vec<String>,
-    first: First<'d>,
-    context: Vec<String>,
-}
-
-// === impl Essential ===
-
-impl<'d> Essential<'d> {
-    fn of(docs: &'d Docs, outline: &Outline, about: &str, share: Share, base_url: &str) -> Self {
-        let (own, others) = (share.of_essential(), share);
-        let first = first(docs, outline, own, base_url);
-        let advice = advice(docs, outline, own, base_url);
-        let mistakes = mistake::table(docs, outline, others, base_url);
-        Self {
-            share: own,
-            capabilities: capabilities(
-                docs,
-                outline,
-                about,
-                &first.choices,
-                (own, others),
-                base_url,
-            ),
-            context: context(docs, outline, (&advice, mistakes), base_url),
-            first,
-        }
-    }
-
-    fn sections(&self) -> [&Vec<String>; 3] {
-        [&self.capabilities, &self.first.lines, &self.context]
-    }
-}
-
-/// The other sections, which get smaller first.
-struct Scaled {
-    examples: Vec<String>,
-    commands: Vec<String>,
-    variables: Vec<String>,
-    reference: Vec<String>,
-    workflows: Vec<String>,
-    integration: Vec<String>,
-}
-
 // === impl Scaled ===
-
-impl Scaled {
-    fn of(docs: &Docs, outline: &Outline, first: &First<'_>, share: Share, base_url: &str) -> Self {
-        let workflows = workflows(docs, outline, &first.shown, share, base_url);
-        Self {
-            examples: example::examples(docs, outline, first, &workflows, share, base_url),
-            commands: command::table(docs, outline, share, base_url),
-            variables: variable::table(docs, outline, share, base_url),
-            reference: reference::table(docs, outline, share, base_url),
-            workflows: or_line(workflows, || {
-                format!(
-                    "No page describes a procedure in steps; the guides are in [llms.txt]({base_url}/llms.txt)."
-                )
-            }),
-            integration: integration(docs, outline, share, base_url),
-        }
-    }
-
-    fn sections(&self) -> [&Vec<String>; 6] {
-        [
-            &self.examples,
-            &self.commands,
-            &self.variables,
-            &self.reference,
-            &self.workflows,
-            &self.integration,
-        ]
-    }
-}
-
-/// Writes what the product can do, and the decisions that an agent must take.
-fn capabilities(
-    docs: &Docs,
-    outline: &Outline,
-    about: &str,
-    choices: &[(Vec<String>, PageId)],
-    (own, others): (Share, Share),
-    base_url: &str,
-) -> Vec<String> {
-    let table = capability::table(docs, outline, about, own, base_url);
-    let mut lines = or_line(table, || {
-        format!("- The pages are a reference: [llms.txt]({base_url}/llms.txt)")
-    });
-    let decisions = decision::decisions(docs, outline, choices, others, base_url);
-    if !decisions.is_empty() {
-        lines.push(String::new());
-        lines.extend(headed("Decide first", decisions));
-    }
-    lines
-}
-
-/// Puts a heading above lines; without lines there is none.
-fn headed(heading: &str, lines: Vec<String>) -> Vec<String> {
-    if lines.is_empty() {
-        return lines;
-    }
-    let head = [format!("### {heading}"), String::new()];
-    head.into_iter().chain(lines).collect()
-}
-
-/// Returns the lines, or this one if there are none.
-fn or_line(lines: Vec<String>, line: impl FnOnce() -> String) -> Vec<String> {
-    if lines.is_empty() {
-        vec![line()]
-    } else {
-        lines
-    }
-}
-
-/// The list of pages: those that an agent needs first, and the others.
-#[derive(Default)]
-struct Listed {
-    early: Vec<String>,
-    late: Vec<String>,
-}
-
-/// Returns the positions of categories in turns: the first of every part before any second one. So a
-/// large part leaves room for the others.
-fn by_part(categories: &[&Category]) -> Vec<usize> {
-    let mut parts: Vec<(&str, Vec<usize>)> = Vec::new();
-    for (at, category) in categories.iter().enumerate() {
-        match parts.iter_mut().find(|(part, _)| *part == category.part) {
-            Some((_, positions)) => positions.push(at),
-            None => parts.push((&category.part, vec![at])),
-        }
-    }
-    interleave(parts.into_iter().map(|(_, positions)| positions)).collect()
-}
-
-/// Returns how many characters the list of pages should have at least: a link for each group.
-fn pages_characters_min(docs: &Docs, outline: &Outline, base_url: &str) -> usize {
-    let of_category = |category: &Category| {
-        let link = category.entries.first();
-        let link = link.map_or(0, |entry| cost(&entry.link(docs, base_url), base_url));
-        link + 1 + category.name().chars().count() + CATEGORY_CHARACTERS
-    };
-    let all: usize = outline.categories.iter().map(of_category).sum();
-    (all + all / 4).min(PAGES_CHARACTERS_MIN)
-}
-
-/// Lists pages by category: a line for each, with links. The first page of every category is
-/// chosen before any second one, guides before reference, community and changelog (rule G2).
-fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed {
-    let (early, late): (Vec<&Category>, Vec<&Category>) = outline
-        .categories
-        .iter()
-        .partition(|category| !category.is_late());
-    let mut labels: HashMap<&str, usize> = HashMap::new();
-    for category in &outline.categories {
-        *labels.entry(&category.label).or_default() += 1;
-    }
-    // A part is only named where its groups could be confused with those of another part.
-    let name_of = |category: &Category| match labels.get(&*category.label) {
-        Some(1) if !category.label.trim().is_empty() => category.label.clone(),
-        _ => category.name(),
-    };
-    let mut listed = Listed::default();
-    // What the early ones leave is for the late ones, too.
-    let reserved = match late.is_empty() {
-        true => 0,
-        false => LATE_CHARACTERS_MIN.min(rest.characters / 4),
-    };
-    let mut budget = rest;
-    budget.characters -= reserved;
-    for (categories, out, reserved) in [
-        (early, &mut listed.early, 0),
-        (late, &mut listed.late, reserved),
-    ] {
-        budget.characters += reserved;
-        let mut is_complete = true;
-        let mut links: Vec<Vec<String>> = vec![Vec::new(); categories.len()];
-        let longest = categories
-            .iter()
-            .map(|category| category.entries.len())
-            .max();
-        let order = by_part(&categories);
-        for nth in 0..longest.unwrap_or(0) {
-            for at in &order {
-                let (category, links) = (categories[*at], &mut links[*at]);
-                let Some(entry) = category.entries.get(nth).filter(|_| links.len() == nth) else {
-                    continue;
-                };
-                let link = entry.link(docs, base_url);
-                // The first page also needs the label, and the words about the other pages.
-                let (lines, more) = match nth {
-                    0 => (1, name_of(category).chars().count() + CATEGORY_CHARACTERS),
-                    _ => (0, 0),
-                };
-                if budget.take(cost(&link, base_url) + 1 + more, lines) {
-                    links.push(link);
-                }
-            }
-        }
-        for (category, links) in categories.iter().zip(links) {
-            let left = category.entries.len() - links.len();
-            is_complete &= left == 0;
-            if links.is_empty() {
-                continue;
-            }
-            let more = match left {
-                0 => String::new(),
-                _ => format!(", and {left} more"),
-            };
-            out.push(format!(
-                "- **{}**: {}{more}",
-                name_of(category),
-                links.join(", ")
-            ));
-        }
-        // One line names the list of all pages, and not each category.
-        if !is_complete && !out.is_empty() {
-            out.push(format!(
-                "- All other pages: [llms.txt]({base_url}/llms.txt)"
-            ));
-        }
-    }
-    listed
-}
-
-/// Writes the context: a description of the product, pitfalls and limits, when not to use it,
-/// versions and languages.
-fn context(
-    docs: &Docs,
-    outline: &Outline,
-    (advice, mistakes): (&Advice, Vec<String>),
-    base_url: &str,
-) -> Vec<String> {
-    let mut lines = Vec::new();
-    let home = outline.home(docs);
-    if let Some(id) = home {
-        let product = about::product(&docs.config.name);
-        let words = about::definition(docs, id, &product, Subject::Any);
-        let words = words.unwrap_or_else(|| outline::words(docs, docs.navigation.page(id)));
-        let link = link_to(docs, id, base_url);
-        if words.is_empty() {
-            lines.push(format!("- Start here: {link}"));
-        } else {
-            lines.push(format!("- {words} – {link}"));
-        }
-    }
-    if outline.versions.len() > 1 {
-        let labels = outline.versions.iter().map(|label| plain(label));
-        let labels = labels.collect::<Vec<_>>().join(", ");
-        lines.push(format!(
-            "- Versions: {labels} (this skill describes the first)"
-        ));
-    }
-    if outline.languages.len() > 1 {
-        let codes = outline.languages.iter().map(|code| plain(code));
-        let codes = codes.collect::<Vec<_>>().join(", ");
-        lines.push(format!(
-            "- Languages: {codes} (this skill describes the first)"
-        ));
-    }
-    let pages: HashSet<_> = outline.pages().collect();
-    lines.push(format!(
-        "- Pages of the documentation: {}, all in [llms.txt]({base_url}/llms.txt)",
-        pages.len()
-    ));
-    if !advice.pitfalls.is_empty() {
-        lines.push(String::new());
-        lines.extend(headed("Pitfalls and limits", advice.pitfalls.clone()));
-    }
-    if !mistakes.is_empty() {
-        lines.push(String::new());
-        lines.extend(headed("Mistakes and remedies", mistakes));
-    }
-    let product = about::product(&docs.config.name);
-    let unsuited = or_line(advice.unsuited.clone(), || {
-        let product = if product.is_empty() {
-            "this product"
-        } else {
-            &product
-        };
-        format!(
-            "- For anything that is not about {product}; the pages name no other case: [llms.txt]({base_url}/llms.txt)"
-        )
-    });
-    lines.push(String::new());
-    lines.extend(headed("When not to use it", unsuited));
-    lines
-}
-
-impl Category {
-    /// Returns the labels of its part and of itself.
-    fn name(&self) -> String {
-        if self.part == self.label || self.label.trim().is_empty() {
-            self.part.clone()
-        } else {
-            format!("{}: {}", self.part, self.label)
-        }
-    }
-}
-
-/// How many lines and characters a list may still use.
-#[derive(Clone, Copy)]
-struct Rest {
-    lines: usize,
-    characters: usize,
-}
-
-impl Rest {
-    /// Uses some of it; returns `false` when too little is left.
-    fn take(&mut self, characters: usize, lines: usize) -> bool {
-        if characters > self.characters || lines > self.lines {
-            return false;
-        }
-        self.characters -= characters;
-        self.lines -= lines;
-        true
-    }
-}
-
-/// The text that is being written.
-struct Page {
-    text: String,
-    /// The headings so far, in lower case.
-    headings: HashSet<String>,
-}
-
-impl Page {
-    fn new() -> Self {
-        Self {
-            text: String::new(),
-            headings: HashSet::new(),
-        }
-    }
-
-    fn frontmatter(&mut self, slug: &Slug, description: &str, title: &str, version: &str) {
-        self.line("---");
-        // A slug may be `0`, `1e3` or `null`: without quotes YAML does not read these as texts.
-        self.line(&format!("name: {}", quoted(slug.as_str())));
-        self.line(&format!("description: {}", quoted(description)));
-        self.line("metadata:");
-        self.line(&format!("  project: {}", quoted(title)));
-        self.line(&format!("  version: {}", quoted(&plain(version))));
-        self.line(&installable(slug.as_str()));
-        self.line("---");
-        self.line("");
-    }
-
-    fn line(&mut self, line: &str) {
-        self.text.push_str(line);
-        self.text.push('\n');
-    }
-
-    /// Adds a section. A heading in it that the text has already gets the name of the section.
-    fn section(&mut self, title: &str, lines: &[String]) {
-        if !self.text.ends_with("\n\n") {
-            self.line("");
-        }
-        self.line(&format!("## {title}"));
-        self.line("");
-        let mut fence: Option<&str> = None;
-        let mut is_blank = true;
-        for line in lines {
-            if fence.is_none() && is_blank && line.is_empty() {
-                continue;
-            }
-            is_blank = line.is_empty();
-            let mark = line.trim_start();
-            let is_fence = mark.starts_with("```");
-            let backticks = &mark[..mark.len() - mark.trim_start_matches('`').len()];
-            fence = match fence {
-                Some(open) if mark == open => None,
-                None if is_fence => Some(backticks),
-                fence => fence,
-            };
-            let heading = line.strip_prefix("### ").filter(|_| fence.is_none());
-            match heading {
-                Some(heading) => {
-                    let heading = self.unused(heading, title);
-                    self.line(&format!("### {heading}"));
-                }
-                None => self.line(line),
-            }
-        }
-    }
-
-    /// Makes a heading that the text does not have.
-    fn unused(&mut self, heading: &str, section: &str) -> String {
-        let numbered = (2..).map(|nth| format!("{heading} ({nth})"));
-        let names = [
-            heading.to_owned(),
-            format!("{heading} ({})", section.to_lowercase()),
-        ];
-        let free = names.into_iter().chain(numbered);
-        let mut free = free.filter(|name| self.headings.insert(name.to_lowercase()));
-        free.next().expect("there are more numbers than headings")
-    }
-
-    /// Returns the free budget that remains after these lines.
-    fn rest(&self, others: &[&Vec<String>], base_url: &str) -> Rest {
-        let others = others.iter().flat_map(|lines| lines.iter());
-        let after: usize = others.clone().map(|line| cost(line, base_url)).sum();
-        let lines: usize = others.map(|line| line.lines().count().max(1)).sum();
-        let used: usize = self.text.lines().map(|line| cost(line, base_url)).sum();
-        Rest {
-            lines: LINES_MAX.saturating_sub(lines + self.text.lines().count() + 30),
-            characters: CHARACTERS_MAX.saturating_sub(used + after + REST_CHARACTERS),
-        }
-    }
-}

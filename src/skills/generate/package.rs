@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use crate::docs::Docs;
 use crate::mdx::Node;
 
+use super::about::product_words;
 use super::code::INSTALLS;
 use super::outline::Outline;
 use super::role::{Role, normal};
@@ -17,9 +18,7 @@ use super::role::{Role, normal};
 const PACKAGES_MAX: usize = 4;
 /// The longest name of a package, in bytes.
 const NAME_MAX: usize = 50;
-/// The shortest word of a product's name that a package must contain, in characters, and the
-/// shortest part of a package with which that word must begin.
-const WORD_MIN: usize = 3;
+/// The shortest part of a package with which a word of the product's name must begin, in bytes.
 const PART_MIN: usize = 4;
 /// Commands that install programs on a machine, which no code imports.
 const SYSTEM: [&str; 6] = [
@@ -33,11 +32,7 @@ const SYSTEM: [&str; 6] = [
 
 /// Returns the packages of the product that most pages install, the most frequent one first.
 pub(super) fn packages(docs: &Docs, outline: &Outline, product: &str) -> Vec<String> {
-    let product = normal(product);
-    let words = product.split_whitespace();
-    let words: Vec<&str> = words
-        .filter(|word| word.chars().count() >= WORD_MIN)
-        .collect();
+    let words = product_words(product);
     let mut names: Vec<(String, usize)> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
     for (_, _, nodes) in outline.contents(docs, |role| role < Role::Community) {
@@ -108,12 +103,12 @@ fn name_of(word: &str) -> Option<&str> {
 }
 
 /// Returns whether a package belongs to a product whose name has these words.
-fn is_own(package: &str, product: &[&str]) -> bool {
+fn is_own(package: &str, product: &[String]) -> bool {
     let parts = normal(package);
     let joined: String = parts.split_whitespace().collect();
     let begins = |word: &str, part: &str| part.len() >= PART_MIN && word.starts_with(part);
     product.iter().any(|word| {
-        joined.contains(word) || parts.split_whitespace().any(|part| begins(word, part))
+        joined.contains(&**word) || parts.split_whitespace().any(|part| begins(word, part))
     })
 }
 
@@ -155,7 +150,7 @@ mod tests {
             ("com-tool", "comfyui", false),
             ("react", "acme", false),
         ] {
-            let words: Vec<&str> = product.split(' ').collect();
+            let words = product_words(product);
             assert_eq!(is_own(package, &words), expected, "{package} of {product}");
         }
     }

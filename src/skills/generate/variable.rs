@@ -10,7 +10,7 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Node, Table, plain};
 
-use super::about;
+use super::about::{self, product_words};
 use super::outline::{Outline, link_to};
 use super::role::{Role, has, normal};
 use super::secret;
@@ -127,12 +127,8 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
 /// Collects the variables in the order of the table: those of the product before others, those of
 /// the first steps before others, then those that most pages use.
 fn variables(docs: &Docs, outline: &Outline) -> Vec<Variable> {
-    let product = normal(&about::product(&docs.config.name));
-    let names: Vec<String> = product
-        .split(' ')
-        .filter(|word| word.chars().count() > 2)
-        .map(str::to_uppercase)
-        .collect();
+    let product = product_words(&about::product(&docs.config.name));
+    let names: Vec<String> = product.iter().map(|word| word.to_uppercase()).collect();
     let mut all: Vec<Variable> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
     for (entry, of_page, nodes) in outline.contents(docs, |role| role < Role::Community) {

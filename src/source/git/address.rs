@@ -6,9 +6,11 @@
 //!
 //! Sources: `git-fetch(1)` "GIT URLS", `gitremote-helpers(7)`, `git-check-ref-format(1)`.
 
+use std::borrow::Cow;
 use std::path::{Component, Path};
 
 use super::Config;
+use crate::site::percent::decode_utf8;
 
 const URL_BYTES_MAX: usize = 2048;
 const BRANCH_BYTES_MAX: usize = 255;
@@ -52,6 +54,9 @@ pub enum InvalidAddress {
     /// The URL contains a password or token.
     #[error("the repository's URL contains a password; name a file of credentials instead")]
     Password,
+    /// The path has bytes that are not UTF-8, percent-encoded.
+    #[error("the path of the repository's URL has a percent-encoding that is not UTF-8")]
+    Encoding,
     /// The name of the branch is not valid.
     #[error("{0:?} is not the name of a branch")]
     Branch(Box<str>),
@@ -110,7 +115,8 @@ impl Address {
         self.transport
     }
 
-    /// Returns the path on the host, or on this machine.
+    /// Returns the path on the host, or on this machine, without percent-encoding: the repository
+    /// that the host finds.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
@@ -176,7 +182,7 @@ struct UrlParts<'u> {
     transport: Transport,
     authority: &'u str,
     host: Option<&'u str>,
-    path: &'u str,
+    path: Cow<'u, str>,
 }
 
 fn read<'u>(url: &'u str, config: &Config) -> Result<UrlParts<'u>, InvalidAddress> {
@@ -189,6 +195,8 @@ fn read<'u>(url: &'u str, config: &Config) -> Result<UrlParts<'u>, InvalidAddres
             other => return Err(unsupported(other)),
         };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        // The host decodes the path, and git does so before ssh. `%61cme` is the directory `acme`.
+        let path = decode_utf8(path).ok_or(InvalidAddress::Encoding)?;
         return remote(transport, authority, path);
     }
     // `helper::address` runs `git-remote-helper`, and `ext::` runs any program.
@@ -198,7 +206,7 @@ fn read<'u>(url: &'u str, config: &Config) -> Result<UrlParts<'u>, InvalidAddres
     // git-fetch(1): a colon before the first slash makes it `user@host:path` over ssh.
     match (url.find(':'), url.find('/')) {
         (Some(colon), slash) if slash.is_none_or(|slash| colon < slash) => {
-            remote(Transport::Ssh, &url[..colon], &url[colon + 1..])
+            remote(Transport::Ssh, &url[..colon], url[colon + 1..].into())
         }
         _ => local(url, config),
     }
@@ -207,11 +215,10 @@ fn read<'u>(url: &'u str, config: &Config) -> Result<UrlParts<'u>, InvalidAddres
 fn remote<'u>(
     transport: Transport,
     authority: &'u str,
-    path: &'u str,
+    path: Cow<'u, str>,
 ) -> Result<UrlParts<'u>, InvalidAddress> {
     // `a/../b` would have the credentials of `a` and be the repository `b`.
-    let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
-    if decoded
+    if path
         .split('/')
         .any(|segment| segment == ".." || segment == ".")
     {
@@ -263,7 +270,7 @@ fn local<'u>(text: &'u str, config: &Config) -> Result<UrlParts<'u>, InvalidAddr
             transport: Transport::File,
             authority: "",
             host: None,
-            path: text,
+            path: text.into(),
         })
     } else {
         Err(InvalidAddress::Local)

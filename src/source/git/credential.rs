@@ -7,15 +7,16 @@
 //!
 //! Sources: `gitcredentials(7)`, `git-credential-store(1)` "STORAGE FORMAT", RFC 3986 §2.1.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use super::address::{Address, Transport};
 use super::failure::FetchError;
+use crate::site::percent::decode_utf8;
 
 /// The longest file of credentials or keys, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -139,7 +140,7 @@ impl Secrets {
                     return Ok(Self::default());
                 };
                 Ok(Self {
-                    login: login(&String::from_utf8_lossy(&file), address),
+                    login: login(&file, address),
                     ..Self::default()
                 })
             }
@@ -166,27 +167,62 @@ fn read(file: &Path) -> Result<Vec<u8>, FetchError> {
     })
 }
 
-/// Finds the login for a repository: the first line `scheme://user:password@host[:port][/path]`
-/// that fits it.
-fn login(file: &str, address: &Address) -> Option<(String, String)> {
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    file.lines().find_map(|line| {
-        let (scheme, rest) = line.trim().split_once("://")?;
+/// A line `scheme://user:password@host[:port][/path]` of a file of credentials.
+struct Login<'l> {
+    scheme: &'l str,
+    user: Cow<'l, str>,
+    password: Cow<'l, str>,
+    host: Cow<'l, str>,
+    path: Cow<'l, str>,
+}
+
+// === impl Login ===
+
+impl<'l> Login<'l> {
+    /// Reads a line; `None` if it has another form, or a part that is not UTF-8.
+    fn parse(line: &'l [u8]) -> Option<Self> {
+        let (scheme, rest) = str::from_utf8(line).ok()?.trim().split_once("://")?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, host) = authority.rsplit_once('@')?;
         let (user, password) = login.split_once(':')?;
-        let (user, host) = (decoded(user), decoded(host));
-        let fits = scheme == address.transport().as_str()
-            && host.eq_ignore_ascii_case(address.host_and_port())
-            && is_below(address.path(), &decoded(path))
-            && address.user().is_none_or(|expected| expected == user);
-        fits.then(|| (user, decoded(password)))
-    })
+        Some(Self {
+            scheme,
+            user: decode_utf8(user)?,
+            password: decode_utf8(password)?,
+            host: decode_utf8(host)?,
+            path: decode_utf8(path)?,
+        })
+    }
+
+    fn fits(&self, address: &Address) -> bool {
+        self.scheme == address.transport().as_str()
+            && self.host.eq_ignore_ascii_case(address.host_and_port())
+            && is_below(address.path(), &self.path)
+            && address.user().is_none_or(|expected| expected == self.user)
+    }
+}
+
+/// Finds the login for a repository: the first line that fits it.
+fn login(file: &[u8], address: &Address) -> Option<(String, String)> {
+    for (at, line) in file.split(|byte| *byte == b'\n').enumerate() {
+        match Login::parse(line) {
+            Some(login) if login.fits(address) => {
+                return Some((login.user.into_owned(), login.password.into_owned()));
+            }
+            None if !matches!(line.trim_ascii().first(), None | Some(b'#')) => {
+                // The line may have a password.
+                log::warn!(target: "source", "line {} of a file of credentials is not used: it is not https://user:password@host/path, percent-encoded in UTF-8", at + 1);
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Config;
+    use super::super::address::InvalidAddress;
     use super::*;
 
     fn address(url: &str) -> Address {
@@ -246,6 +282,41 @@ mod tests {
     }
 
     #[test]
+    fn a_percent_encoded_path_has_the_credentials_of_the_path_that_it_means() {
+        let all = [credential("", &["*"]), credential("acme", &["acme"])];
+        for url in [
+            "https://git.example/%61cme/docs",
+            "https://git.example/acme%2Fdocs",
+            "ssh://git.example/ac%6De/docs",
+        ] {
+            let chosen = choose(&all, &address(url), "bob");
+            assert!(matches!(chosen, Err(FetchError::Reserved)), "{url}");
+            let chosen = choose(&all, &address(url), "acme").unwrap().unwrap();
+            assert_eq!(&*chosen.path, "acme", "{url}");
+        }
+        // git passes the path of this form on as it is written.
+        let literal = choose(&all, &address("git@git.example:ac%6De/docs"), "bob");
+        assert_eq!(&*literal.unwrap().unwrap().path, "");
+    }
+
+    #[test]
+    fn a_path_that_is_not_utf_8_has_no_credentials_of_another_path() {
+        // Both would be the path `\u{fffd}` if the bytes were replaced.
+        let parsed = Address::parse("https://git.example/%FF/docs", "main", &Config::default());
+        assert_eq!(parsed, Err(InvalidAddress::Encoding));
+        let other = address("https://git.example/%EF%BF%BD/docs");
+        for file in [
+            &b"https://a:1@git.example/%FF\n"[..],
+            b"https://a:1@git.example/\xff\n",
+        ] {
+            assert_eq!(login(file, &other), None);
+        }
+        let file = b"https://a:%FF@git.example\nhttps://b:2@git.example/%EF%BF%BD\n";
+        let found = login(file, &other);
+        assert_eq!(found, Some(("b".to_owned(), "2".to_owned())));
+    }
+
+    #[test]
     fn credentials_for_a_whole_host_leave_it_open_to_others_without_credentials() {
         let all = [credential("", &["acme"])];
         let found = choose(&all, &address("https://git.example/bob/docs"), "bob");
@@ -256,7 +327,7 @@ mod tests {
     fn a_login_is_the_first_line_that_fits() {
         let file = "https://a:1@other.example\nhttps://b:2@git.example%3a8443\n\
                     https://c:p%40ss@git.example\nhttps://d:4@git.example\n";
-        let found = |url: &str| login(file, &address(url));
+        let found = |url: &str| login(file.as_bytes(), &address(url));
         let pair = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
         assert_eq!(found("https://git.example/x"), pair("c", "p@ss"));
         assert_eq!(found("https://d@git.example/x"), pair("d", "4"));

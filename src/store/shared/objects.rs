@@ -7,7 +7,6 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
@@ -27,6 +26,7 @@ use super::blocking;
 use super::http::Connector;
 use crate::digest::Digest;
 use crate::error::chain;
+use crate::parallel;
 use crate::store::FileError;
 
 /// How often a request is tried at most, and for how long.
@@ -289,7 +289,7 @@ impl Objects {
             format!("{CONTENT}/{}/{}.{life}", &digest[..2], &digest[2..])
         };
         let store = self.store()?;
-        self.each(uploads, |upload| {
+        parallel::try_map(uploads, PARALLEL, |upload| {
             let name = name_of(&upload.digest);
             let at = Name::from(&*name);
             let payload = PutPayload::from(upload.bytes.clone());
@@ -305,10 +305,9 @@ impl Objects {
     /// Removes objects. Those that are missing are removed already.
     pub(super) fn remove(&self, names: &[String]) -> Result<(), FileError> {
         let store = self.store()?;
-        self.each(names, |name| {
+        parallel::try_map(names, PARALLEL, |name| {
             let at = Name::from(&**name);
-            self.wait("remove", name, async { store.delete(&at).await })?;
-            Ok(())
+            self.wait("remove", name, async { store.delete(&at).await })
         })?;
         Ok(())
     }
@@ -332,43 +331,6 @@ impl Objects {
             Ok(names)
         };
         Ok(self.wait("list", CONTENT, listed)?.unwrap_or_default())
-    }
-
-    /// Does something with each of these, several at once.
-    fn each<A: Sync, T: Send>(
-        &self,
-        all: &[A],
-        act: impl Fn(&A) -> Result<T, FileError> + Sync,
-    ) -> Result<Vec<T>, FileError> {
-        if let [one] = all {
-            return Ok(vec![act(one)?]);
-        }
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut done = Vec::new();
-            while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                match act(one) {
-                    Ok(value) => done.push(value),
-                    Err(error) => {
-                        next.store(all.len(), Ordering::Relaxed);
-                        return Err(error);
-                    }
-                }
-            }
-            Ok(done)
-        };
-        std::thread::scope(|scope| {
-            let threads = (0..PARALLEL.min(all.len())).map(|_| scope.spawn(work));
-            let threads: Vec<_> = threads.collect();
-            let mut done = Vec::with_capacity(all.len());
-            for thread in threads {
-                let part = thread.join().unwrap_or_else(|panic| {
-                    std::panic::resume_unwind(panic);
-                });
-                done.extend(part?);
-            }
-            Ok(done)
-        })
     }
 
     pub(super) fn place(&self) -> &Path {

@@ -6,6 +6,7 @@
 //! and is not changed.
 
 mod figures;
+mod metrics;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,17 +14,10 @@ use std::path::Path;
 
 use clap::{ArgAction, CommandFactory as _};
 use serde_json::Value;
-use waypost::acme;
 use waypost::cli::Cli;
-use waypost::clock::Clock;
 use waypost::config::Config;
-use waypost::deploy::sites::verification;
-use waypost::deploy::{api, worker};
 use waypost::diagnostic::rules::RULES;
 use waypost::docs::schema::json_schema::json_schema;
-use waypost::follow;
-use waypost::store::shared;
-use waypost::telemetry::{Health, Metrics};
 
 const DOCS: &str = "conf/demo/docs";
 const SHIPPED: &str = include_str!("../../../conf/waypost.yaml");
@@ -542,7 +536,7 @@ fn every_key_of_frontmatter_is_on_its_page() {
     );
 }
 
-// === Rules, metrics, licences ===
+// === Rules, licences ===
 
 #[test]
 fn every_rule_is_on_its_page() {
@@ -559,35 +553,6 @@ fn every_rule_is_on_its_page() {
         }
     }
     assert_page("write/reference/rules.mdx", &out);
-}
-
-#[test]
-fn every_metric_is_on_its_page() {
-    let metrics = Metrics::new();
-    let _worker = worker::Metrics::new(&metrics);
-    let _api = api::Metrics::new(&metrics);
-    let _acme = acme::Metrics::new(&metrics);
-    let _domains = verification::Metrics::new(&metrics);
-    let _store = shared::Metrics::new(&metrics);
-    let edge = Health::new(Clock::System).part("edge");
-    let _follow = follow::Status::new("https://source.test", &metrics, edge);
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "| Name | Kind | Labels | Meaning |\n| --- | --- | --- | --- |"
-    );
-    for family in metrics.families() {
-        let labels: Vec<_> = family.labels.iter().map(|label| code(label)).collect();
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} |",
-            code(&family.name),
-            family.kind,
-            labels.join(", "),
-            prose(&family.help),
-        );
-    }
-    assert_page("operate/reference/metrics.mdx", &out);
 }
 
 #[test]

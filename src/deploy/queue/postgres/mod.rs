@@ -95,7 +95,7 @@ enum ClockOf {
 
 /// The metrics of the connections.
 #[derive(Debug)]
-struct Metrics {
+pub struct Metrics {
     durable: IntGauge,
     timeline: IntGauge,
     connections: IntCounter,
@@ -117,7 +117,9 @@ impl ClockOf {
 // === impl Metrics ===
 
 impl Metrics {
-    fn new(metrics: &telemetry::Metrics) -> Self {
+    /// Registers them.
+    #[must_use]
+    pub fn new(metrics: &telemetry::Metrics) -> Self {
         let durable = IntGauge::new(
             "deploy_queue_database_durable",
             "Whether the database of the queue promises that acknowledged updates survive (1) or not (0).",

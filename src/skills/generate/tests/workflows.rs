@@ -1,0 +1,170 @@
+//! The procedures of a generated skill.
+
+use super::*;
+
+#[test]
+fn workflows_are_procedures_of_the_product_only() {
+    let text = product().text;
+    let workflows = section(&text, "Workflows");
+    for wanted in [
+        "1. Install Acme",
+        "3. Run code",
+        "1. Call `box.pause()`.",
+        "2. Keep the id of the box.",
+    ] {
+        assert!(workflows.contains(wanted), "{wanted}: {workflows}");
+    }
+    for other in ["Steal", "Acme stops", "Start the copy", "Add boxes", "Fork"] {
+        assert!(!workflows.contains(other), "{other}: {workflows}");
+    }
+    let steps = workflows.find("Install Acme").unwrap();
+    assert!(
+        steps < workflows.find("box.pause").unwrap(),
+        "the start comes first"
+    );
+}
+
+#[test]
+fn a_step_shows_its_own_command_and_no_message() {
+    let page = "## Install the Acme CLI\n\nYou need Node first.\n\n```bash\ncurl -o- https://nvm.test/install.sh | bash\n```\n\n\
+        ```bash\nnpm install -g @acme/cli\n```\n\n## Connect to a warehouse\n\nIf you see this, allow our address.\n\n\
+        ```\nOperation did not complete within the designated timeout.\n```\n\n## Run a query\n\n```bash\nacme query 1\n```\n\n## See also\n\nMore.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{ "name": "Acme", "navigation": { "pages": ["quickstart"] } }"#,
+        ),
+        ("quickstart.mdx", page),
+    ]);
+    assert!(text.contains("1. Install the Acme CLI"), "{text}");
+    assert!(!text.contains("nvm.test"), "{text}");
+    assert!(text.contains("\n2. Connect to a warehouse\n"), "{text}");
+    assert!(!text.contains("designated timeout"), "{text}");
+    assert!(!text.contains("See also"), "{text}");
+}
+
+#[test]
+fn the_same_steps_of_several_pages_are_shown_once_and_prerequisites_never() {
+    let chain = |name: &str| {
+        format!(
+            "# {name}: quickstart\n\n## Prerequisites\n\n1. Create an AWS account.\n2. Install Terraform.\n\n\
+             ## How to start\n\n1. Sign up with Acme.\n2. Deploy a node.\n3. View its credentials.\n"
+        )
+    };
+    let (one, two) = (chain("Base"), chain("Tron"));
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{ "name": "Acme", "navigation": { "pages": ["base-quickstart", "tron-quickstart"] } }"#,
+        ),
+        ("base-quickstart.mdx", &one),
+        ("tron-quickstart.mdx", &two),
+    ]);
+    assert_eq!(text.matches("2. Deploy a node.").count(), 1, "{text}");
+    assert!(!text.contains("AWS account"), "{text}");
+}
+
+#[test]
+fn a_procedure_is_whole_and_an_explanation_is_none() {
+    let page = "---\ntitle: Deploy\n---\n\nThe service will:\n\n1. Read the file.\n2. Start the job.\n\n\
+        ## Connect a tunnel\n\n<Steps>\n<Step title=\"Run a host\">\nPut it in the network. The host needs:\n\n\
+        - a public address that other networks reach, which the administrator of the network gives to it\n\
+        - a second address that stays the same after each restart of the host, whatever happens there\n</Step>\n\
+        <Step title=\"Set the fields\">\nFill in:\n\n- the host\n- the port\n</Step>\n\
+        <Step title=\"Send a job\">\n```js\ntest('x', () => {\n  acme.send();\n```\n\nFollow [the guide](/send).\n</Step>\n</Steps>\n\n\
+        ## Set up mail\n\n<Steps>\n<Step title=\"Add it\"></Step>\n<Step title=\"Enable it\"></Step>\n</Steps>\n\n\
+        There are two ways to stop.\n\n1. Stop it now.\n2. Stop it later.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["deploy","send"]}}"#,
+        ),
+        ("deploy.mdx", page),
+        ("send.mdx", "# Send\n"),
+    ]);
+    let workflows = section(&text, "Workflows");
+    for wanted in [
+        "1. Run a host. Put it in the network.\n".to_owned(),
+        "2. Set the fields. Fill in: the host; the port\n".to_owned(),
+        format!("3. Send a job. Follow the guide. – [Send]({BASE}/send)\n"),
+    ] {
+        assert!(workflows.contains(&wanted), "{wanted}: {workflows}");
+    }
+    for other in [
+        "Read the file",
+        "The host needs",
+        "test(",
+        "Add it",
+        "Stop it now",
+    ] {
+        assert!(!workflows.contains(other), "{other}: {workflows}");
+    }
+}
+
+#[test]
+fn the_label_of_a_tab_tells_similar_procedures_apart() {
+    let tab = |language: &str| {
+        format!(
+            "<Tab title=\"{language}\">\n\n### Set up\n\n1. Create the {language} project.\n2. Add `acme`.\n\n</Tab>\n"
+        )
+    };
+    let page = format!(
+        "---\ntitle: Build a client\n---\n\n<Tabs>\n{}{}</Tabs>\n",
+        tab("Java"),
+        tab("Python")
+    );
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["build"]}}"#,
+        ),
+        ("build.mdx", &page),
+    ]);
+    for heading in ["Java", "Python"] {
+        let heading = format!("### Build a client: {heading}: Set up\n");
+        assert!(text.contains(&heading), "{text}");
+    }
+}
+
+#[test]
+fn variants_windows_and_migrations_are_no_workflows() {
+    let variants = "---\ntitle: Quickstart for files\n---\n\n## Upload a file\n\n```js\nacme.up(1)\n```\n\n## Upload a directory\n\nMore.\n\n\
+        ## Download a file\n\n```js\nacme.down(1)\n```\n\n## Download a directory\n\nMore.\n";
+    let window =
+        "---\ntitle: Get a key\n---\n\n1. Click the button.\n2. Copy the key from the dashboard.\n";
+    let migration =
+        "---\ntitle: Migrate to v2\n---\n\n1. Run `acme migrate`.\n2. Remove the old file.\n";
+    let guide = "---\ntitle: Pay\n---\n\n1. Run `acme pay`.\n2. Read the receipt.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["files-quickstart","key","migrate","pay"]}}"#,
+        ),
+        ("files-quickstart.mdx", variants),
+        ("key.mdx", window),
+        ("migrate.mdx", migration),
+        ("pay.mdx", guide),
+    ]);
+    let workflows = section(&text, "Workflows");
+    assert_eq!(workflows.matches("\n### ").count(), 1, "{workflows}");
+    assert!(workflows.contains("### Pay\n"), "{workflows}");
+}
+
+#[test]
+fn one_of_several_quickstarts_is_a_workflow() {
+    let page =
+        |name: &str| format!("---\ntitle: {name}\n---\n\n1. Install {name}.\n2. Run `{name}`.\n");
+    let (go, node, python) = (page("Go"), page("Node"), page("Python"));
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"groups":[{"group":"Quickstarts","pages":["go","node","python"]}]}}"#,
+        ),
+        ("go.mdx", &go),
+        ("node.mdx", &node),
+        ("python.mdx", &python),
+    ]);
+    let workflows = section(&text, "Workflows");
+    assert!(workflows.contains("2. Run `Go`"), "{workflows}");
+    assert!(!workflows.contains("Run `Node`"), "{workflows}");
+}
