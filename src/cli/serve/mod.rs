@@ -109,7 +109,7 @@ use shared_store::Copied;
 use stop::Stop;
 use successor::Predecessor;
 use updates::{ServedLog, Updates};
-use upgrade::{ListeningSockets, Upgrades};
+use upgrade::{ListeningSockets, UpgradeSocket, Upgrades};
 use verification::Verification;
 
 /// Serve all sites and build their updates
@@ -498,9 +498,9 @@ pub(super) fn socket(address: SocketAddr) -> anyhow::Result<TcpSocket> {
 /// socket the sites are served, and the process cannot be upgraded.
 fn serving(upgrades: Upgrades, path: Option<PathBuf>, is_successor: bool, part: &Part) {
     let opened = path.map_or(Ok(()), |path| {
-        let listener = Upgrades::open(&path, is_successor)?;
+        let socket = UpgradeSocket::open(&path, is_successor)?;
         // Never joined: it can be stopped at any point.
-        panics::essential_thread("upgrade", move || upgrades.run(&listener)).map(drop)
+        panics::essential_thread("upgrade", move || upgrades.run(socket)).map(drop)
     });
     if let Err(error) = opened {
         part.fail(format!("the socket for `waypost upgrade`: {error}"));
