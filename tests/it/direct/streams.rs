@@ -7,7 +7,6 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::*;
 use crate::certificates::Authority;
-use crate::edge::LOCAL_UPSTREAMS;
 use crate::http2::Client;
 use crate::tls::encrypted;
 
