@@ -10,7 +10,7 @@ use anyhow::Context as _;
 
 use crate::acme::{OrderState, Vault};
 use crate::clock::Clock;
-use crate::config::{self, Config};
+use crate::config::{self, Config, SharedStore};
 use crate::deploy::sites::{CertificateTrouble, Rules};
 use crate::follow::{EDGE_TOKENS, SigningKey, Tokens};
 use crate::store::documents::{Documents, Kind, key_of};
@@ -197,8 +197,30 @@ pub(super) fn open_shared(config: &Config) -> anyhow::Result<Shared> {
     let shared = config.store.shared();
     let shared = shared.context("`store.postgres.url` is not configured")?;
     let cache = Local::open(&shared.cache, Clock::System)?;
+    shared_with(config, shared, cache)
+}
+
+fn shared_with(config: &Config, shared: &SharedStore, cache: Local) -> anyhow::Result<Shared> {
     let service = config.service.domain.as_str();
     Ok(Shared::open(&shared.config, service, cache, Clock::System)?)
+}
+
+/// Opens the store of a configuration to read it, and creates nothing. `None` if it does not exist
+/// yet.
+///
+/// # Errors
+///
+/// As [`open_store`].
+pub(super) fn store_to_read(config: &Config) -> anyhow::Result<Option<Store>> {
+    let shared = config.store.shared();
+    if shared.is_none() && !Local::exists(&store_path(config)) {
+        return Ok(None);
+    }
+    let local = Local::open_to_read(config.store.local(), Clock::System)?;
+    Ok(Some(match shared {
+        Some(shared) => Store::Shared(shared_with(config, shared, local)?),
+        None => Store::Local(local),
+    }))
 }
 
 /// Opens the store of a configuration, or the cache of an edge or of a store of several machines.

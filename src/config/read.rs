@@ -415,8 +415,10 @@ fn read_upstream(
         queue_max,
         queue,
         create_trace_context,
+        create_request_id,
     } = upstream;
     section.set("create_trace_context", create_trace_context, boolean);
+    section.set("create_request_id", create_request_id, boolean);
     let wait = || seconds(1..=DAY_SECONDS);
     section.set("connect_seconds", connect, wait());
     section.set("read_seconds", read, wait());

@@ -341,7 +341,11 @@ impl Line<'_> {
             trace.write_trace(out);
             out.push(b'"');
         }
-        if !request.request_id.is_empty() {
+        if let Some(id) = request.made_id {
+            out.extend_from_slice(b",\"request_id\":\"");
+            id.write(out);
+            out.push(b'"');
+        } else if !request.request_id.is_empty() {
             out.extend_from_slice(b",\"request_id\":");
             write_string(out, request.request_id);
         }

@@ -24,7 +24,7 @@ use super::http2_stream::Http2Stream;
 use super::reads::{Reads, Sending};
 use super::write_rate::WriteRate;
 use super::{Gateway, http2};
-use crate::response::trace::TraceContext;
+use crate::response::trace::{RequestId, TraceContext};
 use crate::response::{
     Body, Connection, MaybeCached, Problem, RequestHeaders, Response, Stored, TooManyOpenFiles,
 };
@@ -62,6 +62,7 @@ pub(super) struct Logged {
     query: Option<Box<str>>,
     user_agent: Box<str>,
     request_id: Box<str>,
+    made_id: Option<RequestId>,
     trace: Option<TraceContext>,
 }
 
@@ -90,6 +91,7 @@ impl Logged {
             query: request.query.map(Into::into),
             user_agent: request.user_agent.into(),
             request_id: request.request_id.into(),
+            made_id: request.made_id,
             trace: request.trace,
         }
     }
@@ -102,6 +104,7 @@ impl Logged {
             query: self.query.as_deref(),
             user_agent: &self.user_agent,
             request_id: &self.request_id,
+            made_id: self.made_id,
             trace: self.trace,
             ..RequestHeaders::default()
         }

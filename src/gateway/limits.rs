@@ -6,6 +6,9 @@
 
 use std::time::Duration;
 
+use crate::response::RequestHeaders;
+use crate::response::trace::{Made, RequestId, TraceContext};
+
 /// Limits on clients, on both paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -90,6 +93,8 @@ pub struct UpstreamLimits {
     pub queue: Duration,
     /// Whether requests without `traceparent` or `X-Request-Id` get them.
     pub create_trace_context: bool,
+    /// Whether each request has an id: that of a trusted peer, or one that is made.
+    pub create_request_id: bool,
 }
 
 // === impl Limits ===
@@ -139,6 +144,22 @@ impl Default for UpstreamLimits {
             queue_max: 100,
             queue: Duration::from_secs(5),
             create_trace_context: false,
+            create_request_id: true,
+        }
+    }
+}
+
+impl UpstreamLimits {
+    /// Makes the trace and the id that a request does not have. If each request has an id, only
+    /// trusted peers name it.
+    pub(super) fn made(&self, request: &RequestHeaders<'_>, is_trusted: bool) -> Made {
+        let is_new = self.create_trace_context && request.trace.is_none();
+        let trace = is_new.then(TraceContext::random);
+        let has_id = !request.request_id.is_empty() && (is_trusted || !self.create_request_id);
+        let makes_id = !has_id && (self.create_request_id || self.create_trace_context);
+        Made {
+            trace,
+            request_id: makes_id.then(|| RequestId::of(trace.or(request.trace))),
         }
     }
 }

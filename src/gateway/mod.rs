@@ -106,6 +106,7 @@ mod connection;
 pub use handler::{ConnectionHandler, Listeners, OpenListeners};
 pub use limits::{Limits, UpstreamLimits};
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::acme::Challenges;
@@ -114,6 +115,7 @@ use crate::deploy::api::Api;
 use crate::discovery::paths::{self, McpPath};
 use crate::index::{Index, Served};
 use crate::origin::{self, Resolver};
+use crate::response::trace::Made;
 use crate::response::{Problem, RequestHeaders, Response};
 use crate::site::{self, Hsts, Network, Site};
 use crate::telemetry::Metrics;
@@ -191,13 +193,23 @@ impl Gateway {
             self.metrics.waited([Some(connect), first_byte, body]);
         }
         if self.access.is_on() {
+            let mut request = *request;
+            // A request to an upstream has its id already.
+            if request.made_id.is_none() {
+                request.made_id = self.made(client.peer, &request).request_id;
+            }
             self.access.log(&Line {
                 time: self.clock.now(),
                 client,
-                request,
+                request: &request,
                 outcome,
             });
         }
+    }
+
+    /// Makes the trace and the id that a request of a peer does not have.
+    fn made(&self, peer: IpAddr, request: &RequestHeaders<'_>) -> Made {
+        self.upstream.made(request, self.trusted.contains(peer))
     }
 
     /// Returns whether a request without TLS for a path of a host, in normal form, may be

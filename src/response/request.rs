@@ -7,7 +7,7 @@
 //! (`Accept`, `Accept-Encoding`), §13 (conditions), §14.2 (`Range`).
 
 use super::encoding::Accepted;
-use super::trace::{Outgoing, TraceContext};
+use super::trace::{RequestId, TraceContext};
 use super::{Conditions, Content};
 
 /// The header of one request. A field that was not sent is empty or `None`; a list that was
@@ -46,6 +46,8 @@ pub struct RequestHeaders<'r> {
     pub trace: Option<TraceContext>,
     /// `X-Request-Id`, if it has at most 128 visible ASCII characters.
     pub request_id: &'r str,
+    /// The id that was made for it, which replaces `request_id`.
+    pub made_id: Option<RequestId>,
 }
 
 /// The longest `X-Request-Id` that an access line holds.
@@ -112,17 +114,8 @@ impl<'r> RequestHeaders<'r> {
         },
         trace: None,
         request_id: "",
+        made_id: None,
     };
-
-    /// Returns the trace of this request for a server that gets it: a new one if it has none.
-    #[must_use]
-    pub fn outgoing_trace(&self) -> Outgoing {
-        Outgoing {
-            context: self.trace.unwrap_or_else(TraceContext::random),
-            is_new: self.trace.is_none(),
-            sets_request_id: self.request_id.is_empty(),
-        }
-    }
 
     /// Returns the kind of method.
     #[must_use]

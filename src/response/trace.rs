@@ -18,16 +18,35 @@ pub struct TraceContext {
     pub flags: u8,
 }
 
-/// The trace of a request that is passed on.
+/// The id of a request, as `X-Request-Id` has it: 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outgoing {
-    /// The trace.
-    pub context: TraceContext,
-    /// Whether it replaces the fields of the request.
-    pub is_new: bool,
-    /// Whether its id is the value of `X-Request-Id` too.
-    pub sets_request_id: bool,
+pub struct RequestId(pub [u8; 16]);
+
+/// What was made for a request that has no trace or no id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// A new trace. It replaces the fields of the request.
+    pub trace: Option<TraceContext>,
+    /// A new value of `X-Request-Id`.
+    pub request_id: Option<RequestId>,
 }
+
+// === impl RequestId ===
+
+impl RequestId {
+    /// Returns the id of a request of this trace: that of the trace. Without a trace it is random.
+    #[must_use]
+    pub fn of(trace: Option<TraceContext>) -> Self {
+        Self(trace.map_or_else(random_id, |trace| trace.trace))
+    }
+
+    /// Appends the value of `X-Request-Id`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        encode(&self.0, out);
+    }
+}
+
+// === impl TraceContext ===
 
 impl TraceContext {
     /// Reads the value of `traceparent`; `None` if it is not valid.
@@ -66,11 +85,8 @@ impl TraceContext {
     /// system.
     #[must_use]
     pub fn random() -> Self {
-        let mut trace = [0; 16];
-        trace[..8].copy_from_slice(&next().to_be_bytes());
-        trace[8..].copy_from_slice(&next().to_be_bytes());
         Self {
-            trace,
+            trace: random_id(),
             parent: next().to_be_bytes(),
             flags: 0,
         }
@@ -106,6 +122,14 @@ fn encode(bytes: &[u8], out: &mut Vec<u8>) {
         out.push(DIGITS[usize::from(byte >> 4)]);
         out.push(DIGITS[usize::from(byte & 15)]);
     }
+}
+
+/// Returns 128 random bits; not all are 0.
+fn random_id() -> [u8; 16] {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&next().to_be_bytes());
+    id[8..].copy_from_slice(&next().to_be_bytes());
+    id
 }
 
 /// Returns the next number of this thread that is not 0: SplitMix64.

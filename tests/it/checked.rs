@@ -1,13 +1,15 @@
 //! `waypost check --conf` finds what would fail at the start, at a reload or at the first request,
 //! all at once, and changes nothing.
 
-use std::fs;
-use std::net::TcpListener;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::process::Output;
 
 use crate::certificates::Authority;
 use crate::edge::{LOCAL_UPSTREAMS, Setup};
 use crate::ports::free_address;
+use crate::store_postgres::{Objects, cluster, command, init, machine, private};
 
 #[track_caller]
 fn finds(output: &Output, code: i32, all: &[&str]) -> String {
@@ -152,4 +154,119 @@ fn a_queue_that_cannot_be_used_is_found() {
         .unwrap();
     drop(connection);
     finds(&setup.run(&["check"]), 1, &["the queue has schema 99"]);
+}
+
+#[test]
+fn the_key_file_of_an_edge_is_made_at_its_first_start() {
+    let setup = Setup::new();
+    let token = setup.path("token");
+    fs::write(&token, "waypost_edge").unwrap();
+    private(&token);
+    let (key, cache) = (setup.path("keys/edge.key"), setup.path("cache"));
+    let store = format!(
+        "{{ follow: {{ url: \"https://node.test\", token_file: {}, key_file: {}, cache: {}, \
+         public_keys: [\"ed25519:{}=\"] }} }}",
+        token.display(),
+        key.display(),
+        cache.display(),
+        "A".repeat(43)
+    );
+    let setup = setup.conf("store", &store);
+    let output = setup.run(&["check", "--offline"]);
+    finds(&output, 0, &["0 errors, 0 warnings"]);
+    assert!(!key.exists() && !cache.exists());
+}
+
+/// A machine whose store is in a database at this address, with a mistake in its site records.
+fn with_store_at(address: SocketAddr) -> Setup {
+    let setup = Setup::new();
+    let (objects, cache) = (setup.path("objects"), setup.path("cache"));
+    fs::create_dir(&objects).unwrap();
+    let postgres = format!("postgres://waypost@{address}/waypost");
+    let store = format!(
+        "{{ postgres: {{ url: \"{postgres}\", tls: false, cache: {} }}, \
+         objects: {{ url: \"file://{}\" }} }}",
+        cache.display(),
+        objects.display()
+    );
+    setup
+        .conf("store", &store)
+        .site("acme", "domains: [docs.acme.test]")
+        .site("other", "domains: [docs.acme.test]")
+}
+
+#[test]
+fn a_database_of_the_store_that_does_not_answer_hides_no_other_finding() {
+    let setup = with_store_at(free_address());
+    let claimed = "docs.acme.test is a host of project acme already";
+    let text = finds(
+        &setup.run(&["check"]),
+        1,
+        &[
+            "warning[conf]: `store.postgres.url`: no database answers now: ",
+            "Connection refused",
+            "of the sites only those in files were checked",
+            claimed,
+        ],
+    );
+    assert!(text.contains("1 errors, 1 warnings"), "{text}");
+    setup.remove_site("other");
+    finds(&setup.run(&["check"]), 0, &["0 errors, 1 warnings"]);
+    assert!(!setup.path("cache").exists());
+}
+
+#[test]
+fn an_offline_check_connects_to_no_database_of_the_store() {
+    let database = TcpListener::bind("127.0.0.1:0").unwrap();
+    database.set_nonblocking(true).unwrap();
+    let setup = with_store_at(database.local_addr().unwrap());
+    let output = setup.run(&["check", "--offline"]);
+    let claimed = "docs.acme.test is a host of project acme already";
+    let text = finds(&output, 1, &[claimed, "1 errors, 0 warnings"]);
+    assert!(!text.contains("database"), "{text}");
+    let refused = database.accept().unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+    assert!(!setup.path("cache").exists());
+}
+
+#[test]
+fn the_records_in_a_database_are_checked_and_a_database_that_cannot_be_used_is_an_error() {
+    let mut cluster = cluster();
+    let setup = machine(&cluster, None, &Objects::Directory).acme("");
+    let check = |code, all: &[&str]| finds(&setup.run(&["check"]), code, all);
+    check(
+        1,
+        &["`store.postgres.url`: the database has no store; `waypost store init` makes it"],
+    );
+    init(&setup);
+    let closed_at = free_address();
+    let record = setup.path("record.yaml");
+    let text =
+        format!("owner: stored\nsubdomain: stored\norigin: {{ url: \"http://{closed_at}\" }}\n");
+    fs::write(&record, text).unwrap();
+    command(&setup, &["site", "set", "stored", record.to_str().unwrap()]);
+    let cache = setup.path("store");
+    fs::remove_dir_all(&cache).unwrap();
+    let down = format!("the server {closed_at} of stored does not accept connections now");
+    check(0, &[&down]);
+
+    let mut password = OpenOptions::new();
+    let mut password = password.append(true).open(setup.path("password")).unwrap();
+    password.write_all(b"!").unwrap();
+    let text = check(
+        1,
+        &["`store.postgres.url`: the database refuses access: password"],
+    );
+    assert!(!text.contains(&down), "{text}");
+    fs::copy(cluster.password_file(), setup.path("password")).unwrap();
+    private(&setup.path("password"));
+    let identity = "UPDATE waypost_store.identity SET version = 9, compatible = 9";
+    cluster.psql("waypost", identity).unwrap();
+    check(1, &["`store.postgres.url`: the store has schema 9"]);
+    cluster.stop();
+    check(
+        0,
+        &["warning[conf]: `store.postgres.url`: no database answers now: "],
+    );
+    assert!(!cache.exists());
 }

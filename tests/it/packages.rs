@@ -4,7 +4,11 @@ use std::process::Command;
 
 use crate::edge::Setup;
 
-const UNITS: [&str; 2] = ["waypost.service", "worker/waypost-worker.service"];
+const UNITS: [&str; 3] = [
+    "waypost.service",
+    "waypost@.service",
+    "worker/waypost-worker.service",
+];
 
 fn unit(name: &str) -> String {
     format!("{}/packaging/systemd/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -13,7 +17,7 @@ fn unit(name: &str) -> String {
 /// `systemd-analyze security` rates what a service could do to the machine, from 0 to 10.
 #[test]
 fn the_services_have_few_rights() {
-    for (name, most) in UNITS.into_iter().zip(["15", "30"]) {
+    for (name, most) in UNITS.into_iter().zip(["15", "15", "30"]) {
         let output = Command::new("systemd-analyze")
             .args([
                 "security",
@@ -31,6 +35,55 @@ fn the_services_have_few_rights() {
         // systemd ignores a line that it does not know, and the service has less than it needs.
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!said.contains("nknown"), "{name}: {said}");
+    }
+}
+
+/// The two units that share the sockets have the rights of the other one, and systemd finds no
+/// mistake in them.
+#[test]
+fn two_gateways_may_share_the_sockets() {
+    let read = |name: &str| std::fs::read_to_string(unit(name)).unwrap();
+    let (one, shared) = (read("waypost.service"), read("waypost@.service"));
+    let differing = |text: &str, other: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let only = lines.filter(|line| !other.lines().any(|one| one == *line));
+        only.map(str::to_owned).collect()
+    };
+    assert_eq!(
+        differing(&shared, &one),
+        [
+            "Description=Waypost gateway (%i)",
+            "Sockets=waypost.socket",
+            "ExecStart=/usr/bin/waypost serve --conf /etc/waypost/%i.yaml",
+        ]
+    );
+    assert_eq!(
+        differing(&one, &shared),
+        [
+            "Description=Waypost gateway",
+            "ExecStart=/usr/bin/waypost serve --conf /etc/waypost/waypost.yaml",
+            "Also=waypost.socket",
+        ]
+    );
+    let setup = Setup::new();
+    let directory = setup.path("");
+    // The program of the package is not on this machine.
+    for name in ["waypost.socket", "waypost.service", "waypost@.service"] {
+        let text = read(name).replace("/usr/bin/waypost", env!("CARGO_BIN_EXE_waypost"));
+        std::fs::write(directory.join(name), text).unwrap();
+    }
+    for name in [
+        "waypost.socket",
+        "waypost@blue.service",
+        "waypost@green.service",
+    ] {
+        let output = Command::new("systemd-analyze")
+            .args(["verify", "--man=no"])
+            .arg(directory.join(name))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{name}: {said}");
     }
 }
 

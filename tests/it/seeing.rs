@@ -101,6 +101,10 @@ fn the_trace_of_a_request_is_passed_on_and_logged() {
         let origin = Origin::start();
         let edge = Setup::new()
             .conf("connections", &format!("{{ fast_path: {fast_path} }}"))
+            .conf(
+                "upstream",
+                &format!("{{ create_request_id: false, {LOCAL_UPSTREAMS} }}"),
+            )
             .acme_before(&origin)
             .start();
         let fields = [
@@ -140,7 +144,9 @@ fn the_trace_of_a_request_is_passed_on_and_logged() {
 fn a_request_without_a_trace_gets_one_if_that_is_configured() {
     for fast_path in [true, false] {
         let origin = Origin::start();
-        let upstream = format!("{{ create_trace_context: true, {LOCAL_UPSTREAMS} }}");
+        let upstream = format!(
+            "{{ create_trace_context: true, create_request_id: false, {LOCAL_UPSTREAMS} }}"
+        );
         let edge = Setup::new()
             .conf("connections", &format!("{{ fast_path: {fast_path} }}"))
             .conf("upstream", &upstream)
@@ -172,6 +178,55 @@ fn a_request_without_a_trace_gets_one_if_that_is_configured() {
         assert_eq!(received[2].field("tracestate"), Some("a=1"));
         assert_eq!(traces[2].0, traces[2].1);
         assert_eq!(traces[3].1, "me-7");
+    }
+}
+
+#[test]
+fn each_request_has_an_id_that_only_a_trusted_peer_names() {
+    for (fast_path, trusted) in [
+        (true, ""),
+        (true, "127.0.0.1"),
+        (false, ""),
+        (false, "127.0.0.1"),
+    ] {
+        let origin = Origin::start();
+        let connections = format!("{{ fast_path: {fast_path}, trusted_peers: [{trusted}] }}");
+        let edge = Setup::new()
+            .conf("connections", &connections)
+            .acme_before(&origin)
+            .start();
+        let id = ("X-Request-Id", "me-7");
+        let paths = ["/guide", "/skill.md", "/none", "/traced"];
+        for path in paths {
+            let fields = [id, ("traceparent", PARENT)];
+            let fields = match path {
+                "/none" => &[][..],
+                "/traced" => &fields[1..],
+                _ => &fields[..1],
+            };
+            crate::http::request(edge.http, "GET", DOMAIN, path, fields);
+        }
+        let received = origin.received();
+        let lines = edge.stop();
+        assert_eq!(lines.len(), paths.len());
+        let mut ids = std::collections::BTreeSet::new();
+        for line in &lines {
+            let (path, id) = (
+                line["path"].as_str().unwrap(),
+                line["request_id"].as_str().unwrap(),
+            );
+            let is_random = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+            match path {
+                "/traced" => assert_eq!(id, &PARENT[3..35]),
+                "/guide" | "/skill.md" if !trusted.is_empty() => assert_eq!(id, "me-7"),
+                _ => assert!(is_random && ids.insert(id.to_owned()), "{line}"),
+            }
+            let got = received.iter().find(|request| request.target == path);
+            match path {
+                "/skill.md" => assert!(got.is_none()),
+                _ => assert_eq!(got.unwrap().field("x-request-id"), Some(id), "{line}"),
+            }
+        }
     }
 }
 

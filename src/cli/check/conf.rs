@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 
@@ -10,9 +11,12 @@ use super::start;
 use crate::cli::{deploying, secrets, settings};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
+use crate::error::chain;
 use crate::isolation::InForce;
 use crate::site::Site;
 use crate::source::git::Address;
+use crate::store::sites::Removals;
+use crate::store::{Shared, Store};
 
 /// The rule for site records that cannot be listed at all.
 pub(super) const RULE: &str = "conf";
@@ -44,11 +48,29 @@ pub(super) fn check(file: &Path, is_offline: bool) -> anyhow::Result<Vec<Diagnos
         }
     });
     let mut diagnostics: Vec<_> = secrets.collect();
-    let sites = settings::read_sites(&config);
-    let known = sites.as_ref().ok().map(|(sites, _)| sites);
-    diagnostics.extend(start::check((&name, &text), &config, known, is_offline));
-    match sites {
-        Ok((sites, changes)) => {
+    let database = match config.store.shared() {
+        Some(shared) if !is_offline => {
+            let service = config.service.domain.as_str();
+            Some(Shared::check_database(&shared.config, service))
+        }
+        _ => None,
+    };
+    let mut sites = settings::unread_sites(&config);
+    match settings::store_to_read(&config) {
+        Ok(Some(store)) if !is_shared(&store) || matches!(database, Some(Ok(()))) => {
+            sites = sites.with_store(Arc::new(store));
+        }
+        // There is no store yet, or its database is not asked: the records in files are checked.
+        Ok(_) => {}
+        Err(error) => diagnostics.push(Diagnostic::error(RULE, &name, format!("{error:#}"))),
+    }
+    let changes = sites.scan(Removals::Guarded);
+    let known = changes.is_ok().then_some(&sites);
+    let unused = database.and_then(Result::err);
+    let found = start::check((&name, &text), &config, known, unused.as_ref(), is_offline);
+    diagnostics.extend(found);
+    match changes {
+        Ok(changes) => {
             diagnostics.extend(changes.diagnostics);
             let mut rejected: Vec<_> = sites
                 .iter()
@@ -58,9 +80,13 @@ pub(super) fn check(file: &Path, is_offline: bool) -> anyhow::Result<Vec<Diagnos
             let errors = rejected.into_iter();
             diagnostics.extend(errors.map(|message| Diagnostic::error(RULE, &name, message)));
         }
-        Err(error) => diagnostics.push(Diagnostic::error(RULE, &name, format!("{error:#}"))),
+        Err(error) => diagnostics.push(Diagnostic::error(RULE, &name, chain(&error))),
     }
     Ok(diagnostics)
+}
+
+fn is_shared(store: &Store) -> bool {
+    matches!(store, Store::Shared(_))
 }
 
 /// Returns why the repository of a site would never be fetched.

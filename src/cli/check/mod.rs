@@ -55,7 +55,7 @@ pub struct Args {
     /// Check this configuration and its site records, not documentation
     #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
-    /// With --conf: do not connect to the servers of sites
+    /// With --conf: do not connect to databases and the servers of sites
     #[arg(long, requires = "conf")]
     pub offline: bool,
     /// The URL of the published reference of the rules, for the links of a SARIF log

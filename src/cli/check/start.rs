@@ -19,6 +19,7 @@ use super::conf::RULE;
 use crate::cli::{secrets, serve, settings};
 use crate::clock::Clock;
 use crate::config::{self, Config};
+use crate::database::DatabaseError;
 use crate::deploy::queue::{Postgres, QueueError, Sqlite};
 use crate::diagnostic::Diagnostic;
 use crate::error::chain;
@@ -47,11 +48,13 @@ struct Checker<'t> {
 }
 
 /// Returns everything that can be found on this machine, and, unless `is_offline`, whether the
-/// servers of sites and the database of the queue accept connections.
+/// servers of sites and the database of the queue accept connections. `unused` is why the database
+/// of the store was not used.
 pub(super) fn check(
     (name, text): (&str, &str),
     config: &Config,
     sites: Option<&Sites>,
+    unused: Option<&DatabaseError>,
     is_offline: bool,
 ) -> Vec<Diagnostic> {
     let report = Report::new(RULE, name, text);
@@ -61,6 +64,9 @@ pub(super) fn check(
     checker.addresses(config);
     checker.paths(config);
     checker.queue(config);
+    if let Some(why) = unused {
+        checker.store_database(why);
+    }
     if !is_offline {
         checker.database(config);
     }
@@ -191,8 +197,11 @@ impl Checker<'_> {
             }
         }
         for (key, path) in secrets::named(config) {
-            // These two are made at the first start.
-            let is_made = matches!(&*key, "acme.key_file" | "listen.operator_token");
+            // These are made at the first start.
+            let is_made = matches!(
+                &*key,
+                "acme.key_file" | "listen.operator_token" | "store.follow.key_file"
+            );
             let found = match path.exists() {
                 false if is_made => may_write_directory(&above(&path)),
                 false => Err(format!("there is no file {}", path.display())),
@@ -236,6 +245,23 @@ impl Checker<'_> {
                 self.warning(&keys, format!("no database answers now: {}", chain(&error)));
             }
             Err(error) => self.error(&keys, chain(&error)),
+        }
+    }
+
+    /// Reports why the database of the store was not used.
+    fn store_database(&self, error: &DatabaseError) {
+        let keys = ["store", "postgres", "url"];
+        let why = chain(error);
+        // It may come back before the start, and a gateway serves from its cache without it.
+        match error.is_outage() {
+            true => self.warning(
+                &keys,
+                format!(
+                    "`store.postgres.url`: no database answers now: {why}; of the sites only \
+                     those in files were checked"
+                ),
+            ),
+            false => self.error(&keys, format!("`store.postgres.url`: {why}")),
         }
     }
 

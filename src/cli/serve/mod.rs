@@ -96,7 +96,7 @@ pub(super) use sockets::socket;
 use state::State;
 use stop::Stop;
 use threads::{Threads, WorkerSignals};
-use upgrade::Upgrades;
+use upgrade::{UpgradeSocket, Upgrades};
 
 /// Serve all sites and build their updates
 #[derive(Clone, Debug, clap::Args)]
@@ -249,9 +249,9 @@ fn server_conf(config: &Config) -> anyhow::Result<ServerConf> {
 /// socket the sites are served, and the process cannot be upgraded.
 fn serving(upgrades: Upgrades, path: Option<PathBuf>, is_successor: bool, part: &Part) {
     let opened = path.map_or(Ok(()), |path| {
-        let listener = Upgrades::open(&path, is_successor)?;
+        let socket = UpgradeSocket::open(&path, is_successor)?;
         // Never joined: it can be stopped at any point.
-        panics::essential_thread("upgrade", move || upgrades.run(&listener)).map(drop)
+        panics::essential_thread("upgrade", move || upgrades.run(socket)).map(drop)
     });
     if let Err(error) = opened {
         part.fail(format!("the socket for `waypost upgrade`: {error}"));

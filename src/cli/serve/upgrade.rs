@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -72,6 +72,14 @@ pub(crate) enum Reply {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ListeningSockets(Arc<Mutex<Vec<Passed>>>);
 
+/// The socket for `waypost upgrade`.
+pub(super) struct UpgradeSocket {
+    listener: UnixListener,
+    path: PathBuf,
+    /// The number of the file, while the listener is open.
+    inode: u64,
+}
+
 /// Starts successors on request.
 pub(super) struct Upgrades {
     pub(super) sockets: ListeningSockets,
@@ -103,15 +111,15 @@ impl ListeningSockets {
     }
 }
 
-// === impl Upgrades ===
+// === impl UpgradeSocket ===
 
-impl Upgrades {
+impl UpgradeSocket {
     /// Opens the socket at this path. A successor takes the path of its predecessor over.
     ///
     /// # Errors
     ///
     /// When another gateway answers there, or the path cannot be used.
-    pub(super) fn open(path: &Path, is_successor: bool) -> io::Result<UnixListener> {
+    pub(super) fn open(path: &Path, is_successor: bool) -> io::Result<Self> {
         match fs::symlink_metadata(path) {
             Ok(found) if !found.file_type().is_socket() => {
                 return Err(io::Error::other("this file is not a socket"));
@@ -135,15 +143,33 @@ impl Upgrades {
         }
         let listener = UnixListener::bind(&new)?;
         fs::set_permissions(&new, fs::Permissions::from_mode(0o600))?;
+        let inode = fs::symlink_metadata(&new)?.ino();
         fs::rename(&new, path)?;
-        Ok(listener)
+        Ok(Self {
+            listener,
+            path: path.to_owned(),
+            inode,
+        })
     }
 
+    /// Takes the path back from a successor that took it over and ended before it served.
+    fn take_back(&mut self) -> io::Result<()> {
+        let found = fs::symlink_metadata(&self.path);
+        if !found.is_ok_and(|found| found.ino() == self.inode) {
+            *self = Self::open(&self.path, true)?;
+        }
+        Ok(())
+    }
+}
+
+// === impl Upgrades ===
+
+impl Upgrades {
     /// Responds to requests until a successor serves.
-    pub(super) fn run(self, listener: &UnixListener) {
-        for stream in listener.incoming() {
-            let mut stream = match stream {
-                Ok(stream) => stream,
+    pub(super) fn run(self, mut socket: UpgradeSocket) {
+        loop {
+            let mut stream = match socket.listener.accept() {
+                Ok((stream, _address)) => stream,
                 Err(error) => {
                     log::warn!(target: "upgrade", "cannot accept a connection: {error}");
                     std::thread::sleep(ACCEPT_PAUSE);
@@ -152,7 +178,7 @@ impl Upgrades {
             };
             let started = match read_request(&stream) {
                 Ok(Some(request)) => self.start(&request.program),
-                // Another gateway has looked whether this one lives ([`Self::open`]).
+                // Another gateway has looked whether this one lives ([`UpgradeSocket::open`]).
                 Ok(None) => continue,
                 Err(error) => Err(error),
             };
@@ -164,6 +190,9 @@ impl Upgrades {
                 Err(error) => {
                     let reason = error.to_string();
                     log::error!(target: "upgrade", "this process goes on: {reason}");
+                    if let Err(error) = socket.take_back() {
+                        log::error!(target: "upgrade", "this process cannot be upgraded: {error}");
+                    }
                     (Reply::Failed { reason }, None)
                 }
             };

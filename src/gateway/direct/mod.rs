@@ -53,7 +53,7 @@ use super::head::{Framing, Head};
 use super::route::{self, Target};
 use crate::acme::HTTP_PATH;
 use crate::index::Served;
-use crate::response::trace::TraceContext;
+use crate::response::trace::{RequestId, TraceContext};
 use crate::response::{Connection, Content, RequestHeaders};
 use crate::site::{HostHeader, Hsts, Scheme, Site, Upstream, UpstreamHttp};
 
@@ -128,6 +128,7 @@ struct Logged {
     path: Span,
     user_agent: Span,
     request_id: Span,
+    made_id: Option<RequestId>,
     trace: Option<TraceContext>,
 }
 
@@ -246,8 +247,7 @@ impl Plan {
             return None;
         }
         out.clear();
-        let trace = gateway.upstream.create_trace_context;
-        let trace = trace.then(|| head.headers.outgoing_trace());
+        let made = gateway.made(client.peer, &head.headers);
         let forwarded = request::Forwarded {
             upstream: Target::upstream(&served)?,
             host,
@@ -256,7 +256,7 @@ impl Plan {
             is_trusted: gateway.trusted.contains(client.peer),
             service: gateway.index.service(),
             version,
-            trace,
+            made,
         };
         if !forwarded.write(&bytes[..length], &head.headers, out) {
             return None;
@@ -286,7 +286,8 @@ impl Plan {
             copy,
             content: length..length + content,
             logged: Logged {
-                trace: trace.map(|trace| trace.context).or(head.headers.trace),
+                trace: made.trace.or(head.headers.trace),
+                made_id: made.request_id,
                 ..Logged::of(&head.headers, bytes)
             },
             served,
@@ -368,6 +369,7 @@ impl Logged {
             path: Span::of(headers.path, bytes),
             user_agent: Span::of(headers.user_agent, bytes),
             request_id: Span::of(headers.request_id, bytes),
+            made_id: headers.made_id,
             trace: headers.trace,
         }
     }
@@ -379,6 +381,7 @@ impl Logged {
             path: self.path.text(bytes),
             user_agent: self.user_agent.text(bytes),
             request_id: self.request_id.text(bytes),
+            made_id: self.made_id,
             trace: self.trace,
             ..RequestHeaders::default()
         }

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use crate::gateway::access::{write_address, write_number};
 use crate::gateway::forward;
 use crate::response::RequestHeaders;
-use crate::response::trace::Outgoing;
+use crate::response::trace::Made;
 use crate::site::{HostHeader, Service, Upstream};
 
 /// Fields that are for one connection only (RFC 9110 §7.6.1, RFC 9112 §6.1, RFC 7540 §3.2.1), and
@@ -44,8 +44,8 @@ pub(super) struct Forwarded<'r> {
     pub(super) service: &'r Service,
     /// The version of HTTP that the request came over, as `Via` has it.
     pub(super) version: &'r str,
-    /// The trace that the upstream gets; `None`: the fields of the client.
-    pub(super) trace: Option<Outgoing>,
+    /// The trace and the id that the upstream gets instead of the fields of the client.
+    pub(super) made: Made,
 }
 
 /// Which fields a trusted peer has sent already, or that are continued.
@@ -146,15 +146,15 @@ impl Forwarded<'_> {
         Some(is_kept)
     }
 
-    /// Returns whether a field is written anew, because the request has no trace or no id.
+    /// Returns whether a field is written anew.
     fn replaces(&self, name: &[u8]) -> bool {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-        self.trace.is_some_and(|trace| match name.len() {
-            10 => trace.is_new && is("tracestate"),
-            11 => trace.is_new && is("traceparent"),
-            12 => trace.sets_request_id && is("x-request-id"),
+        match name.len() {
+            10 => self.made.trace.is_some() && is("tracestate"),
+            11 => self.made.trace.is_some() && is("traceparent"),
+            12 => self.made.request_id.is_some() && is("x-request-id"),
             _ => false,
-        })
+        }
     }
 
     /// Writes our own fields; those that are lists continue what is there.
@@ -206,15 +206,14 @@ impl Forwarded<'_> {
             write_address(out, peer);
             out.extend_from_slice(b"\r\n");
         }
-        let Some(trace) = &self.trace else { return };
-        if trace.is_new {
+        if let Some(trace) = self.made.trace {
             out.extend_from_slice(b"traceparent: ");
-            trace.context.write(out);
+            trace.write(out);
             out.extend_from_slice(b"\r\n");
         }
-        if trace.sets_request_id {
+        if let Some(id) = self.made.request_id {
             out.extend_from_slice(b"X-Request-Id: ");
-            trace.context.write_trace(out);
+            id.write(out);
             out.extend_from_slice(b"\r\n");
         }
     }
@@ -272,21 +271,16 @@ mod tests {
     use super::*;
     use crate::gateway::Limits;
     use crate::gateway::head::Head;
-    use crate::response::trace::TraceContext;
+    use crate::response::trace::{RequestId, TraceContext};
     use crate::site::{Scheme, UpstreamHttp};
 
     /// Returns what the upstream gets; `None` if the proxy path has to forward the request.
     fn forwarded(fields: &str, peer: &str, is_trusted: bool) -> Option<String> {
-        traced(fields, peer, is_trusted, None)
+        traced(fields, peer, is_trusted, Made::default())
     }
 
-    /// Returns the same with this trace.
-    fn traced(
-        fields: &str,
-        peer: &str,
-        is_trusted: bool,
-        trace: Option<Outgoing>,
-    ) -> Option<String> {
+    /// Returns the same with this trace and id.
+    fn traced(fields: &str, peer: &str, is_trusted: bool, made: Made) -> Option<String> {
         let upstream = Upstream {
             http: UpstreamHttp::One,
             ..Upstream::new(Scheme::Http, "origin.test", 8080)
@@ -300,7 +294,7 @@ mod tests {
             is_trusted,
             service: &service,
             version: "1.1",
-            trace,
+            made,
         };
         let head = format!("GET /a?b=%20 HTTP/1.1\r\nHost: docs.acme.test\r\n{fields}\r\n");
         let parsed = Head::parse(head.as_bytes(), &Limits::default()).unwrap();
@@ -407,13 +401,12 @@ mod tests {
         let fields = "abc: 1\r\nabcde: 2\r\nabcdef: 3\r\nabcdef: 4\r\nabcdefghi: 5\r\n\
             abcdefghij: 6\r\nabcdefghijk: 7\r\nabcdefghijkl: 8\r\nabcdefghijklmno: 9\r\n\
             abcdefghijklmnop: 10\r\nabcdefghijklmnopq: 11\r\n";
-        let trace = Outgoing {
-            context: TraceContext::random(),
-            is_new: true,
-            sets_request_id: true,
+        let made = Made {
+            trace: Some(TraceContext::random()),
+            request_id: Some(RequestId::of(None)),
         };
         for is_trusted in [false, true] {
-            let written = traced(fields, "192.0.2.7", is_trusted, Some(trace)).unwrap();
+            let written = traced(fields, "192.0.2.7", is_trusted, made).unwrap();
             assert!(written.contains(fields), "{written}");
         }
     }
@@ -421,26 +414,22 @@ mod tests {
     #[test]
     fn the_fields_of_a_trace_are_replaced_only_where_they_have_to_be() {
         let fields = "traceparent: a\r\ntracestate: b\r\nX-Request-Id: c\r\n";
-        let context = TraceContext::random();
+        let (context, made_id) = (TraceContext::random(), RequestId::of(None));
         let text = |write: &dyn Fn(&mut Vec<u8>)| {
             let mut text = Vec::new();
             write(&mut text);
             String::from_utf8(text).unwrap()
         };
         let parent = format!("traceparent: {}\r\n", text(&|out| context.write(out)));
-        let id = format!(
-            "X-Request-Id: {}\r\n",
-            text(&|out| context.write_trace(out))
-        );
+        let id = format!("X-Request-Id: {}\r\n", text(&|out| made_id.write(out)));
         for (is_new, sets_request_id) in
             [(false, false), (false, true), (true, false), (true, true)]
         {
-            let trace = Outgoing {
-                context,
-                is_new,
-                sets_request_id,
+            let made = Made {
+                trace: is_new.then_some(context),
+                request_id: sets_request_id.then_some(made_id),
             };
-            let written = traced(fields, "192.0.2.7", false, Some(trace)).unwrap();
+            let written = traced(fields, "192.0.2.7", false, made).unwrap();
             for field in ["traceparent: a\r\n", "tracestate: b\r\n"] {
                 assert_eq!(written.contains(field), !is_new, "{written}");
             }

@@ -21,7 +21,7 @@ use crate::gateway::upstream::{
     self, BUSY, NO_DESCRIPTOR, PRIVATE_UPSTREAM, QUEUE_FULL, QUEUE_TIMEOUT,
 };
 use crate::origin::UnresolvedUpstream;
-use crate::response::trace::Outgoing;
+use crate::response::trace::Made;
 use crate::site::{self, HostHeader};
 
 // === impl Proxy ===
@@ -110,22 +110,9 @@ impl Proxy {
             },
         };
         forward::forward(request, &client, &self.gateway.trusted, self.pseudonym());
-        if self.gateway.upstream.create_trace_context {
-            let mut sent = logged(session.req_header());
-            // Another attempt is of the same trace.
-            let outgoing = match ctx.trace {
-                Some(made) => {
-                    sent.trace = Some(made);
-                    Outgoing {
-                        is_new: true,
-                        ..sent.outgoing_trace()
-                    }
-                }
-                None => sent.outgoing_trace(),
-            };
-            ctx.trace = outgoing.is_new.then_some(outgoing.context);
-            set_trace(request, &outgoing)?;
-        }
+        // Another attempt is of the same trace.
+        let make = || self.gateway.made(from.peer, &logged(session.req_header()));
+        set_made(request, ctx.made.get_or_insert_with(make))?;
         let upstream = ctx.held.as_ref().map(HeldPlace::upstream);
         let host = match upstream {
             Some(upstream) if upstream.host_header == HostHeader::Upstream => {
@@ -206,17 +193,17 @@ impl Proxy {
     }
 }
 
-/// Writes the fields of a trace.
-fn set_trace(request: &mut RequestHeader, trace: &Outgoing) -> Result<()> {
+/// Writes the trace and the id that were made for a request.
+fn set_made(request: &mut RequestHeader, made: &Made) -> Result<()> {
     let mut value = Vec::with_capacity(64);
-    if trace.is_new {
+    if let Some(trace) = made.trace {
         request.remove_header("tracestate");
-        trace.context.write(&mut value);
+        trace.write(&mut value);
         request.insert_header("traceparent", &*value)?;
         value.clear();
     }
-    if trace.sets_request_id {
-        trace.context.write_trace(&mut value);
+    if let Some(id) = made.request_id {
+        id.write(&mut value);
         request.insert_header("x-request-id", &*value)?;
     }
     Ok(())

@@ -51,7 +51,8 @@ use super::request::logged;
 use super::route::Target;
 use super::single_request::SingleRequestStream;
 use crate::index::Served;
-use crate::response::trace::TraceContext;
+use crate::response::RequestHeaders;
+use crate::response::trace::Made;
 use crate::telemetry::{Route, panics};
 
 /// The gateway as pingora's proxy.
@@ -92,13 +93,26 @@ pub(super) struct RequestCtx {
     replaced: Option<u16>,
     /// The age of the copy that was sent.
     copy_age: Option<u64>,
-    /// The trace that was made for the request.
-    trace: Option<TraceContext>,
+    /// The trace and the id that were made for the request to an upstream.
+    made: Option<Made>,
 }
 
 // === impl RequestCtx ===
 
 impl RequestCtx {
+    /// Returns the part of a request's header that its access line shows.
+    fn logged<'r>(&self, request: &'r RequestHeader) -> RequestHeaders<'r> {
+        let logged = logged(request);
+        match self.made {
+            Some(made) => RequestHeaders {
+                trace: made.trace.or(logged.trace),
+                made_id: made.request_id,
+                ..logged
+            },
+            None => logged,
+        }
+    }
+
     /// Returns whether the site has more servers than the server that has the request.
     fn tries_others(&self) -> bool {
         let served = self.served.as_deref().and_then(Target::upstream);
@@ -167,7 +181,7 @@ impl ProxyHttp for Proxy {
             found: None,
             replaced: None,
             copy_age: None,
-            trace: None,
+            made: None,
         }
     }
 
@@ -329,9 +343,7 @@ impl ProxyHttp for Proxy {
             copy_age: ctx.copy_age,
         };
         let client = self.client_of(session);
-        let mut request = logged(session.req_header());
-        request.trace = request.trace.or(ctx.trace);
-        gateway.log(client, &request, outcome);
+        gateway.log(client, &ctx.logged(session.req_header()), outcome);
     }
 }
 

@@ -187,7 +187,7 @@ impl Proxy {
         let response = FileResponse {
             route: ctx.route,
             response,
-            request: Logged::of(&logged(request)),
+            request: Logged::of(&ctx.logged(request)),
             client: self.client_of(session),
             since: ctx.since,
             copy,

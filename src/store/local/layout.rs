@@ -162,6 +162,16 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Opens a store to read it, and creates nothing. A directory that is missing or empty has
+    /// nothing to read.
+    pub(super) fn open_to_read(root: &Path) -> Result<Self, OpenError> {
+        let layout = Self::unopened(root);
+        if !layout.read_format()? {
+            layout.reject_other_files()?;
+        }
+        Ok(layout)
+    }
+
     /// Returns whether there is a store; an error when this program cannot use it.
     fn read_format(&self) -> Result<bool, OpenError> {
         let path = self.root.join(FORMAT);

@@ -147,13 +147,32 @@ impl Local {
     /// [`OpenError::Newer`] when a newer program wrote it, [`OpenError::NotAStore`] when the
     /// directory has other files.
     pub fn open(config: &Config, clock: Clock) -> Result<Self, OpenError> {
-        Ok(Self {
-            layout: Layout::open(&config.path)?,
+        Ok(Self::with_layout(
+            Layout::open(&config.path)?,
+            config,
+            clock,
+        ))
+    }
+
+    /// Opens the store to read it, and creates nothing. A directory that is missing or empty is an
+    /// empty store, which cannot be written.
+    ///
+    /// # Errors
+    ///
+    /// As [`Local::open`].
+    pub fn open_to_read(config: &Config, clock: Clock) -> Result<Self, OpenError> {
+        let layout = Layout::open_to_read(&config.path)?;
+        Ok(Self::with_layout(layout, config, clock))
+    }
+
+    fn with_layout(layout: Layout, config: &Config, clock: Clock) -> Self {
+        Self {
+            layout,
             retention: config.retention,
             free_bytes_min: config.free_bytes_min,
             audit_bytes_max: config.audit_bytes_max,
             clock,
-        })
+        }
     }
 
     /// Returns whether a directory is a store.

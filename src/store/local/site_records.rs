@@ -88,6 +88,10 @@ impl Local {
     ) -> Result<Vec<ProjectId>, ReadError> {
         let mut projects = Vec::new();
         for shard in changed.of(self.layout.site_shards()) {
+            // A store that was opened to be read may lack it.
+            if !shard.exists() {
+                continue;
+            }
             for entry in fs::read_dir(&shard).map_err(FileError::on("list", &shard))? {
                 let entry = entry.map_err(FileError::on("list", &shard))?;
                 projects.extend(project_of(Path::new(&entry.file_name())));

@@ -185,6 +185,13 @@ impl Database {
         })
     }
 
+    /// Connects once, and checks whether the database can be used.
+    pub(super) fn check(config: &Config, service: &str) -> Result<(), DatabaseError> {
+        let link = Link::open(config, &SCHEMA)?;
+        Promises::ask(&link, config, &SCHEMA)?;
+        check_schema(&link, &SCHEMA, service)
+    }
+
     /// Raises the tables to the version of this program. Returns that version.
     pub(super) fn migrate(config: &Config, service: &str) -> Result<u32, DatabaseError> {
         let link = Link::open(config, &SCHEMA)?;

@@ -146,6 +146,15 @@ impl Shared {
         self
     }
 
+    /// Connects to the database once, and checks whether it can be used.
+    ///
+    /// # Errors
+    ///
+    /// Why not; [`DatabaseError::Unavailable`] when it cannot be reached now.
+    pub fn check_database(config: &Config, service: &str) -> Result<(), DatabaseError> {
+        Connections::check(&config.database, service)
+    }
+
     /// Makes the tables, and marks the place of the objects as theirs. Returns `false` if both are
     /// there already. A database with tables of other programs is refused unless it is `shared`.
     ///

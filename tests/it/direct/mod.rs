@@ -574,6 +574,11 @@ fn compare(connections: &str) {
     let setup = Setup::new()
         .acme(&origin.record())
         .conf("connections", &format!("{{ {connections} }}"))
+        // The ids are random.
+        .conf(
+            "upstream",
+            &format!("{{ create_request_id: false, {LOCAL_UPSTREAMS} }}"),
+        )
         .conf("clients", "{ connections_max: 0 }");
     let other = setup.beside().conf(
         "connections",

@@ -73,7 +73,13 @@ fn streams_get_the_same_on_the_direct_path_and_on_the_proxy_path() {
     let authority = Authority::new();
     let setup = encrypted(&authority, Setup::new()).acme(&origin.record());
     let faults = "stream_faults_max: 1000000";
-    let setup = setup.conf("connections", &format!("{{ {faults} }}"));
+    let setup = setup
+        .conf("connections", &format!("{{ {faults} }}"))
+        // The ids are random.
+        .conf(
+            "upstream",
+            &format!("{{ create_request_id: false, {LOCAL_UPSTREAMS} }}"),
+        );
     let proxied = format!("{{ fast_path: false, {faults} }}");
     let other = encrypted(&authority, setup.beside()).conf("connections", &proxied);
     let gateways = [setup.start(), other.start()];

@@ -1,6 +1,8 @@
 //! `waypost upgrade`: another process takes the place of a running gateway, and clients see
 //! nothing of it.
 
+mod crashes;
+
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
@@ -85,6 +87,15 @@ struct Load {
     errors: Mutex<Vec<String>>,
 }
 
+/// Ends the load when it is dropped, also after a panic.
+struct Over<'l>(&'l Load);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Load {
     fn goes_on(&self) -> bool {
         !self.is_over.load(Ordering::Relaxed)
@@ -145,6 +156,13 @@ impl Load {
         }
     }
 
+    /// Does the same as `http2`, in a thread of its own.
+    fn http2_alone(&self, gateway: &Encrypted) {
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().unwrap();
+        runtime.block_on(self.http2(gateway));
+    }
+
     /// Sends requests over HTTP/2, on each connection until the gateway says `GOAWAY`.
     async fn http2(&self, gateway: &Encrypted) {
         while self.goes_on() {
@@ -189,11 +207,7 @@ fn upgrades_under_load_refuse_and_reset_nothing() {
         scope.spawn(|| load.keep_alive(http, "/skill.md"));
         scope.spawn(|| load.keep_alive(http, "/guide"));
         scope.spawn(|| load.connect(http));
-        scope.spawn(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread();
-            let runtime = { runtime }.enable_all().build().unwrap();
-            runtime.block_on(load.http2(&gateway));
-        });
+        scope.spawn(|| load.http2_alone(&gateway));
         let mut newest: Option<Successor> = None;
         for _ in 0..upgrades {
             let before = load.responses.load(Ordering::Relaxed);
@@ -257,93 +271,6 @@ fn two_units_that_share_a_socket_replace_each_other_and_refuse_nothing() {
     });
     let errors = load.errors.into_inner().unwrap();
     assert!(errors.is_empty(), "{errors:?}");
-}
-
-/// The new process is killed while it loads: the old one goes on, and no request fails.
-#[test]
-fn a_new_process_that_is_killed_under_load_leaves_the_running_gateway_alone() {
-    // A connection that was accepted just before the change has time for its request.
-    let setup = Setup::new().conf("connections", "{ drain_idle_seconds: 2 }");
-    let edge = setup.acme("").with_skill().start();
-    let (program, named) = (edge.setup.path("program"), edge.setup.path("process"));
-    let script = format!(
-        "#!/bin/sh\necho $$ > {named}.new && mv {named}.new {named}\nexec {} \"$@\"\n",
-        env!("CARGO_BIN_EXE_waypost"),
-        named = named.display(),
-    );
-    std::fs::write(&program, script).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&program, mode).unwrap();
-    // It waits for this lock when it opens the store.
-    let lock = std::fs::File::options()
-        .write(true)
-        .open(edge.setup.path("store/lock"))
-        .unwrap();
-    lock.lock().unwrap();
-    let load = Load::default();
-    std::thread::scope(|scope| {
-        scope.spawn(|| load.keep_alive(edge.http, "/skill.md"));
-        scope.spawn(|| load.connect(edge.http));
-        let upgrade = scope.spawn(|| upgrade_to(&edge.setup, program.to_str().unwrap()));
-        wait_until(|| named.exists());
-        load.wait_for(load.responses.load(Ordering::Relaxed) + 100);
-        signal(std::fs::read_to_string(&named).unwrap().trim(), "KILL");
-        let output = upgrade.join().unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains("the new process ended"), "{stderr}");
-        load.wait_for(load.responses.load(Ordering::Relaxed) + 100);
-        load.is_over.store(true, Ordering::Relaxed);
-    });
-    drop(lock);
-    let errors = load.errors.into_inner().unwrap();
-    assert!(errors.is_empty(), "{errors:?}");
-    // The next upgrade works.
-    let _new = upgrade(&edge.setup);
-    assert_eq!(edge.get(DOMAIN, "/skill.md").status, 200);
-}
-
-/// The old process is killed while it drains: only its open connections are lost.
-#[test]
-fn an_old_process_that_is_killed_after_the_change_loses_only_its_connections() {
-    let setup = setup().conf(
-        "connections",
-        "{ drain_idle_seconds: 60, drain_seconds: 60 }",
-    );
-    let docs = Repository::new(&setup, "docs");
-    docs.push("Begin", &[("skill.md", SKILL)]);
-    let edge = setup.acme(&docs.record()).with_skill().start();
-    let mut idle = Connection::open(edge.http);
-    idle.send(&request("/skill.md"));
-    assert_eq!(idle.receive("GET").unwrap().status, 200);
-    let _new = upgrade(&edge.setup);
-    let http = edge.http;
-    wait_until(|| {
-        // The old process has closed its listener when only the new one accepts.
-        edge.count_log(|line| {
-            line["message"]
-                .as_str()
-                .is_some_and(|m| m.starts_with("draining"))
-        }) > 0
-    });
-    let load = Load::default();
-    let setup = std::thread::scope(|scope| {
-        scope.spawn(|| load.keep_alive(http, "/skill.md"));
-        scope.spawn(|| load.connect(http));
-        load.wait_for(100);
-        edge.signal("KILL");
-        let setup = edge.ended();
-        load.wait_for(load.responses.load(Ordering::Relaxed) + 200);
-        load.is_over.store(true, Ordering::Relaxed);
-        setup
-    });
-    // At most the request that a client had sent to the old process.
-    let errors = load.errors.into_inner().unwrap();
-    assert!(errors.len() <= 1, "{errors:?}");
-    assert!(idle.try_send(&request("/skill.md")).is_err() || idle.receive("GET").is_none());
-    // The new one builds.
-    let id = queue(&setup, "acme");
-    assert_eq!(follow(&setup, &id)["status"], "success");
 }
 
 #[test]
