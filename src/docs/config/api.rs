@@ -1,6 +1,6 @@
 //! Settings of endpoint pages: `api` in `docs.json`.
 
-use crate::docs::schema::kind::{Flag, OrDefault, Section, Specifications, Text};
+use crate::docs::schema::kind::{Flag, OrDefault, Section, Specifications, Text, TextList};
 use crate::docs::schema::{Field, Kind, Shape, object};
 use crate::syntax::Value;
 
@@ -87,12 +87,10 @@ object! {
     pub struct Params = "`params`" {
         /// `all`: fields inside fields are open at first. `closed`: they are closed.
         "expanded" => expanded: OrDefault<Expanded>,
+        /// Keys of schemas, such as `format` or `x-since`, whose values are shown after the name of a
+        /// field. Of a key that is `true`, the key is shown.
+        "post" => post: OrDefault<TextList>,
     }
-    also { Field::accepted(
-            "post",
-            &["array"],
-            "Fields of schemas that are shown after names; no effect here",
-        ), }
 }
 
 /// Whether the page of an endpoint has a form that sends requests.
