@@ -35,6 +35,7 @@ use crate::discovery::{JSON, MARKDOWN};
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::docs::page::Mode;
+use crate::release::announcements::with_instructions;
 use crate::release::site::{
     Redirect, SEARCH_FILE, SITE_FILE, SiteDescription, not_found_file, page_file, search_page_file,
 };
@@ -460,7 +461,13 @@ impl<'s> Site<'s> {
                 let (id, article) = (self.plan.pages[*at], self.article(*at));
                 (self.layout.page(id, article, self.mode(*at)).into(), HTML)
             }
-            File::Markdown(at) => (self.article(*at).markdown.clone().into(), MARKDOWN),
+            File::Markdown(at) => {
+                let lines = self.docs.config.markdown.lines();
+                (
+                    with_instructions(&self.article(*at).markdown, lines).into(),
+                    MARKDOWN,
+                )
+            }
             File::NotFound(beside) => (self.layout.not_found(*beside).into(), HTML),
             File::Made(made) => (made.bytes.clone(), made.media_type),
             File::SearchIndex => {

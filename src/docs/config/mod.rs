@@ -1,5 +1,6 @@
 //! `docs.json` without its navigation: name, appearance and redirects of the site.
 
+mod agents;
 mod api;
 mod appearance;
 mod part;
@@ -14,6 +15,7 @@ use crate::docs::schema::{self, Declared as _, Field, Shape, navigation, object}
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 
 pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
+pub use agents::ForAgents;
 pub use api::{
     Api, Defaults, Examples, Expanded, Language, Languages, Params, Playground, Playing,
 };
@@ -72,6 +74,8 @@ object! {
         "contextual" => contextual: OrDefault<Section<Contextual>>,
         /// The images that networks and chats show for links.
         "thumbnails" => thumbnails: OrDefault<Section<Thumbnails>>,
+        /// What agents read in the Markdown of pages.
+        "markdown" => markdown: OrDefault<Section<ForAgents>>,
         /// Pages for errors.
         "errors" => errors: OrDefault<Section<Errors>>,
         /// Questions to readers below a page.
@@ -113,11 +117,6 @@ object! {
             &["array", "string", "object"],
             "Scripts of authors; they are not run",
         ),
-        Field::accepted(
-            "markdown",
-            &["object"],
-            "`instructions`, a text for agents in the Markdown of pages; no effect here",
-        ),
         Field::accepted("assistant", &["object"], "Settings of an assistant; no effect here"),
         Field::accepted(
             "modeToggle",
@@ -144,7 +143,9 @@ impl Config {
         }
         check_buttons(root, diagnostics);
         check_menu(root, diagnostics);
-        Self::read(root).unwrap_or_default()
+        let config = Self::read(root).unwrap_or_default();
+        config.markdown.check(root, diagnostics);
+        config
     }
 }
 

@@ -40,6 +40,10 @@ pub enum Texts {}
 #[derive(Debug)]
 pub enum TextList {}
 
+/// A text, or a list of texts: lines.
+#[derive(Debug)]
+pub enum Lines {}
+
 /// Specifications: the path or URL of each, with its place.
 #[derive(Debug)]
 pub enum Specifications {}
@@ -169,6 +173,19 @@ impl Kind for TextList {
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         let texts = |list: &[Value]| list.iter().filter_map(|item| text(Some(item))).collect();
         Some(value.and_then(Value::list).map(texts))
+    }
+}
+
+impl Kind for Lines {
+    type Value = Option<Vec<Box<str>>>;
+    const SHAPE: Shape = Shape::OfType(&["string", "array"]);
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        Some(value.map(|value| {
+            let texts = value.text().into_iter();
+            let texts = texts.chain(value.items().iter().filter_map(Value::text));
+            texts.flat_map(str::lines).map(Box::from).collect()
+        }))
     }
 }
 
