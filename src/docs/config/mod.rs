@@ -11,7 +11,7 @@ mod variable;
 use crate::docs::schema::kind::{
     Flag, Label, List, OrDefault, RequiredOrEmpty, Section, Text, Unchecked,
 };
-use crate::docs::schema::{self, Declared as _, Field, Shape, navigation, object};
+use crate::docs::schema::{self, Declared as _, Field, Shape, elsewhere, navigation, object};
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 
 pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
@@ -97,27 +97,36 @@ object! {
         )
         .required()
         .rule("N1"),
+        Field::accepted("$schema", &["string"], "The address of a JSON Schema, for editors"),
         Field::accepted(
+            "public",
+            &["boolean"],
+            "Whether everyone may read the pages; no effect here, visibility is the site's",
+        ),
+        Field::new(
             "background",
-            &["object"],
-            "The background of pages: `color`, `image`, `decoration`; no effect here",
-        ),
-        Field::accepted(
+            Shape::Described(&[], &elsewhere::BACKGROUND),
+            "The background of pages; no effect here, the theme decides",
+        )
+        .without_effect(),
+        Field::new(
             "integrations",
-            &["object"],
-            "Analytics and other services, by name; pages load nothing from them",
-        ),
+            Shape::Described(&[], &elsewhere::INTEGRATIONS),
+            "Analytics and other services, by name; no effect here, pages load nothing from them",
+        )
+        .without_effect(),
         Field::accepted(
             "analytics",
             &["object"],
-            "Analytics, by name; pages load nothing from them",
+            "Analytics, by name; no effect here, pages load nothing from them",
         ),
         Field::accepted(
             "scripts",
             &["array", "string", "object"],
-            "Scripts of authors; they are not run",
+            "Scripts of authors; no effect here, they are not run",
         ),
-        Field::accepted("assistant", &["object"], "Settings of an assistant; no effect here"),
+        Field::accepted("variations", &["object"], "Variants of pages, as `options`"),
+        Field::accepted("assistant", &["object"], "Settings of an assistant"),
         Field::accepted(
             "modeToggle",
             &["object"],
@@ -126,7 +135,7 @@ object! {
         Field::accepted(
             "chat",
             &["object"],
-            "Settings of a chat; pages load nothing from such services",
+            "Settings of a chat; no effect here, pages load nothing from such services",
         ),
     }
 }

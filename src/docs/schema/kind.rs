@@ -209,7 +209,7 @@ impl<T: Declared> Kind for Section<T> {
 
 impl<T: Declared> Kind for Unchecked<T> {
     type Value = Option<T>;
-    const SHAPE: Shape = Shape::OfType(&["object"]);
+    const SHAPE: Shape = Shape::Described(&[], T::OBJECT);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         Some(value.and_then(T::read))
