@@ -14,6 +14,7 @@ mod art;
 mod articles;
 mod canonical;
 mod catalog;
+mod check;
 mod coded;
 mod feeds;
 mod files;
@@ -40,7 +41,7 @@ use crate::release::site::{
     Redirect, SEARCH_FILE, SITE_FILE, SiteDescription, not_found_file, page_file, search_page_file,
 };
 use crate::release::{ReleaseFile, ReleasePath};
-use crate::render::article::{self, Article, Source};
+use crate::render::article::Article;
 use crate::render::css::{self, Confined};
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
@@ -58,6 +59,7 @@ use crate::source::Tree;
 
 pub use articles::Articles;
 use articles::{CachedArticle, RenderInputs};
+pub(super) use check::check;
 use coded::coded;
 use llms::Lists;
 
@@ -129,30 +131,6 @@ pub(super) enum File {
     Form(Box<str>, Form),
     /// An image that is drawn.
     GeneratedImage(Arc<GeneratedImage>),
-}
-
-/// Finds what [`Site::found`] finds, without making a site.
-pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
-    let map = Map {
-        pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
-        assets: files::named(tree, docs),
-        library: Library::parse(docs.config.icons.library.as_deref()),
-        ..Map::default()
-    };
-    let pages: Vec<&Page> = public(docs).map(|(_, page)| page).collect();
-    let mut found: Vec<_> = pages
-        .par_iter()
-        .flat_map_iter(|page| article::check(&Source::of(docs, page), &map))
-        .map(|found| with_repository_path(tree, found))
-        .collect();
-    found.extend(unknown_icons(docs, &map));
-    found.extend(canonical::invalid_addresses(docs, &map));
-    found.extend(missing_images(docs, &map));
-    found.extend(art::read(tree, docs, &map).1);
-    found.extend(broken_related(docs, &map));
-    let authors = authors(tree, docs, &map).diagnostics.into_iter();
-    found.extend(authors.map(|found| with_repository_path(tree, found)));
-    found
 }
 
 /// Confines the stylesheets of the documentation.
