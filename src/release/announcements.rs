@@ -9,6 +9,9 @@ const MCP: &str = "MCP server: ";
 /// The beginning of the line in the Markdown of a page.
 const INDEX: &str = "> For agents: all pages are listed in [llms.txt]";
 
+/// The line above the instructions of the authors for agents, in the Markdown of a page.
+const INSTRUCTIONS: &str = "> Instructions for agents, the same on every page:";
+
 /// Returns the lines of `llms.txt` that tell agents where the skills and the MCP server of the
 /// site at `address` are.
 ///
@@ -25,6 +28,42 @@ pub fn lines(address: &str) -> String {
 #[must_use]
 pub fn is_index_line(line: &str) -> bool {
     line.starts_with(INDEX)
+}
+
+/// Returns the Markdown of a page with the instructions of its authors for agents below its text.
+///
+/// They are below it because offsets in the Markdown of a release must stay valid.
+///
+/// ```
+/// use waypost::release::announcements::{instructions_start, with_instructions};
+///
+/// let page = with_instructions("# Pay\n", &["Use version 2.".into()]);
+/// assert!(page.ends_with("\n> Use version 2.\n"));
+/// assert_eq!(&page[..instructions_start(&page)], "# Pay\n\n");
+/// assert_eq!(with_instructions("# Pay\n", &[]), "# Pay\n");
+/// ```
+#[must_use]
+pub fn with_instructions(markdown: &str, lines: &[Box<str>]) -> String {
+    let mut out = markdown.to_owned();
+    if lines.iter().any(|line| !line.trim().is_empty()) {
+        out += &format!("\n{INSTRUCTIONS}\n>\n");
+        for line in lines {
+            out += format!("> {line}").trim_end();
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Returns where the instructions for agents begin in the Markdown of a page; without instructions,
+/// its length.
+#[must_use]
+pub fn instructions_start(markdown: &str) -> usize {
+    let line = markdown.rfind(INSTRUCTIONS);
+    let line = line.filter(|at| markdown[..*at].ends_with('\n'));
+    // Nothing else follows them.
+    let is_last = |at: &usize| markdown[*at..].lines().all(|line| line.starts_with('>'));
+    line.filter(is_last).unwrap_or(markdown.len())
 }
 
 /// Returns the Markdown of a page with a line below its title that says where all pages of the

@@ -14,6 +14,7 @@ mod art;
 mod articles;
 mod canonical;
 mod catalog;
+mod check;
 mod coded;
 mod feeds;
 mod files;
@@ -35,11 +36,12 @@ use crate::discovery::{JSON, MARKDOWN};
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::docs::page::Mode;
+use crate::release::announcements::with_instructions;
 use crate::release::site::{
     Redirect, SEARCH_FILE, SITE_FILE, SiteDescription, not_found_file, page_file, search_page_file,
 };
 use crate::release::{ReleaseFile, ReleasePath};
-use crate::render::article::{self, Article, Source};
+use crate::render::article::Article;
 use crate::render::css::{self, Confined};
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
@@ -57,6 +59,7 @@ use crate::source::Tree;
 
 pub use articles::Articles;
 use articles::{CachedArticle, RenderInputs};
+pub(super) use check::check;
 use coded::coded;
 use llms::Lists;
 
@@ -128,30 +131,6 @@ pub(super) enum File {
     Form(Box<str>, Form),
     /// An image that is drawn.
     GeneratedImage(Arc<GeneratedImage>),
-}
-
-/// Finds what [`Site::found`] finds, without making a site.
-pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
-    let map = Map {
-        pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
-        assets: files::named(tree, docs),
-        library: Library::parse(docs.config.icons.library.as_deref()),
-        ..Map::default()
-    };
-    let pages: Vec<&Page> = public(docs).map(|(_, page)| page).collect();
-    let mut found: Vec<_> = pages
-        .par_iter()
-        .flat_map_iter(|page| article::check(&Source::of(docs, page), &map))
-        .map(|found| with_repository_path(tree, found))
-        .collect();
-    found.extend(unknown_icons(docs, &map));
-    found.extend(canonical::invalid_addresses(docs, &map));
-    found.extend(missing_images(docs, &map));
-    found.extend(art::read(tree, docs, &map).1);
-    found.extend(broken_related(docs, &map));
-    let authors = authors(tree, docs, &map).diagnostics.into_iter();
-    found.extend(authors.map(|found| with_repository_path(tree, found)));
-    found
 }
 
 /// Confines the stylesheets of the documentation.
@@ -460,7 +439,13 @@ impl<'s> Site<'s> {
                 let (id, article) = (self.plan.pages[*at], self.article(*at));
                 (self.layout.page(id, article, self.mode(*at)).into(), HTML)
             }
-            File::Markdown(at) => (self.article(*at).markdown.clone().into(), MARKDOWN),
+            File::Markdown(at) => {
+                let lines = self.docs.config.markdown.lines();
+                (
+                    with_instructions(&self.article(*at).markdown, lines).into(),
+                    MARKDOWN,
+                )
+            }
             File::NotFound(beside) => (self.layout.not_found(*beside).into(), HTML),
             File::Made(made) => (made.bytes.clone(), made.media_type),
             File::SearchIndex => {

@@ -1,7 +1,7 @@
 //! Settings of endpoint pages: `api` in `docs.json`.
 
-use crate::docs::schema::kind::{Flag, OrDefault, Section, Specifications, Text};
-use crate::docs::schema::{Field, Kind, Shape, object};
+use crate::docs::schema::kind::{Flag, OrDefault, Section, Specifications, Text, TextList};
+use crate::docs::schema::{Field, Kind, Shape, elsewhere, object};
 use crate::syntax::Value;
 
 object! {
@@ -19,16 +19,18 @@ object! {
         "url" => url: Text,
     }
     also {
-        Field::accepted(
+        Field::new(
             "asyncapi",
-            &["string", "array", "object"],
-            "AsyncAPI specifications: a path, or a list of paths; no effect here",
-        ),
-        Field::accepted(
+            Shape::Described(&["string", "array"], &elsewhere::SOURCE),
+            "AsyncAPI specifications: a path, or a list of paths",
+        )
+        .without_effect(),
+        Field::new(
             "mdx",
-            &["object"],
-            "`server` and `auth` of pages written by hand; no effect here",
-        ),
+            Shape::Described(&[], &elsewhere::API_MDX),
+            "Settings of endpoint pages that are written by hand",
+        )
+        .without_effect(),
         Field::accepted(
             "auth",
             &["object"],
@@ -42,18 +44,19 @@ object! {
         Field::accepted(
             "maintainOrder",
             &["boolean"],
-            "The order of fields; it is always that of the specification",
+            "The order of fields; no effect here, it is always that of the specification",
         ),
         Field::accepted(
             "proxy",
             &["boolean"],
-            "Whether requests go through a proxy; they go from the reader's browser",
+            "Whether requests go through a proxy; no effect here, they go from the reader's browser",
         ),
-        Field::accepted(
+        Field::new(
             "spec",
-            &["string"],
-            "The specification of a playground; no effect here, use `openapi`",
-        ),
+            Shape::Described(&["string"], &elsewhere::API_SPEC),
+            "How specifications are shown; no effect here, `openapi` names them",
+        )
+        .without_effect(),
     }
 }
 
@@ -87,12 +90,10 @@ object! {
     pub struct Params = "`params`" {
         /// `all`: fields inside fields are open at first. `closed`: they are closed.
         "expanded" => expanded: OrDefault<Expanded>,
+        /// Keys of schemas, such as `format` or `x-since`, whose values are shown after the name of a
+        /// field. Of a key that is `true`, the key is shown.
+        "post" => post: OrDefault<TextList>,
     }
-    also { Field::accepted(
-            "post",
-            &["array"],
-            "Fields of schemas that are shown after names; no effect here",
-        ), }
 }
 
 /// Whether the page of an endpoint has a form that sends requests.

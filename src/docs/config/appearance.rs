@@ -1,7 +1,7 @@
 //! The appearance of a site: colours, images, fonts and defaults.
 
 use crate::docs::schema::kind::{Flag, Href, Label, OrDefault, Required, Text};
-use crate::docs::schema::{Declared, Field, Kind, Shape, object};
+use crate::docs::schema::{Declared, Field, Kind, Shape, elsewhere, object};
 use crate::syntax::{Span, Value};
 
 object! {
@@ -259,7 +259,7 @@ const DARK_THEMES: [&str; 21] = [
 
 impl Kind for Codeblocks {
     type Value = Option<Self>;
-    const SHAPE: Shape = Shape::OfType(&["string", "object"]);
+    const SHAPE: Shape = Shape::Described(&["string"], &elsewhere::CODEBLOCKS);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         let theme = value.map(|value| value.get("theme").unwrap_or(value));
@@ -305,7 +305,7 @@ impl Kind for Font {
 
 impl Kind for Fonts {
     type Value = Self;
-    const SHAPE: Shape = Shape::OfType(&["object"]);
+    const SHAPE: Shape = Shape::Described(&[], &elsewhere::FONTS);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         let FontSet { body, heading } = value.and_then(FontSet::read).unwrap_or_default();

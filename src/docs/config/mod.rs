@@ -1,5 +1,6 @@
 //! `docs.json` without its navigation: name, appearance and redirects of the site.
 
+mod agents;
 mod api;
 mod appearance;
 mod part;
@@ -10,10 +11,11 @@ mod variable;
 use crate::docs::schema::kind::{
     Flag, Label, List, OrDefault, RequiredOrEmpty, Section, Text, Unchecked,
 };
-use crate::docs::schema::{self, Declared as _, Field, Shape, navigation, object};
+use crate::docs::schema::{self, Declared as _, Field, Shape, elsewhere, navigation, object};
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 
 pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
+pub use agents::ForAgents;
 pub use api::{
     Api, Defaults, Examples, Expanded, Language, Languages, Params, Playground, Playing,
 };
@@ -72,6 +74,8 @@ object! {
         "contextual" => contextual: OrDefault<Section<Contextual>>,
         /// The images that networks and chats show for links.
         "thumbnails" => thumbnails: OrDefault<Section<Thumbnails>>,
+        /// What agents read in the Markdown of pages.
+        "markdown" => markdown: OrDefault<Section<ForAgents>>,
         /// Pages for errors.
         "errors" => errors: OrDefault<Section<Errors>>,
         /// Questions to readers below a page.
@@ -93,32 +97,36 @@ object! {
         )
         .required()
         .rule("N1"),
+        Field::accepted("$schema", &["string"], "The address of a JSON Schema, for editors"),
         Field::accepted(
+            "public",
+            &["boolean"],
+            "Whether everyone may read the pages; no effect here, visibility is the site's",
+        ),
+        Field::new(
             "background",
-            &["object"],
-            "The background of pages: `color`, `image`, `decoration`; no effect here",
-        ),
-        Field::accepted(
+            Shape::Described(&[], &elsewhere::BACKGROUND),
+            "The background of pages; no effect here, the theme decides",
+        )
+        .without_effect(),
+        Field::new(
             "integrations",
-            &["object"],
-            "Analytics and other services, by name; pages load nothing from them",
-        ),
+            Shape::Described(&[], &elsewhere::INTEGRATIONS),
+            "Analytics and other services, by name; no effect here, pages load nothing from them",
+        )
+        .without_effect(),
         Field::accepted(
             "analytics",
             &["object"],
-            "Analytics, by name; pages load nothing from them",
+            "Analytics, by name; no effect here, pages load nothing from them",
         ),
         Field::accepted(
             "scripts",
             &["array", "string", "object"],
-            "Scripts of authors; they are not run",
+            "Scripts of authors; no effect here, they are not run",
         ),
-        Field::accepted(
-            "markdown",
-            &["object"],
-            "`instructions`, a text for agents in the Markdown of pages; no effect here",
-        ),
-        Field::accepted("assistant", &["object"], "Settings of an assistant; no effect here"),
+        Field::accepted("variations", &["object"], "Variants of pages, as `options`"),
+        Field::accepted("assistant", &["object"], "Settings of an assistant"),
         Field::accepted(
             "modeToggle",
             &["object"],
@@ -127,7 +135,7 @@ object! {
         Field::accepted(
             "chat",
             &["object"],
-            "Settings of a chat; pages load nothing from such services",
+            "Settings of a chat; no effect here, pages load nothing from such services",
         ),
     }
 }
@@ -144,7 +152,9 @@ impl Config {
         }
         check_buttons(root, diagnostics);
         check_menu(root, diagnostics);
-        Self::read(root).unwrap_or_default()
+        let config = Self::read(root).unwrap_or_default();
+        config.markdown.check(root, diagnostics);
+        config
     }
 }
 

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::docs::page::words_of;
 use crate::docs::schema::kind::{Flag, Href, Icon, Label, List, OrDefault, Required, Text, Texts};
-use crate::docs::schema::{Declared, Field, Kind, Shape, object};
+use crate::docs::schema::{Declared, Field, Kind, Shape, elsewhere, object};
 use crate::syntax::Value;
 
 object! {
@@ -16,12 +16,13 @@ object! {
         "dismissible" ["N8"] => dismissible: OrDefault<Flag>,
     }
     also {
-        Field::no_effect("type", &["string"], "All themes have the same design"),
-        Field::accepted(
+        Field::no_effect("type", &["string"], "`info`, `warning` or `critical`"),
+        Field::new(
             "color",
-            &["string", "object"],
-            "The banner has the colour of the brand; no effect here",
-        ),
+            Shape::Described(&["string"], &elsewhere::MODE_COLORS),
+            "The colour of the banner; no effect here, it is that of the brand",
+        )
+        .without_effect(),
     }
 }
 
@@ -55,7 +56,7 @@ object! {
         /// The icon beside the label.
         "icon" => icon: Icon,
     }
-    also { Field::no_effect("type", &["string"], "All links have the same style"), }
+    also { Field::no_effect("type", &["string"], "The style of the link; all are alike"), }
 }
 
 object! {

@@ -4,7 +4,7 @@
 use crate::docs::schema::kind::{
     Flag, Label, List, OrDefault, Required, Section, Text, TextList, Texts,
 };
-use crate::docs::schema::{Declared as _, Field, Kind, Shape, object};
+use crate::docs::schema::{Declared as _, Field, Kind, Shape, elsewhere, object};
 use crate::syntax::Value;
 
 use super::Scheme;
@@ -73,7 +73,7 @@ object! {
         /// path, `$mcp` the address of the MCP server.
         "href" => href: Destination,
     }
-    also { Field::accepted("icon", &["string", "object"], "Entries have no icons"), }
+    also { Field::accepted("icon", &["string", "object"], "The icon of the entry"), }
 }
 
 object! {
@@ -86,7 +86,7 @@ object! {
         /// Whether each page has an image of its own.
         "pages" => pages: OrDefault<Flag>,
     }
-    also { Field::accepted("fonts", &["object"], "The text has the built-in font"), }
+    also { Field::new("fonts", Shape::Described(&[], &elsewhere::THUMBNAIL_FONTS), "The font of the images").without_effect(), }
 }
 
 object! {
@@ -121,7 +121,7 @@ object! {
             &["boolean"],
             "The link to edit a page comes from the repository; no effect here",
         ),
-        Field::accepted("issues", &["boolean"], "Links to issues; no effect here"),
+        Field::accepted("issues", &["boolean"], "Links to issues"),
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Parameter<'s> {
     pub description: Option<&'s str>,
     /// Its schema.
     pub schema: Option<Schema<'s>>,
+    /// The whole object, which holds `example` and `examples`.
+    pub value: &'s Value,
 }
 
 /// The body of a request.
@@ -164,6 +166,7 @@ impl<'s> Operation<'s> {
                 .get("schema")
                 .or_else(|| value.get("content")?.members().first()?.value.get("schema"))
                 .and_then(|schema| self.specification.schema(schema)),
+            value,
         })
     }
 

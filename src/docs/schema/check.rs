@@ -100,7 +100,7 @@ fn fits(value: &Value, shape: Shape) -> bool {
             value.list().is_some()
         }
         Shape::Object(_) | Shape::Texts => value.is_map(),
-        Shape::OpenApi | Shape::OfType(_) => true,
+        Shape::OpenApi | Shape::OfType(_) | Shape::Described(..) => true,
         Shape::Ignored(_) => false,
     }
 }
@@ -204,7 +204,7 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, diagnostics: 
             _ => "a string or an object",
         },
         Shape::Texts => return texts(value, field, diagnostics),
-        Shape::OfType(_) => return,
+        Shape::OfType(_) | Shape::Described(..) => return,
         Shape::Ignored(_) => {
             let message = format!("`{}` has no effect here", field.key);
             diagnostics.push(SpanDiagnostic::warning(NO_EFFECT, key, message));

@@ -40,6 +40,10 @@ pub enum Texts {}
 #[derive(Debug)]
 pub enum TextList {}
 
+/// A text, or a list of texts: lines.
+#[derive(Debug)]
+pub enum Lines {}
+
 /// Specifications: the path or URL of each, with its place.
 #[derive(Debug)]
 pub enum Specifications {}
@@ -172,6 +176,19 @@ impl Kind for TextList {
     }
 }
 
+impl Kind for Lines {
+    type Value = Option<Vec<Box<str>>>;
+    const SHAPE: Shape = Shape::OfType(&["string", "array"]);
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        Some(value.map(|value| {
+            let texts = value.text().into_iter();
+            let texts = texts.chain(value.items().iter().filter_map(Value::text));
+            texts.flat_map(str::lines).map(Box::from).collect()
+        }))
+    }
+}
+
 impl Kind for Specifications {
     type Value = Option<Vec<(Box<str>, Span)>>;
     const SHAPE: Shape = Shape::OpenApi;
@@ -192,7 +209,7 @@ impl<T: Declared> Kind for Section<T> {
 
 impl<T: Declared> Kind for Unchecked<T> {
     type Value = Option<T>;
-    const SHAPE: Shape = Shape::OfType(&["object"]);
+    const SHAPE: Shape = Shape::Described(&[], T::OBJECT);
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         Some(value.and_then(T::read))

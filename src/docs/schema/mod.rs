@@ -10,6 +10,7 @@
 
 mod check;
 mod declare;
+pub mod elsewhere;
 pub mod json_schema;
 pub mod kind;
 pub mod navigation;
@@ -72,6 +73,8 @@ pub struct Field {
     pub rule: &'static str,
     /// Its description in the JSON Schema.
     pub about: &'static str,
+    /// Whether it has an effect here; keys of other tools have none.
+    pub effect: bool,
 }
 
 /// The kinds of elements of a navigation, except pages.
@@ -138,6 +141,8 @@ pub enum Shape {
     TextOr(&'static Object),
     /// A value of one of some types of JSON, which is not checked here.
     OfType(&'static [&'static str]),
+    /// An object whose keys are described but not checked, or a value of one of some other types.
+    Described(&'static [&'static str], &'static Object),
     /// A value without effect, of one of some types of JSON: other tools use the key.
     Ignored(&'static [&'static str]),
 }
@@ -209,6 +214,7 @@ impl Field {
             required: false,
             rule: SHAPE,
             about,
+            effect: !matches!(shape, Shape::Ignored(_)),
         }
     }
 
@@ -231,13 +237,21 @@ impl Field {
         }
     }
 
-    /// Makes a key whose value has one of some types of JSON and is not checked.
+    /// Makes a key without effect whose value has one of some types of JSON and is not checked.
     pub(in crate::docs) const fn accepted(
         key: &'static str,
         types: &'static [&'static str],
         about: &'static str,
     ) -> Self {
-        Self::new(key, Shape::OfType(types), about)
+        Self::new(key, Shape::OfType(types), about).without_effect()
+    }
+
+    /// Says that the key has no effect.
+    pub(in crate::docs) const fn without_effect(self) -> Self {
+        Self {
+            effect: false,
+            ..self
+        }
     }
 
     /// Makes a key that other tools use and that has no effect.

@@ -94,8 +94,9 @@ const GRAPHQL: Field = field(
 const PUBLIC: Field = field(
     "public",
     Flag,
-    "Whether everyone may read its pages; visibility is the site's, so it has no effect here",
-);
+    "Whether everyone may read its pages; no effect here, visibility is the site's",
+)
+.without_effect();
 const COLOR: Field = field(
     "color",
     Ignored(&["string", "object"]),
@@ -137,8 +138,8 @@ const UNLISTED: &[Field] = &[
     LANGUAGES.unlisted(),
 ];
 const GLOBAL_AND_COLOR: &[Field] = &[GLOBAL_FIELD, COLOR];
-/// Further keys of every element: the keys of search, and two keys without an effect.
-const FURTHER: &[Field] = &[ASYNCAPI, SEARCHABLE, BOOST, PUBLIC];
+/// Further keys of every element: the keys of search, and keys without an effect.
+const FURTHER: &[Field] = &[ASYNCAPI, SDK, GRAPHQL, SEARCHABLE, BOOST, PUBLIC];
 
 /// `navigation`.
 pub static NAVIGATION: Object = Object {
@@ -156,6 +157,9 @@ pub static NAVIGATION: Object = Object {
         GLOBAL_FIELD,
         DIR,
         OPENAPI,
+        ASYNCAPI,
+        SDK,
+        GRAPHQL,
     ],
     shared: &[],
 };
@@ -184,7 +188,6 @@ pub static GROUP: Object = Object {
             Unlisted(Element::Group),
             "Nested groups; write them in `pages`",
         ),
-        SDK,
     ],
     shared: &[FURTHER],
 };
@@ -213,8 +216,6 @@ pub static TAB: Object = Object {
         TAG,
         TABS.unlisted(),
         field("align", Ignored(&["string"]), "The side of the tab"),
-        SDK,
-        GRAPHQL,
     ],
     shared: &[FURTHER],
 };
@@ -239,6 +240,7 @@ pub static ITEM: Object = Object {
             "A menu item opens its first page",
         ),
         TAG,
+        GLOBAL_FIELD,
     ],
     shared: &[UNLISTED, FURTHER],
 };
@@ -273,6 +275,9 @@ pub static GLOBAL_ANCHOR: Object = Object {
         HIDDEN,
         DESCRIPTION,
         COLOR,
+        field("directory", Ignored(&["string"]), "A link has no listing"),
+        SDK,
+        GRAPHQL,
     ],
     shared: &[],
 };
@@ -290,27 +295,27 @@ pub static GLOBAL: Object = Object {
         field(
             "tabs",
             Ignored(&["array"]),
-            "Only `anchors` are global here",
+            "Elements on every page; no effect here, only `anchors` are global",
         ),
         field(
             "dropdowns",
             Ignored(&["array"]),
-            "Only `anchors` are global here",
+            "Elements on every page; no effect here, only `anchors` are global",
         ),
         field(
             "products",
             Ignored(&["array"]),
-            "Only `anchors` are global here",
+            "Elements on every page; no effect here, only `anchors` are global",
         ),
         field(
             "versions",
             Ignored(&["array"]),
-            "Only `anchors` are global here",
+            "Elements on every page; no effect here, only `anchors` are global",
         ),
         field(
             "languages",
             Ignored(&["array"]),
-            "Only `anchors` are global here",
+            "Elements on every page; no effect here, only `anchors` are global",
         ),
     ],
     shared: &[],

@@ -17,7 +17,7 @@ use super::arguments::Arguments;
 use super::excerpt::{Heading, headings};
 use super::{BytesLeft, Called, Failure, Result, Scope, object, scope_schemas, tokens_schema};
 use crate::mcp::{Call, ReadError};
-use crate::release::announcements::is_index_line;
+use crate::release::announcements::{instructions_start, is_index_line};
 use crate::release::pages::Page;
 
 /// The longest expression, in bytes.
@@ -228,11 +228,16 @@ impl Search<'_> {
         let mut above: Option<Vec<Heading<'_>>> = None;
         let mut start = 0;
         let mut unchecked = 0;
+        // Every page has the same instructions, so they are not searched.
+        let end = instructions_start(text);
         for (nth, line) in text.split_inclusive('\n').enumerate() {
             let here = start;
             start += line.len();
             if nth < skip {
                 continue;
+            }
+            if here >= end {
+                break;
             }
             let line = line.trim_end_matches(['\n', '\r']);
             let searched = &line[..line.floor_char_boundary(LINE_BYTES_MAX)];

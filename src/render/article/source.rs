@@ -63,6 +63,7 @@ impl<'p> Source<'p> {
                     _ => api.examples.languages.as_deref().unwrap_or(&Language::ALL),
                 },
                 expanded: api.params.expanded == Expanded::All,
+                labels: &api.params.post,
                 full_address: api.url.as_deref() == Some("full"),
                 required_only: api.examples.defaults == Defaults::Required,
             },

@@ -41,7 +41,7 @@ pub fn form(specification: &Specification, endpoint: &Endpoint, api: &Api) -> Op
         "path": &*endpoint.path,
         "servers": servers,
         "auth": auth(&operation),
-        "parameters": parameters(&operation, api.examples.prefill),
+        "parameters": parameters(specification, &operation, api.examples.prefill),
         "body": body(specification, &operation),
     });
     if api.playground.credentials {
@@ -191,7 +191,11 @@ fn credential(name: &str, scheme: &Json) -> Option<Form> {
     Some(Form::Object(form))
 }
 
-fn parameters(operation: &Operation<'_>, prefill: bool) -> Vec<Form> {
+fn parameters(
+    specification: &Specification,
+    operation: &Operation<'_>,
+    prefill: bool,
+) -> Vec<Form> {
     let parameters = operation.parameters().into_iter();
     // Browsers do not let pages set cookies and some header fields.
     let sendable = parameters.filter(|parameter| {
@@ -214,9 +218,23 @@ fn parameters(operation: &Operation<'_>, prefill: bool) -> Vec<Form> {
             parameter.schema.map(|schema| schema.value),
             prefill,
         );
+        // §4.8.12.2: an example of the parameter overrides that of its schema.
+        let example = written_example(specification, parameter.value).filter(|_| prefill);
+        if let Some(example) = example.and_then(Json::scalar) {
+            set(&mut form, "value", Some(example));
+        }
         Form::Object(form)
     });
     parameters.collect()
+}
+
+/// Returns the example of a parameter, or the first of its named examples.
+fn written_example<'s>(specification: &'s Specification, parameter: &'s Json) -> Option<&'s Json> {
+    let named = || {
+        let first = parameter.get("examples")?.members().first()?;
+        specification.resolve(&first.value)?.get("value")
+    };
+    parameter.get("example").or_else(named)
 }
 
 /// Adds type, values and value of a schema.
@@ -343,7 +361,7 @@ mod tests {
                 {{"name": "id", "in": "path", "required": true, "schema": {{"type": "string", "example": "p1"}}}},
                 {{"name": "dry", "in": "query", "schema": {{"type": "boolean", "default": false}}}},
                 {{"name": "Accept", "in": "header", "schema": {{"type": "string"}}}},
-                {{"name": "sort", "in": "query", "schema": {{"enum": ["a", "b"]}}}}],
+                {{"name": "sort", "in": "query", "example": "b", "schema": {{"enum": ["a", "b"], "example": "a"}}}}],
               "requestBody": {{"content": {{"application/json": {{"example": {{"sum": 3}}}},
                 "multipart/form-data": {{"schema": {{"required": ["file"], "properties": {{"file": {{"type": "string", "format": "binary"}}}}}}}}}}}}}}}}}}}}"##
         );
@@ -393,6 +411,7 @@ mod tests {
         api.examples.prefill = true;
         let made = form(&specification, endpoint, &api).unwrap();
         assert_eq!(made["parameters"][0]["value"], "p1");
+        assert_eq!(made["parameters"][2]["value"], "b");
     }
 
     #[test]

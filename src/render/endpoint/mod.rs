@@ -54,6 +54,8 @@ pub struct Shown<'s> {
     pub samples: &'s [Language],
     /// Whether fields inside fields are open at first.
     pub expanded: bool,
+    /// The keys of schemas whose values are shown after the name of a field.
+    pub labels: &'s [Box<str>],
     /// Whether the address names the first server.
     pub full_address: bool,
     /// Whether bodies that are made for samples have their required fields only.
@@ -63,13 +65,15 @@ pub struct Shown<'s> {
 /// Makes the nodes of a subject in the language of a BCP 47 tag; an empty list if the specification
 /// no longer contains it.
 #[must_use]
-pub fn nodes(subject: Subject<'_>, language: &str, shown: Shown<'_>) -> Vec<Node> {
+pub fn nodes<'s>(subject: Subject<'s>, language: &str, shown: Shown<'s>) -> Vec<Node> {
     match subject {
         Subject::Endpoint(specification, endpoint) => {
             endpoint_nodes(specification, endpoint, language, shown)
         }
         Subject::Unresolved(method, path) => vec![name(method, path, language)],
-        Subject::Schema(specification, name) => schema_nodes(specification, name, language),
+        Subject::Schema(specification, name) => {
+            schema_nodes(specification, name, language, shown.labels)
+        }
     }
 }
 
@@ -85,11 +89,11 @@ fn name(method: Method, path: &str, language: &str) -> Node {
     }
 }
 
-fn endpoint_nodes(
-    specification: &Specification,
-    endpoint: &Endpoint,
+fn endpoint_nodes<'s>(
+    specification: &'s Specification,
+    endpoint: &'s Endpoint,
     language: &str,
-    shown: Shown<'_>,
+    shown: Shown<'s>,
 ) -> Vec<Node> {
     let Some(operation) = specification.operation(endpoint) else {
         return Vec::new();
@@ -97,6 +101,7 @@ fn endpoint_nodes(
     let mut writer = Writer::new(specification, language);
     writer.languages = shown.samples;
     writer.expanded = shown.expanded;
+    writer.labels = shown.labels;
     writer.is_required_only = shown.required_only;
     let mut nodes = Vec::new();
     if endpoint.deprecated {
@@ -127,7 +132,12 @@ fn endpoint_nodes(
     nodes
 }
 
-fn schema_nodes(specification: &Specification, name: &str, language: &str) -> Vec<Node> {
+fn schema_nodes<'s>(
+    specification: &'s Specification,
+    name: &'s str,
+    language: &str,
+    labels: &'s [Box<str>],
+) -> Vec<Node> {
     let value = specification.named_schema(name);
     let Some(value) = value.and_then(|value| specification.resolve(value)) else {
         return Vec::new();
@@ -137,6 +147,7 @@ fn schema_nodes(specification: &Specification, name: &str, language: &str) -> Ve
         value,
     };
     let mut writer = Writer::new(specification, language);
+    writer.labels = labels;
     let mut nodes = prose(value.get("description").and_then(Json::text));
     nodes.extend(writer.plain(schema));
     nodes.extend(writer.values(value));
@@ -155,6 +166,8 @@ struct Writer<'s> {
     languages: &'s [Language],
     /// Whether fields inside fields are open at first.
     expanded: bool,
+    /// The keys of schemas whose values are shown after the name of a field.
+    labels: &'s [Box<str>],
     /// Whether bodies that are made for samples have their required fields only.
     is_required_only: bool,
     messages: &'static messages::Endpoint,
@@ -175,6 +188,7 @@ impl<'s> Writer<'s> {
             specification,
             languages: &[],
             expanded: false,
+            labels: &[],
             is_required_only: false,
             messages: &Messages::of(language).endpoint,
             fields: 0,
@@ -200,6 +214,7 @@ impl<'s> Writer<'s> {
             nodes.push(heading(title, anchor));
             for parameter in here {
                 let mut attributes = vec![text(place, parameter.name)];
+                attributes.extend(self.labels_of(parameter.schema, Some(parameter.value), &[]));
                 if let Some(schema) = parameter.schema {
                     attributes.extend(self.kind_of(schema));
                     attributes.extend(default(schema.value));

@@ -128,16 +128,16 @@ impl<'s> Writer<'s> {
         attributes.extend(self.kind_of(schema));
         let is = |key| schema.value.get(key).and_then(Json::flag) == Some(true);
         attributes.extend(is("deprecated").then(|| flag("deprecated")));
-        for (key, word) in [
+        let words = [
             ("readOnly", self.messages.read_only),
             ("writeOnly", self.messages.write_only),
             ("nullable", self.messages.nullable),
-        ] {
-            if is(key) {
-                let words = Value::List(vec![Value::Text(word.to_owned())]);
-                attributes.push(("post".into(), words));
-            }
-        }
+        ];
+        let words: Vec<&str> = words
+            .into_iter()
+            .filter_map(|(key, word)| is(key).then_some(word))
+            .collect();
+        attributes.extend(self.labels_of(Some(schema), None, &words));
         attributes.extend(default(schema.value));
         let mut children = prose(schema.value.get("description").and_then(Json::text));
         children.extend(self.values(schema.value));
@@ -150,6 +150,34 @@ impl<'s> Writer<'s> {
         }
         attributes.extend(self.part.map(|part| text("part", part)));
         nodes.push(element("ResponseField", attributes, children));
+    }
+
+    /// Returns the attribute with the labels after the name of a field: `words`, then the values of
+    /// the keys that the site shows. They are looked up in the schema, and else in the parameter.
+    pub(super) fn labels_of(
+        &self,
+        schema: Option<Schema<'_>>,
+        parameter: Option<&Json>,
+        words: &[&str],
+    ) -> Option<(Box<str>, Value)> {
+        let mut labels: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        for key in self.labels {
+            let of_schema = schema.and_then(|schema| schema.value.get(key));
+            let Some(value) = of_schema.or_else(|| parameter?.get(key)) else {
+                continue;
+            };
+            match value.flag() {
+                Some(true) => labels.push((**key).to_owned()),
+                Some(false) => {}
+                None => {
+                    let all = value.scalar().into_iter();
+                    let all = all.chain(value.items().iter().filter_map(Json::scalar));
+                    labels.extend(all.take(VALUES_MAX).map(ToOwned::to_owned));
+                }
+            }
+        }
+        let labels: Vec<_> = labels.into_iter().map(Value::Text).collect();
+        (!labels.is_empty()).then(|| ("post".into(), Value::List(labels)))
     }
 
     /// Makes the element with the fields inside a field.

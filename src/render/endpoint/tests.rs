@@ -277,3 +277,42 @@ fn settings_change_the_page_of_an_endpoint() {
     assert!(full.contains("\"GET https://eu.acme.test/v1/a\""), "{full}");
     assert!(full.contains("defaultOpen"), "{full}");
 }
+
+#[test]
+fn fields_have_the_labels_that_the_site_selects() {
+    let specification = r##"{"openapi": "3.1.0", "info": {"title": "P", "version": "1"},
+        "paths": {"/a": {"get": {"parameters": [{"name": "limit", "in": "query", "x-since": "2.1", "schema": {"type": "integer", "x-beta": true}}],
+          "responses": {"200": {"description": "", "content": {"application/json": {"schema": {"type": "object", "properties": {
+            "id": {"type": "string", "readOnly": true, "nullable": true, "x-beta": false, "x-since": 3, "x-plans": ["free", "team", {"no": 1}]},
+            "plain": {"type": "string", "x-since": {"no": "label"}}}}}}}}}}}}"##;
+    let labels = r#""api": {"params": {"post": ["x-since", "x-beta", "x-plans"]}},"#;
+    let written = |settings: &str| {
+        let config = format!(
+            r#"{{"name": "A", {settings} "navigation": {{"openapi": "a.json", "pages": ["GET /a"]}}}}"#
+        );
+        let path = |path: &str| TreePath::parse(path).unwrap();
+        let files = [
+            (path("docs.json"), config.into()),
+            (path("a.json"), specification.into()),
+        ];
+        let (docs, _) = crate::docs::read(
+            &Tree::from_files(files, []),
+            &crate::docs::Options::default(),
+        );
+        let (_, page) = docs.navigation.pages().next().unwrap();
+        crate::render::article::render(
+            &crate::render::article::Source::of(&docs, page),
+            &crate::render::link::Map::default(),
+        )
+        .markdown
+    };
+    let shown = written(labels);
+    for line in [
+        "- `limit` 2.1 x-beta integer query\n",
+        "- `id` read-only nullable 3 free team string\n",
+        "- `plain` string\n",
+    ] {
+        assert!(shown.contains(line), "{line} is not in\n{shown}");
+    }
+    assert!(written("").contains("- `limit` integer query\n"));
+}

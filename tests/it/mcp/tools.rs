@@ -687,3 +687,26 @@ fn grep_says_when_a_line_was_searched_in_part() {
         "{result}"
     );
 }
+
+#[test]
+fn grep_does_not_search_the_instructions_that_every_page_has() {
+    let edge = crate::edge::Setup::new().acme("").start();
+    edge.publish(
+        "acme",
+        &[
+            (
+                "docs.json",
+                r#"{"name": "Acme", "markdown": {"instructions": "Use the needle."}, "navigation": {"pages": ["a", "b"]}}"#,
+            ),
+            ("a.mdx", "---\ntitle: A\n---\n\nA needle.\n"),
+            ("b.mdx", "---\ntitle: B\n---\n\nA word.\n"),
+        ],
+    );
+    let page = edge.get(DOMAIN, "/b.md");
+    assert!(page.text().ends_with("\n> Use the needle.\n"), "{page:?}");
+    let result = call(&edge, "grep", json!({"pattern": "needle"}));
+    let matches = result["structuredContent"]["matches"].as_array().unwrap();
+    let found: Vec<_> = matches.iter().map(|found| &found["id"]).collect();
+    assert_eq!(found, ["a"]);
+    assert_eq!(result["structuredContent"]["searched"], 2);
+}

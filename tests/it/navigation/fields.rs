@@ -126,7 +126,7 @@ fn every_field_has_an_accepted_case_and_one_with_a_diagnostic() {
         } = seen.get(&(object, key)).copied().unwrap_or_default();
         let (accepted, diagnosed) = match field.shape {
             Shape::Unlisted(_) | Shape::Ignored(_) => (true, diagnosed),
-            Shape::OfType(_) => (accepted, true),
+            Shape::OfType(_) | Shape::Described(..) => (accepted, true),
             _ => (accepted, diagnosed),
         };
         if !accepted {

@@ -249,3 +249,28 @@ fn a_changelog_has_a_feed_with_whole_addresses() {
         "{sitemap}"
     );
 }
+
+#[test]
+fn the_markdown_of_pages_ends_with_the_instructions_for_agents() {
+    let config = CONFIG.replacen(
+        '{',
+        r#"{"markdown": {"instructions": ["Use version 2.", "Never version 1."]}, "#,
+        1,
+    );
+    let tree = |config: &str| {
+        let files = [("docs.json", config), ("index.mdx", "# Welcome\n\nText.")];
+        let file =
+            |(path, text): (&str, &str)| (TreePath::parse(path).unwrap(), text.to_owned().into());
+        Tree::from_files(files.into_iter().map(file), [])
+    };
+    let usual = text(&of_tree(tree(CONFIG)).release, "pages/index.md");
+    let Built { release, .. } = of_tree(tree(&config));
+    let page = text(&release, "pages/index.md");
+    let added = page.strip_prefix(&*usual).unwrap();
+    assert!(added.starts_with("\n> Instructions for agents"), "{page}");
+    assert!(
+        added.ends_with(":\n>\n> Use version 2.\n> Never version 1.\n"),
+        "{page}"
+    );
+    assert!(!text(&release, "texts/llms-full.txt").contains("version 1"));
+}

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::docs::config::Config;
 use crate::docs::navigation::language;
 
-use super::{Declared as _, Element, Object, Shape, WEIGHT_MAX, WEIGHT_MIN, navigation};
+use super::{Declared as _, Element, Field, Object, Shape, WEIGHT_MAX, WEIGHT_MIN, navigation};
 
 /// Whether rules N1 and N2 are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Writer {
             if value.get("$ref").is_some() {
                 value = json!({ "allOf": [value] });
             }
-            value["description"] = field.about.into();
+            value["description"] = about(field).into();
             properties.insert(field.key.to_owned(), value);
         }
         let required = object.all_fields().filter(|field| field.required);
@@ -162,12 +162,19 @@ impl Writer {
                 { "enum": language::codes().collect::<Vec<_>>() },
                 { "type": "string", "pattern": language::pattern() },
             ] }),
-            Shape::Icon => json!({ "type": ["string", "object"] }),
+            Shape::Icon => json!({ "anyOf": [
+                { "type": "string" },
+                { "type": "object", "properties": {
+                    "name": { "type": "string", "description": "The name of the icon" },
+                    "library": { "type": "string", "description": "Its library; no effect here" },
+                    "style": { "type": "string", "description": "Its style; no effect here" } } },
+            ] }),
             Shape::OpenApi => {
                 let one = json!({ "anyOf": [
                     { "type": "string" },
                     { "type": "object", "properties": {
-                        "source": { "type": "string" }, "directory": { "type": "string" } } },
+                        "source": { "type": "string" }, "directory": { "type": "string" },
+                        "overlays": { "type": "array", "description": "OpenAPI overlays; no effect here" } } },
                 ] });
                 json!({ "anyOf": [one, { "type": "array", "items": one }] })
             }
@@ -190,9 +197,23 @@ impl Writer {
             Shape::Texts => {
                 or_file(&json!({ "type": "object", "additionalProperties": { "type": "string" } }))
             }
+            Shape::Described([], object) => self.refer(object),
+            Shape::Described(types, object) => {
+                let types = types.iter().map(|only| json!({ "type": only }));
+                let all: Vec<_> = types.chain([self.refer(object)]).collect();
+                json!({ "anyOf": all })
+            }
             Shape::OfType([only]) | Shape::Ignored([only]) => json!({ "type": only }),
             Shape::OfType(types) | Shape::Ignored(types) => json!({ "type": types }),
         }
+    }
+}
+
+/// Returns the description of a key, which says if it has no effect.
+fn about(field: &Field) -> String {
+    match field.effect || field.about.contains("no effect") {
+        true => field.about.to_owned(),
+        false => format!("{}; no effect here", field.about),
     }
 }
 

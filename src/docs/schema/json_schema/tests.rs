@@ -180,3 +180,65 @@ fn every_key_has_a_type() {
         }
     }
 }
+
+/// Follows `$ref` and alternatives to the properties of a schema.
+fn properties(schema: &Value, root: &Value) -> Map<String, Value> {
+    let mut found = Map::new();
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        let name = reference.strip_prefix("#/definitions/").unwrap();
+        return properties(&root["definitions"][name], root);
+    }
+    if let Some(own) = schema["properties"].as_object() {
+        found.extend(own.clone());
+    }
+    for parts in ["anyOf", "allOf"].map(|key| schema[key].as_array()) {
+        for part in parts.into_iter().flatten() {
+            found.extend(properties(part, root));
+        }
+    }
+    found
+}
+
+#[test]
+fn keys_of_other_tools_have_a_type_and_say_that_they_have_no_effect() {
+    let root = json_schema();
+    for path in [
+        "$schema",
+        "public",
+        "variations",
+        "background.decoration",
+        "background.color",
+        "integrations.ga4",
+        "integrations.transcend",
+        "thumbnails.fonts.family",
+        "styling.codeblocks.languages",
+        "styling.latex",
+        "banner.type",
+        "banner.color.light",
+        "markdown.schema",
+        "api.asyncapi.directory",
+        "api.mdx.server",
+        "api.mdx.auth.method",
+        "api.spec.download",
+        "api.openapi.overlays",
+        "seo.trailingSlash",
+        "feedback.issues",
+        "fonts.format",
+        "navigation.asyncapi",
+        "navigation.sdk",
+        "navigation.graphql",
+        "navigation.global.tabs",
+    ] {
+        let mut schema = root["else"].clone();
+        for key in path.split('.') {
+            let mut found = properties(&schema, &root);
+            schema = found.remove(key).unwrap_or_else(|| panic!("no {path}"));
+        }
+        let about = schema["description"].as_str().unwrap();
+        assert!(about.contains("no effect here"), "{path}: {about}");
+        let is_typed = ["type", "anyOf", "allOf"]
+            .iter()
+            .any(|key| schema.get(key).is_some());
+        assert!(is_typed, "{path}");
+    }
+}
