@@ -8,7 +8,7 @@
 //! | Landlock, files | 5.13 | every file and directory that the sandbox does not name |
 //! | Landlock, TCP | 6.7 | connections to ports that the sandbox does not name, and listening |
 //! | Landlock, scopes | 6.12 | signals to processes outside, abstract Unix sockets |
-//! | seccomp | 3.17 | sockets, and system calls that no build needs: `ptrace`, `mount`, `bpf`, … |
+//! | seccomp | 3.17 | sockets, modes of files, shared memory, and system calls that no build needs: `ptrace`, `mount`, `bpf`, … |
 //! | `no_new_privs` | 3.5 | more rights by a set-user-id program |
 //! | capabilities | 2.2 | the special rights of root, when the process is root |
 //!
@@ -130,6 +130,9 @@ pub struct Sandbox {
     pub write: Vec<PathBuf>,
     /// Directories in which it may do everything.
     pub own: Vec<PathBuf>,
+    /// Whether it may change the modes, owners and times of files. Landlock does not restrict that:
+    /// the process could change every file of its user, also those that it cannot open.
+    pub sets_attributes: bool,
     /// Which connections it may open.
     pub network: Network,
 }
@@ -204,7 +207,7 @@ impl Sandbox {
             return Err(IsolationError::Missing("Landlock of Linux 6.2 or later"));
         }
         give_up_capabilities().map_err(IsolationError::Capabilities)?;
-        match system_calls::restrict(&self.network) {
+        match system_calls::restrict(self) {
             Ok(()) => in_force.seccomp = true,
             Err(error) if mode == Mode::Required => return Err(error.into()),
             Err(_unavailable) => {}

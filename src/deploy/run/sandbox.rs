@@ -25,6 +25,8 @@ pub(super) fn of_fetch(job: &FetchJob, address: &Address, workspace: &Workspace)
         execute: program_root(&job.git.program).into_iter().collect(),
         write: Vec::new(),
         own: vec![job.mirror.clone(), workspace.home()],
+        // git sets the mode of the configuration of a mirror.
+        sets_attributes: true,
         network: match address.port() {
             None => Network::None,
             Some(port) => Network::Ports(std::iter::once(port).chain(proxy_ports()).collect()),
@@ -73,6 +75,7 @@ pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Sandbox {
         execute,
         write: written.map(|name| workspace.file(name)).into(),
         own: Vec::new(),
+        sets_attributes: false,
         network: Network::None,
     }
 }
@@ -111,6 +114,7 @@ pub(super) fn of_command(config: &generate::Config, workspace: &Workspace) -> Sa
         execute: config.named_files().chain(config.read.clone()).collect(),
         write: vec![workspace.file(WRITER_OUTPUT)],
         own,
+        sets_attributes: false,
         network: match config.network {
             true => Network::Any,
             false => Network::None,
