@@ -23,7 +23,6 @@ run:
 
 test:
 	@.ci/install test
-	cargo build --release --locked
 	cargo test --locked
 
 # `publishing` kills the release build; the other tests run the build of the tests.
