@@ -78,6 +78,10 @@ def processor_seconds(process):
     return own + sum(processor_seconds(int(child)) for child in children)
 
 
+# Fields that nginx sends with a file, and those of the connection.
+OF_NGINX = {"date", "server", "content-type", "content-length", "content-encoding", "last-modified", "etag", "accept-ranges", "connection"}
+
+
 def quoted(text):
     """Returns a text as nginx reads it between single quotes."""
     return text.replace("\\", "\\\\").replace("'", "\\'")
@@ -172,6 +176,20 @@ class Bench:
             assert answer.headers.get("Content-Encoding", "identity") == encoding, answer.headers
             return answer.read(), answer.headers["ETag"]
 
+    def fields(self, host, path, encoding="identity"):
+        """Returns the header fields that Waypost sends and nginx does not send by itself, as lines of nginx."""
+        headers = {"Host": host, "Accept-Encoding": encoding}
+        url = f"http://127.0.0.1:{self.target('waypost', 'card').port}{path}"
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
+            return " ".join(f"add_header {name} '{quoted(value)}';" for name, value in answer.getheaders() if name.lower() not in OF_NGINX)
+
+    def response(self, host, path):
+        """Returns the bytes of a whole response of Waypost."""
+        with socket.create_connection(("127.0.0.1", self.target("waypost", "card").port)) as connection:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            whole = b"".join(iter(lambda: connection.recv(65536), b""))
+        return whole.replace(b"Connection: close\r\n", b"").decode()
+
     # Servers
 
     def origin(self, body):
@@ -241,7 +259,8 @@ clients: {{ mcp_requests_per_second: 0, handshakes_per_second: 0 }}
             command = [loader, "--library-path", libraries, os.path.join(NEWEST, "usr/sbin/nginx")]
         version = subprocess.run([*command, "-v"], capture_output=True, text=True)
         self.versions[name] = version.stderr.strip().split("/")[-1]
-        kinds = ["card", "card-log", "card-tls", "return", "proxy", "proxy-https", "proxy-tls", "page", "page-br", "page-br-tls"]
+        kinds = ["card", "card-log", "card-tls", "return", "proxy", "proxy-https", "proxy-tls", "page", "page-br", "page-br-tls",
+                 "card-fields", "page-fields", "page-br-fields"]
         ports = {kind: free_port() for kind in kinds}
         self.write(f"{name}/html{CARD}", card)
         self.write(f"{name}/html{PAGE}", self.fetch(PAGES, PAGE)[0])
@@ -270,6 +289,9 @@ http {{
   server {{ listen 127.0.0.1:{ports['card-tls']} ssl http2; {tls} {files} {h2} }}
   server {{ listen 127.0.0.1:{ports['page-br']}; {br} }}
   server {{ listen 127.0.0.1:{ports['page-br-tls']} ssl http2; {tls} {br} {h2} }}
+  server {{ listen 127.0.0.1:{ports['card-fields']}; {files} {self.fields(HOST, CARD)} }}
+  server {{ listen 127.0.0.1:{ports['page-fields']}; {files} {self.fields(PAGES, PAGE)} }}
+  server {{ listen 127.0.0.1:{ports['page-br-fields']}; {br} {self.fields(PAGES, PAGE, "br")} }}
   server {{ listen 127.0.0.1:{ports['return']}; default_type application/json; location / {{ return 200 '{quoted(card)}'; }} }}
   server {{ listen 127.0.0.1:{ports['proxy']};
     location / {{ proxy_pass http://origin; {forwarded} }} }}
