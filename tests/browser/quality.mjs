@@ -1,7 +1,7 @@
 // Each kind of page: no violation by axe, no layout shift, and a limited size.
 
 import http from "node:http";
-import { assert, axe, reads, site, watch, PHONE, TABLET, WIDE } from "./reader.mjs";
+import { assert, axe, reads, site, watch, PHONE, SHIFT_MIN, TABLET, WIDE } from "./reader.mjs";
 
 /** A page of each sort. */
 const SORTS = {
@@ -107,7 +107,7 @@ for (const sort of ["first page", "layout", "fields", "endpoint", "cards", "acco
     for (const share of [0, 0.1, 0.5, 0.9]) {
       await inPieces(share, async (url) => {
         const prepare = async (page) => {
-          await page.addInitScript(watch);
+          await page.addInitScript(watch, SHIFT_MIN);
           await page.addInitScript(tell, share ? "article" : "main");
         };
         const page = await open(new URL(SORTS[sort], url).href, { prepare });

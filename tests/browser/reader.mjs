@@ -29,12 +29,15 @@ export const PHONE = 390;
 /** Unused pages, by the options with which they were made: making a page takes longer than using it. */
 const idle = new Map();
 
+/** The smallest layout shift that counts: CLS is rounded to three digits. A smaller one is a sign of a few pixels. */
+export const SHIFT_MIN = 0.0001;
+
 /** Records layout shifts that no input has caused. */
-export const watch = () => {
+export const watch = (shiftMin) => {
   window.moved = [];
   const place = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(" ");
   new PerformanceObserver((list) => list.getEntries().forEach(({ hadRecentInput, value, sources }) => {
-    if (hadRecentInput) return;
+    if (hadRecentInput || value < shiftMin) return;
     const what = sources.map(({ node, previousRect, currentRect }) =>
       `${node?.parentElement?.className} > ${node?.nodeName} ${node?.className}: ${place(previousRect)} to ${place(currentRect)}`);
     window.moved.push(`${value}: ${what}`);
@@ -50,7 +53,7 @@ async function make({ width, scheme, scripts, watched }) {
     permissions: ["clipboard-read", "clipboard-write"],
   });
   const page = await context.newPage();
-  if (watched) await page.addInitScript(watch);
+  if (watched) await page.addInitScript(watch, SHIFT_MIN);
   page.on("pageerror", (error) => page.faults.push(String(error)));
   page.on("console", (message) => {
     const { url } = message.location();
