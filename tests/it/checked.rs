@@ -177,6 +177,44 @@ fn the_key_file_of_an_edge_is_made_at_its_first_start() {
     assert!(!key.exists() && !cache.exists());
 }
 
+#[test]
+fn objects_of_the_store_that_cannot_be_used_are_found() {
+    let cluster = cluster();
+    let setup = machine(&cluster, None, &Objects::Directory).acme("");
+    let check = |code, all: &[&str]| finds(&setup.run(&["check"]), code, all);
+    init(&setup);
+    check(0, &["0 errors, 0 warnings"]);
+    let (objects, away) = (setup.path("objects"), setup.path("away"));
+    let marker = objects.join("waypost-store");
+    let store = fs::read_to_string(&marker).unwrap();
+    fs::write(&marker, "another").unwrap();
+    check(
+        1,
+        &[
+            "`store.objects.url`: use the objects in ",
+            "it belongs to another store",
+        ],
+    );
+    fs::remove_file(&marker).unwrap();
+    check(
+        1,
+        &["it has no object `waypost-store`; `waypost store init` makes it"],
+    );
+    fs::write(&marker, store).unwrap();
+    // A directory that is not mounted, or a server that does not answer, may be back at the start.
+    fs::rename(&objects, &away).unwrap();
+    check(
+        0,
+        &[
+            "warning[conf]: `store.objects.url`: ",
+            "0 errors, 1 warnings",
+        ],
+    );
+    assert!(!objects.exists());
+    fs::rename(&away, &objects).unwrap();
+    check(0, &["0 errors, 0 warnings"]);
+}
+
 /// A machine whose store is in a database at this address, with a mistake in its site records.
 fn with_store_at(address: SocketAddr) -> Setup {
     let setup = Setup::new();

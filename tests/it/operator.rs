@@ -218,8 +218,20 @@ fn every_request_has_one_access_line_on_either_path() {
             assert_eq!(
                 keys,
                 [
-                    "time", "peer", "protocol", "tls", "method", "host", "path", "agent", "status",
-                    "bytes", "route", "took_us", "request_id", "ended",
+                    "time",
+                    "peer",
+                    "protocol",
+                    "tls",
+                    "method",
+                    "host",
+                    "path",
+                    "agent",
+                    "status",
+                    "bytes",
+                    "route",
+                    "took_us",
+                    "request_id",
+                    "ended",
                 ]
             );
             assert_eq!(line["peer"], "127.0.0.1");

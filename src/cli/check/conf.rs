@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use super::start;
+use super::start::{self, Unused};
 use crate::cli::{deploying, secrets, settings};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
@@ -48,16 +48,15 @@ pub(super) fn check(file: &Path, is_offline: bool) -> anyhow::Result<Vec<Diagnos
         }
     });
     let mut diagnostics: Vec<_> = secrets.collect();
-    let database = match config.store.shared() {
-        Some(shared) if !is_offline => {
-            let service = config.service.domain.as_str();
-            Some(Shared::check_database(&shared.config, service))
-        }
-        _ => None,
-    };
+    let service = config.service.domain.as_str();
+    let shared = config.store.shared().filter(|_| !is_offline);
+    let database = shared.map(|shared| Shared::check_database(&shared.config, service));
+    let is_database_used = matches!(database, Some(Ok(())));
+    let objects =
+        shared.map(|shared| Shared::check_objects(&shared.config, service, is_database_used));
     let mut sites = settings::unread_sites(&config);
     match settings::store_to_read(&config) {
-        Ok(Some(store)) if !is_shared(&store) || matches!(database, Some(Ok(()))) => {
+        Ok(Some(store)) if !is_shared(&store) || is_database_used => {
             sites = sites.with_store(Arc::new(store));
         }
         // There is no store yet, or its database is not asked: the records in files are checked.
@@ -66,8 +65,11 @@ pub(super) fn check(file: &Path, is_offline: bool) -> anyhow::Result<Vec<Diagnos
     }
     let changes = sites.scan(Removals::Guarded);
     let known = changes.is_ok().then_some(&sites);
-    let unused = database.and_then(Result::err);
-    let found = start::check((&name, &text), &config, known, unused.as_ref(), is_offline);
+    let unused = Unused {
+        database: database.and_then(Result::err),
+        objects: objects.and_then(Result::err),
+    };
+    let found = start::check((&name, &text), &config, known, &unused, is_offline);
     diagnostics.extend(found);
     match changes {
         Ok(changes) => {

@@ -27,6 +27,7 @@ use crate::gateway::access::Target;
 use crate::gateway::tls::Certificates;
 use crate::origin::Resolver;
 use crate::site::{Origin, Site};
+use crate::store::FileError;
 use crate::store::sites::Sites;
 use crate::syntax::Value;
 use crate::syntax::strict::Report;
@@ -40,6 +41,12 @@ const LISTED_MAX: usize = 20;
 /// The longest path of a unix socket (`unix(7)`), without its end.
 const SOCKET_PATH_MAX: usize = 107;
 
+/// Why the parts of a shared store were not used.
+pub(super) struct Unused {
+    pub(super) database: Option<DatabaseError>,
+    pub(super) objects: Option<FileError>,
+}
+
 /// Checks a configuration. Each diagnostic is at its place in the file.
 struct Checker<'t> {
     report: Report<'t>,
@@ -48,13 +55,13 @@ struct Checker<'t> {
 }
 
 /// Returns everything that can be found on this machine, and, unless `is_offline`, whether the
-/// servers of sites and the database of the queue accept connections. `unused` is why the database
-/// of the store was not used.
+/// servers of sites and the database of the queue accept connections. `unused` is why the store was
+/// not used.
 pub(super) fn check(
     (name, text): (&str, &str),
     config: &Config,
     sites: Option<&Sites>,
-    unused: Option<&DatabaseError>,
+    unused: &Unused,
     is_offline: bool,
 ) -> Vec<Diagnostic> {
     let report = Report::new(RULE, name, text);
@@ -64,8 +71,11 @@ pub(super) fn check(
     checker.addresses(config);
     checker.paths(config);
     checker.queue(config);
-    if let Some(why) = unused {
+    if let Some(why) = &unused.database {
         checker.store_database(why);
+    }
+    if let Some(why) = &unused.objects {
+        checker.store_objects(why);
     }
     if !is_offline {
         checker.database(config);
@@ -262,6 +272,17 @@ impl Checker<'_> {
                 ),
             ),
             false => self.error(&keys, format!("`store.postgres.url`: {why}")),
+        }
+    }
+
+    /// Reports why the object store was not used.
+    fn store_objects(&self, error: &FileError) {
+        let keys = ["store", "objects", "url"];
+        let why = format!("`store.objects.url`: {}", chain(error));
+        match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidData => self.error(&keys, why),
+            // It may come back before the start.
+            _ => self.warning(&keys, why),
         }
     }
 

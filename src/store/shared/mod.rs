@@ -155,6 +155,31 @@ impl Shared {
         Connections::check(&config.database, service)
     }
 
+    /// Asks the object store once. Whether the objects belong to the database is checked if the
+    /// database can be used, so that an outage of it hides no mistake here.
+    ///
+    /// # Errors
+    ///
+    /// Why the objects cannot be used. Its kind is `PermissionDenied` or `InvalidData` when that
+    /// does not end by itself.
+    pub fn check_objects(
+        config: &Config,
+        service: &str,
+        is_database_used: bool,
+    ) -> Result<(), FileError> {
+        let objects = Objects::new(&config.objects)?;
+        let marker = objects.marker()?;
+        if !is_database_used {
+            return Ok(());
+        }
+        let database = Connections::new(&config.database, service);
+        belongs_to(
+            &objects,
+            marker,
+            &database.life().map_err(store_error)?.store,
+        )
+    }
+
     /// Makes the tables, and marks the place of the objects as theirs. Returns `false` if both are
     /// there already. A database with tables of other programs is refused unless it is `shared`.
     ///
@@ -197,18 +222,8 @@ impl Shared {
     fn objects(&self) -> Result<&Objects, FileError> {
         if self.is_ours.get().is_none() {
             let store = self.database.life().map_err(store_error)?.store;
-            match self.objects.marker()? {
-                Some(found) if found == store => {
-                    let _set = self.is_ours.set(());
-                }
-                Some(_other) => return Err(other_store(&self.objects)),
-                None => {
-                    let why = "it has no object `waypost-store`; `waypost store init` makes it";
-                    return Err(FileError::on("use the objects in", self.objects.place())(
-                        io::Error::other(why),
-                    ));
-                }
-            }
+            belongs_to(&self.objects, self.objects.marker()?, &store)?;
+            let _set = self.is_ours.set(());
         }
         Ok(&self.objects)
     }
@@ -285,9 +300,28 @@ pub enum InitError {
     Objects(#[from] FileError),
 }
 
+/// Returns why the objects are not those of a store, by the object that names their store.
+fn belongs_to(objects: &Objects, marker: Option<String>, store: &str) -> Result<(), FileError> {
+    match marker {
+        Some(found) if found == store => Ok(()),
+        Some(_other) => Err(other_store(objects)),
+        None => {
+            let why = "it has no object `waypost-store`; `waypost store init` makes it";
+            Err(unusable(objects, why))
+        }
+    }
+}
+
 fn other_store(objects: &Objects) -> FileError {
-    let why = "it belongs to another store (object `waypost-store`)";
-    FileError::on("use the objects in", objects.place())(io::Error::other(why))
+    unusable(
+        objects,
+        "it belongs to another store (object `waypost-store`)",
+    )
+}
+
+fn unusable(objects: &Objects, why: &str) -> FileError {
+    let error = io::Error::new(io::ErrorKind::InvalidData, why);
+    FileError::on("use the objects in", objects.place())(error)
 }
 
 /// Returns an error of the database as one of the store.
