@@ -33,11 +33,15 @@ def wrk(target, path, seconds, tls=False, connections=32, fields=(), script=None
 
 
 def messages(bench, target, method, params, seconds):
-    """Sends MCP messages."""
+    """Sends MCP messages. Those with `_meta` have no handshake before them."""
     message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    fields = {"Content-Type": "application/json"}
+    if "_meta" in params:
+        fields |= {"MCP-Protocol-Version": params["_meta"]["io.modelcontextprotocol/protocolVersion"], "Mcp-Method": method}
     script = bench.path(f"{method.replace('/', '-')}.lua")
     with open(script, "w") as f:
-        f.write(f"wrk.method = 'POST'\nwrk.body = [=[{message}]=]\nwrk.headers['Content-Type'] = 'application/json'\n")
+        f.write(f"wrk.method = 'POST'\nwrk.body = [=[{message}]=]\n")
+        f.writelines(f"wrk.headers['{name}'] = '{value}'\n" for name, value in fields.items())
     return wrk(target, "/mcp", seconds, script=script)
 
 

@@ -166,7 +166,9 @@ class Bench:
             for n in range(20):
                 self.write(f"pages/p/{group}-{n}.mdx", f"---\ntitle: A page about thing {group} {n}\n---\n\nText.\n")
         self.write("pages/skill.md", skill)
-        self.write("pages/.waypost/skills/long/SKILL.md", "---\nname: long\ndescription: A long skill.\n---\n" + "Some words. " * 720)
+        # As long as the lists of tools and of resources.
+        for name, words in [("long", 900), ("longer", 1250)]:
+            self.write(f"pages/.waypost/skills/{name}/SKILL.md", f"---\nname: {name}\ndescription: A long skill.\n---\n" + "Some words. " * words)
 
     def fetch(self, host, path, encoding="identity"):
         """Returns the bytes that Waypost sends, and their entity tag."""

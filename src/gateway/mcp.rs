@@ -14,10 +14,11 @@ use pingora::proxy::Session;
 use super::fast_path::FastResponse;
 use super::reads::Reads;
 use super::request::{announced, read_content, with_headers};
+use super::turns::Turns;
 use super::{Gateway, too_many};
 use crate::discovery::paths::McpPath;
 use crate::index::{Reading, Served};
-use crate::mcp::{BODY_BYTES_MAX, count_messages, transport};
+use crate::mcp::{BODY_BYTES_MAX, count_messages, is_search, transport};
 use crate::origin;
 use crate::response::{Cors, MaybeCached, RequestHeaders, Response};
 
@@ -67,13 +68,14 @@ pub(super) fn find(
     found.unwrap_or_default().flatten()
 }
 
-/// Responds to a request for the address of a server. `reads` runs what may block.
+/// Responds to a request for the address of a server. `searches` runs searches, and `tools` whatever
+/// else may block.
 pub(super) async fn respond(
     session: &mut Session,
     gateway: &Gateway,
     served: Arc<Served>,
     client: IpAddr,
-    reads: &Reads,
+    (searches, tools): (&Turns, &Reads),
 ) -> Result<Response> {
     let announced = announced(session.req_header());
     let rejected = with_headers(session.req_header(), |headers| {
@@ -97,11 +99,17 @@ pub(super) async fn respond(
         .clients
         .ask(client, project, count_messages(&body) - 1);
     let request = session.req_header().clone();
-    let made = reads.run(move || {
+    let is_search = is_search(&body);
+    let make = move || {
         with_headers(&request, |headers| {
             origin::mcp_response(&served, headers, &body, Reading::Blocking)
         })
-    });
-    let made = made.await.flatten();
-    Ok(made.unwrap_or_else(|| transport::problem(500, "this message cannot be processed")))
+    };
+    let made = match is_search {
+        true => searches.run(make).await,
+        false => tools.run(make).await,
+    };
+    Ok(made
+        .flatten()
+        .unwrap_or_else(|| transport::problem(500, "this message cannot be processed")))
 }

@@ -19,10 +19,6 @@ const READS_PER_PROCESSOR: usize = 3;
 /// How many calls of MCP tools run at once. One call works for up to a quarter of a second.
 const TOOLS_MAX: usize = 4;
 
-/// How many searches run at once, if the machine has fewer processors. A search computes most of
-/// its time: more at once would only delay each other.
-const SEARCHES_MIN: usize = 2;
-
 /// Runs reads of files.
 #[derive(Debug)]
 pub(super) struct Reads {
@@ -53,14 +49,6 @@ impl Reads {
     pub(super) fn of_tools() -> Self {
         Self {
             permits: Semaphore::new(TOOLS_MAX),
-        }
-    }
-
-    /// Makes the limit for searches.
-    pub(super) fn of_searches() -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self {
-            permits: Semaphore::new(processors.max(SEARCHES_MIN)),
         }
     }
 

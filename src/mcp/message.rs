@@ -4,6 +4,9 @@
 //! or a whole number. Revision 2025-03-26, `basic`, "Batching": a server must accept batches. The
 //! other revisions have none.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
@@ -69,6 +72,27 @@ pub fn count_messages(body: &[u8]) -> u32 {
     }
     let messages: Vec<IgnoredAny> = serde_json::from_slice(body).unwrap_or_default();
     u32::try_from(messages.len().clamp(1, BATCH_MAX)).unwrap_or(1)
+}
+
+/// Returns whether a content is a call of the tool that searches, and nothing else.
+#[must_use]
+pub fn is_search(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Call<'b> {
+        #[serde(borrow)]
+        method: Cow<'b, str>,
+        #[serde(borrow)]
+        params: Named<'b>,
+    }
+    #[derive(Deserialize)]
+    struct Named<'b> {
+        #[serde(borrow)]
+        name: Cow<'b, str>,
+    }
+    let call = serde_json::from_slice::<Call<'_>>(body).ok();
+    call.is_some_and(|call| {
+        call.method == "tools/call" && super::tool::is_search(&call.params.name)
+    })
 }
 
 // === impl Content ===
@@ -191,6 +215,27 @@ mod tests {
         match Content::parse(body, false)? {
             Content::One(message) => Ok(message),
             Content::Batch(_) => panic!("a batch"),
+        }
+    }
+
+    #[test]
+    fn a_call_of_the_search_is_known_before_it_is_answered() {
+        for search in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"a"}}}"#,
+            r#"{"params":{"arguments":{},"name":"search_acme"},"method":"tools\/call"}"#,
+        ] {
+            assert!(is_search(search.as_bytes()), "{search}");
+        }
+        for other in [
+            "",
+            "{",
+            r#"{"method":"tools/call","params":{"name":"grep"}}"#,
+            r#"{"method":"tools/call","params":{"name":1}}"#,
+            r#"{"method":"tools/call"}"#,
+            r#"{"method":"tools/list","params":{"name":"search"}}"#,
+            r#"[{"method":"tools/call","params":{"name":"search"}}]"#,
+        ] {
+            assert!(!is_search(other.as_bytes()), "{other}");
         }
     }
 

@@ -57,8 +57,8 @@ use crate::release::pages::Pages;
 use crate::response::McpFields;
 use crate::search::{Question, SearchResult};
 
-pub use message::count_messages;
 use message::{Content, Id, Malformed, Message};
+pub use message::{count_messages, is_search};
 pub use server::{Server, Skill, SkillTexts, information};
 pub use version::{Era, LATEST, REVISIONS, negotiated};
 

@@ -103,7 +103,8 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// How many pages were found, at most [`FOUND_MAX`].
     pub total: usize,
-    /// Whether the hits are from other versions or languages, because the requested ones have none.
+    /// Whether the hits are from other versions or languages, because the requested ones have none,
+    /// or do not exist.
     pub is_elsewhere: bool,
 }
 
@@ -236,14 +237,15 @@ impl Index {
             excerpt_bytes: question.excerpt_bytes.min(EXCERPT_BYTES_MAX),
             ..*question
         };
-        let (asked, others) = self.select(&question);
-        let found = self.ask(file, texts, &question, &asked)?;
-        if found.total > 0 || others.is_empty() {
-            return Ok(found);
+        let selected = self.select(&question);
+        let mut found = self.ask(file, texts, &question, &selected.asked)?;
+        let mut is_elsewhere = selected.is_substitute;
+        if found.total == 0 && !selected.others.is_empty() {
+            found = self.ask(file, texts, &question, &selected.others)?;
+            is_elsewhere = true;
         }
-        let found = self.ask(file, texts, &question, &others)?;
         Ok(SearchResult {
-            is_elsewhere: found.total > 0,
+            is_elsewhere: is_elsewhere && found.total > 0,
             ..found
         })
     }
@@ -277,7 +279,7 @@ impl Index {
 
     /// Divides the parts into those that a question requests, and others to search if these have no
     /// result: first those in the same language.
-    fn select(&self, question: &Question<'_>) -> (Vec<&OpenPart>, Vec<&OpenPart>) {
+    fn select(&self, question: &Question<'_>) -> Selected<'_> {
         let first = self.parts.first().map(|part| &*part.info.language);
         let wanted = question.language.or(first).unwrap_or_default();
         let has = |is: &dyn Fn(&str) -> bool| self.parts.iter().any(|part| is(&part.info.language));
@@ -289,10 +291,18 @@ impl Index {
             (false, false) => &|tag| Some(tag) == first,
         };
         let in_language = |part: &&OpenPart| is_language(&part.info.language);
-        let version = question.version.filter(|version| {
-            let mut parts = self.parts.iter().filter(in_language);
-            parts.any(|part| part.info.version.as_deref() == Some(*version))
-        });
+        let has_version = |is: &dyn Fn(&str) -> bool| {
+            let parts = self.parts.iter().filter(in_language);
+            let mut versions = parts.filter_map(|part| part.info.version.as_deref());
+            versions.any(is)
+        };
+        let version = question
+            .version
+            .filter(|version| has_version(&|known| known == *version));
+        // Where there are no versions, each question has the version that it requests.
+        let lacks_version =
+            question.version.is_some() && version.is_none() && has_version(&|_| true);
+        let lacks_language = question.language.is_some() && !has(&exactly) && !has(&nearly);
         let is_asked = |part: &&OpenPart| {
             let is_version = match (version, &part.info.version) {
                 (_, None) => true,
@@ -304,7 +314,11 @@ impl Index {
         let (asked, mut others): (Vec<_>, Vec<_>) = self.parts.iter().partition(is_asked);
         others.sort_by_key(|part| (!in_language(part), !part.info.is_default));
         others.truncate(OTHER_PARTS_MAX);
-        (asked, others)
+        Selected {
+            asked,
+            others,
+            is_substitute: lacks_language || lacks_version,
+        }
     }
 
     fn ask(
@@ -369,6 +383,15 @@ impl Index {
             is_elsewhere: false,
         })
     }
+}
+
+/// The parts that a question searches.
+struct Selected<'i> {
+    asked: Vec<&'i OpenPart>,
+    /// Searched if the others have no result.
+    others: Vec<&'i OpenPart>,
+    /// Whether the site does not have the requested language or version.
+    is_substitute: bool,
 }
 
 /// The answer of a part.

@@ -35,6 +35,9 @@ const SECTIONS_KEPT_MAX: usize = 1 << 18;
 const COVERAGES_KNOWN: usize = 256;
 /// From how many other words of a question on its common words are not searched.
 const TELLING_MIN: usize = 3;
+/// A list of postings is read whole if it has at most this many postings for each page that matters:
+/// finding the postings of one page takes about as long as reading this many.
+const POSTINGS_PER_PAGE_MAX: usize = 8;
 /// How many sections of a page are found.
 const SECTIONS_MAX: usize = 3;
 /// A section whose score is below this share of the best one is not found.
@@ -64,15 +67,18 @@ pub(super) struct Ranked {
 /// The scores so far.
 struct Scores<'t> {
     table: &'t Table,
-    /// By step of the frequency and stored length of the section: what a term adds to a section
-    /// that has it only in its text.
-    plain: Vec<[f32; 256]>,
     arrays: Arrays,
 }
 
 /// The scores by page and by section.
 #[derive(Default)]
 struct Arrays {
+    /// By step of the frequency and stored length of the section: what a term adds to a section
+    /// that has it only in its text.
+    plain: Vec<[f32; 256]>,
+    /// The number of words of the longest section, as a share of the mean: tables with the same one
+    /// have the same values in `plain`.
+    plain_of: f32,
     pages: Vec<f32>,
     /// The terms that each page has.
     masks: Vec<u32>,
@@ -90,7 +96,9 @@ thread_local! {
 /// Ranks the pages of a part.
 ///
 /// If a question has some words that tell something, words like "the" and "how" are not searched:
-/// they are on nearly every page, and would take most of the time.
+/// they are on nearly every page, and would take most of the time. The terms with the most weight are
+/// counted first: in the pages that have none of them, the others are not counted if such a page would
+/// have too little of the question.
 pub(super) fn rank(
     question: &Question<'_>,
     part: &OpenPart,
@@ -100,18 +108,27 @@ pub(super) fn rank(
     let terms = QueryTerm::of(question, part, table, file)?;
     let mut scores = Scores::new(table);
     let telling = terms.iter().filter(|term| term.is_telling()).count();
-    let mut weights = Vec::with_capacity(terms.len());
+    let mut weights = vec![0.0; terms.len()];
+    let mut occurrences = Vec::with_capacity(terms.len());
     for (at, term) in terms.iter().enumerate() {
         if term.is_common && telling >= TELLING_MIN {
-            weights.push(0.0);
             continue;
         }
         let postings = term.read(part, table, file)?;
-        let weight = term.weight * rarity(&postings, table);
-        scores.add(&postings.list, weight, 1 << at);
-        weights.push(weight);
+        weights[at] = term.weight * rarity(&postings, table);
+        occurrences.push((at, postings));
     }
     let clauses = Clauses::of(&terms, &weights);
+    occurrences.sort_by(|(one, _), (other, _)| weights[*other].total_cmp(&weights[*one]));
+    let mut rest = occurrences.iter().fold(0, |bits, (at, _)| bits | 1 << at);
+    for (at, postings) in &occurrences {
+        // A page that has at most this term and the lighter ones is not found.
+        match clauses.coverage(rest) < COVERAGE_MIN {
+            true => scores.add_to_known(&postings.list, weights[*at], 1 << at),
+            false => scores.add(&postings.list, weights[*at], 1 << at),
+        }
+        rest &= !(1 << at);
+    }
     let mut candidates = scores.candidates(&clauses);
     let total = candidates.len();
     let order = |one: &Candidate, other: &Candidate| {
@@ -197,57 +214,83 @@ fn section_fields(fields: u8) -> f32 {
 
 impl<'t> Scores<'t> {
     fn new(table: &'t Table) -> Self {
-        let plain = STEPS.map(|count| {
-            let of_length = |length: usize| {
-                let length = u8::try_from(length).unwrap_or(u8::MAX);
-                saturated(f32::from(count) / table.section_norm(length, SECTION_LENGTH))
-            };
-            std::array::from_fn(of_length)
-        });
         Self {
             table,
-            plain: plain.to_vec(),
-            arrays: ARRAYS.take().zeroed(table),
+            arrays: ARRAYS.take().of(table),
         }
     }
 
     /// Adds the occurrences of a term.
     fn add(&mut self, mut postings: &[Posting], weight: f32, bit: u32) {
-        let table = self.table;
         while let Some(first) = postings.first() {
-            let page = table.page_of(first.section);
-            let end = table.sections_of(page).end;
-            let is_later = |posting: &Posting| posting.section >= end;
-            let of_page = postings.iter().position(is_later);
-            let (of_page, rest) = postings.split_at(of_page.unwrap_or(postings.len()));
+            let page = self.table.page_of(first.section);
+            let (of_page, rest) = self.split_after(page, postings);
+            self.add_page(page, of_page, weight, bit);
             postings = rest;
-            let (mut count, mut headings, mut fields) = (0.0, 0.0, 0);
-            for posting in of_page {
-                let section = posting.section as usize;
-                let length = table.lengths[section];
-                let in_text = f32::from(posting.count);
-                count += in_text;
-                let share = match posting.plain_step() {
-                    Some(step) => self.plain[step][usize::from(length)],
-                    None => {
-                        fields |= posting.fields;
-                        if posting.fields & HEADING != 0 {
-                            headings += 1.0;
-                        }
-                        let text = in_text / table.section_norm(length, SECTION_LENGTH);
-                        saturated(text + section_fields(posting.fields))
+        }
+    }
+
+    /// Adds the occurrences of a term in the pages that have another term. The other pages do not
+    /// matter: they may be added too.
+    fn add_to_known(&mut self, mut postings: &[Posting], weight: f32, bit: u32) {
+        let masks = self.arrays.masks.iter().enumerate();
+        let known = masks.filter(|(_, mask)| **mask != 0);
+        let known: Vec<usize> = known.map(|(page, _)| page).collect();
+        if postings.len() <= known.len() * POSTINGS_PER_PAGE_MAX {
+            return self.add(postings, weight, bit);
+        }
+        for page in known {
+            let sections = self.table.sections_of(page);
+            postings = from_section(postings, sections.start);
+            let (of_page, rest) = self.split_after(page, postings);
+            postings = rest;
+            if !of_page.is_empty() {
+                self.add_page(page, of_page, weight, bit);
+            }
+        }
+    }
+
+    /// Divides postings after those of a page.
+    fn split_after<'p>(
+        &self,
+        page: usize,
+        postings: &'p [Posting],
+    ) -> (&'p [Posting], &'p [Posting]) {
+        let end = self.table.sections_of(page).end;
+        let is_later = |posting: &Posting| posting.section >= end;
+        let of_page = postings.iter().position(is_later);
+        postings.split_at(of_page.unwrap_or(postings.len()))
+    }
+
+    /// Adds the occurrences of a term in a page.
+    fn add_page(&mut self, page: usize, postings: &[Posting], weight: f32, bit: u32) {
+        let table = self.table;
+        let (mut count, mut headings, mut fields) = (0.0, 0.0, 0);
+        for posting in postings {
+            let section = posting.section as usize;
+            let length = table.lengths[section];
+            let in_text = f32::from(posting.count);
+            count += in_text;
+            let share = match posting.plain_step() {
+                Some(step) => self.arrays.plain[step][usize::from(length)],
+                None => {
+                    fields |= posting.fields;
+                    if posting.fields & HEADING != 0 {
+                        headings += 1.0;
                     }
-                };
-                self.arrays.sections[section] += weight * share;
-            }
-            let text = count / table.page_norm(page, PAGE_LENGTH);
-            let headings = f32::min(headings, 2.0) * 1.1;
-            let frequency = text + headings + page_fields(fields);
-            self.arrays.pages[page] += weight * saturated(frequency);
-            self.arrays.masks[page] |= bit;
-            if fields & TITLE != 0 {
-                self.arrays.titles[page] |= bit;
-            }
+                    let text = in_text / table.section_norm(length, SECTION_LENGTH);
+                    saturated(text + section_fields(posting.fields))
+                }
+            };
+            self.arrays.sections[section] += weight * share;
+        }
+        let text = count / table.page_norm(page, PAGE_LENGTH);
+        let headings = f32::min(headings, 2.0) * 1.1;
+        let frequency = text + headings + page_fields(fields);
+        self.arrays.pages[page] += weight * saturated(frequency);
+        self.arrays.masks[page] |= bit;
+        if fields & TITLE != 0 {
+            self.arrays.titles[page] |= bit;
         }
     }
 
@@ -304,8 +347,8 @@ impl Drop for Scores<'_> {
 // === impl Arrays ===
 
 impl Arrays {
-    /// Returns arrays of zeros for a part of the index.
-    fn zeroed(mut self, table: &Table) -> Self {
+    /// Returns arrays for a part of the index, with scores of zero.
+    fn of(mut self, table: &Table) -> Self {
         fn zero<T: Copy + Default>(array: &mut Vec<T>, length: usize) {
             array.clear();
             array.resize(length, T::default());
@@ -314,8 +357,36 @@ impl Arrays {
         zero(&mut self.masks, table.pages.len());
         zero(&mut self.titles, table.pages.len());
         zero(&mut self.sections, table.lengths.len());
+        let longest = table.section_norm(u8::MAX, 1.0);
+        if self.plain.is_empty() || self.plain_of.to_bits() != longest.to_bits() {
+            self.plain_of = longest;
+            self.plain = STEPS.map(|count| plain(count, table)).to_vec();
+        }
         self
     }
+}
+
+/// Returns what a term adds to a section of each stored length that has it so often in its text, and
+/// nowhere else.
+fn plain(count: u16, table: &Table) -> [f32; 256] {
+    std::array::from_fn(|length| {
+        let length = u8::try_from(length).unwrap_or(u8::MAX);
+        saturated(f32::from(count) / table.section_norm(length, SECTION_LENGTH))
+    })
+}
+
+/// Returns the postings from a section on, which is assumed to be near the first one: steps double
+/// until they pass it.
+fn from_section(postings: &[Posting], section: u32) -> &[Posting] {
+    let is_before = |posting: &Posting| posting.section < section;
+    let (mut start, mut step) = (0, 1);
+    while postings.get(start + step).is_some_and(is_before) {
+        start += step;
+        step *= 2;
+    }
+    let end = (start + step).min(postings.len());
+    let start = start + postings[start..end].partition_point(is_before);
+    &postings[start..]
 }
 
 /// The factors of pages by their coverage. Most pages have one of a few sets of terms.
@@ -452,5 +523,24 @@ impl Clauses {
         let terms = float(mask.count_ones() as usize);
         let said = f32::min(terms / f32::from(row.title_terms), 1.0);
         self.weight * asked * asked * said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn postings_are_found_from_a_section_on(
+            sections in prop::collection::btree_set(0_u32..500, 0..100), section in 0_u32..510
+        ) {
+            let posting = |section| Posting { section, count: 1, fields: 0 };
+            let postings: Vec<Posting> = sections.iter().copied().map(posting).collect();
+            let expected: Vec<Posting> = sections.range(section..).copied().map(posting).collect();
+            prop_assert_eq!(from_section(&postings, section), expected);
+        }
     }
 }

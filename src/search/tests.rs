@@ -172,6 +172,41 @@ fn one_letter_is_forgiven_in_long_words_and_nothing_else_is_found() {
 }
 
 #[test]
+fn a_word_of_every_page_finds_only_the_pages_that_a_rare_word_finds() {
+    let documents = (0..300).map(|nth| Document {
+        title: "Widget",
+        markdown: match nth % 100 {
+            7 | 8 => "# Widget\n\nA widget for each zebra.\n",
+            _ => "# Widget\n\nA widget.\n",
+        },
+        ..Document::default()
+    });
+    let paths: Vec<String> = (0..300).map(|nth| format!("p{nth}")).collect();
+    let documents = documents.zip(&paths);
+    let documents = documents.map(|(document, path)| Document { path, ..document });
+    let part = Part {
+        language: "en",
+        version: None,
+        is_default: true,
+        documents: documents.collect(),
+    };
+    let file = Bytes::from(write(&[part]));
+    let index = Index::open(&file).unwrap();
+    let ask = |text: &str| {
+        let texts = |_: &str, _: Range<u64>| None;
+        index.search(&file, &texts, &Question::new(text)).unwrap()
+    };
+    assert_eq!(ask("widget").total, 300);
+    let rare = ask("zebra");
+    assert_eq!(rare.total, 6);
+    let both = ask("widget zebra");
+    assert_eq!(both.total, 6);
+    // The word counts in the pages that are found.
+    assert!(both.hits[0].score > rare.hits[0].score);
+    assert_eq!(ask("zebra widget").total, 6);
+}
+
+#[test]
 fn a_beginning_finds_its_word_only_while_it_is_typed() {
     let site = Site::english();
     let typing = |text: &'static str| Question {
@@ -215,7 +250,12 @@ fn versions_and_languages_are_searched_apart_and_the_others_if_there_is_nothing(
     let is = |path: &str, elsewhere| (path.to_owned(), elsewhere);
     assert_eq!(ask("deploy", None, None), is("deploy", false));
     assert_eq!(ask("deploy", Some("v1"), None), is("v1/deploy", false));
-    assert_eq!(ask("deploy", Some("none"), None), is("deploy", false));
+    assert_eq!(ask("deploy", Some("none"), None), is("deploy", true));
+    assert_eq!(ask("deploy", None, Some("xx")), is("deploy", true));
+    assert_eq!(
+        ask("deploiement", Some("v1"), Some("fr")),
+        is("fr/deploy", false)
+    );
     assert_eq!(ask("webhook", Some("v1"), None), is("webhooks", true));
     assert_eq!(ask("deploiement", None, Some("fr")), is("fr/deploy", false));
     assert_eq!(ask("déployer", None, Some("fr-CA")), is("fr/deploy", false));

@@ -136,8 +136,14 @@ fn a_question_that_cannot_be_answered_says_why() {
             "{query}: {problem}"
         );
     }
-    // An unknown version counts as none, and bytes that are not text find nothing more.
-    assert_eq!(urls(&ask(&edge, "q=limits&version=v9"))[0], "/limits");
+    // An unknown version counts as none, and the answer says so.
+    let other = ask(&edge, "q=limits&version=v9");
+    assert_eq!(
+        (urls(&other)[0], &other["elsewhere"]),
+        ("/limits", &true.into())
+    );
+    assert_eq!(ask(&edge, "q=limits&version=v2")["elsewhere"], false);
+    // Bytes that are not text find nothing more.
     ask(&edge, "q=limits%00%ff&version=%F0");
 }
 

@@ -50,6 +50,7 @@ use super::reads::Reads;
 use super::request::logged;
 use super::route::Target;
 use super::single_request::SingleRequestStream;
+use super::turns::Turns;
 use crate::index::Served;
 use crate::response::RequestHeaders;
 use crate::response::trace::Made;
@@ -63,8 +64,7 @@ pub(super) struct Proxy {
     /// Runs the calls of MCP servers. They take longer than reads of files, and must not delay
     /// them.
     tools: Reads,
-    /// Runs searches.
-    searches: Reads,
+    searches: Turns,
 }
 
 /// The state of one request, shared by the phases.
@@ -135,7 +135,7 @@ impl Proxy {
             gateway,
             reads,
             tools: Reads::of_tools(),
-            searches: Reads::of_searches(),
+            searches: Turns::default(),
         }
     }
 

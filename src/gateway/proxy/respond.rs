@@ -77,7 +77,8 @@ impl Proxy {
             Target::Mcp(served) => {
                 ctx.route = Route::Mcp;
                 let client = self.counted(session);
-                mcp::respond(session, &self.gateway, served, client, &self.tools).await?
+                let threads = (&self.searches, &self.tools);
+                mcp::respond(session, &self.gateway, served, client, threads).await?
             }
             Target::Vote(served) => {
                 ctx.route = Route::Origin;
@@ -120,19 +121,19 @@ impl Proxy {
     /// Responds with a file of the store, on a thread that may block.
     async fn embedded(&self, session: &Session, served: Arc<Served>, path: Box<str>) -> Response {
         let request = session.req_header().clone();
-        let reads = match origin::is_search(&served, &path) {
-            true => &self.searches,
-            false => &self.reads,
-        };
-        let made = reads.run(move || {
+        let is_search = origin::is_search(&served, &path);
+        let make = move || {
             with_headers(&request, |headers| {
                 let response = origin::response(&served, &path, headers);
                 served.count(headers, &response);
                 response
             })
-        });
-        made.await
-            .unwrap_or_else(|| Problem::new(500, "this page cannot be made").response())
+        };
+        let made = match is_search {
+            true => self.searches.run(make).await,
+            false => self.reads.run(make).await,
+        };
+        made.unwrap_or_else(|| Problem::new(500, "this page cannot be made").response())
     }
 
     /// Returns the answer to a certificate authority that asks for a proof (RFC 8555 §8.3). If this

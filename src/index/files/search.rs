@@ -4,6 +4,7 @@
 //! written. The cache holds the open indexes of the sites that are searched. A site
 //! without searches needs no memory.
 
+use std::cell::{OnceCell, RefCell};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,28 +13,30 @@ use bytes::{Bytes, BytesMut};
 
 use super::cache::{Cache, Coded};
 use super::{List, LiveFiles, Open, ReadFileError, Reading, Stored, completed};
-use crate::digest::Digest;
 use crate::release::Item;
 use crate::release::site::{SEARCH_FILE, page_file};
 use crate::response::Encoding;
 use crate::search::{Decoded, Index, PartInfo, Question, SearchResult, Storage, Texts};
-use crate::store::ContentFile;
+use crate::store::{ContentFile, Store};
 
 /// The longest page that is read whole for an excerpt, in bytes, so that the cache holds it.
 const PAGE_BYTES_MAX: u64 = 32 << 10;
 
-/// The index file of a release, in the store.
+/// The index file of a release, in the store. It is opened at the first read: the cache may have
+/// everything that an answer needs.
 struct IndexFile<'f> {
-    file: ContentFile,
-    digest: Digest,
-    length: u64,
+    item: &'f Item,
+    store: &'f Store,
     cache: &'f Cache,
+    file: OnceCell<ContentFile>,
 }
 
 /// The Markdown of the pages of a release.
 struct StoredTexts<'f> {
     stored: &'f Stored,
     list: &'f List<'f>,
+    /// The pages that were read for this answer: several sections of a page are shown.
+    read: RefCell<Vec<(Box<str>, Bytes)>>,
 }
 
 /// The Markdown of the pages of a preview.
@@ -98,15 +101,16 @@ impl Open<'_> {
                     return Ok(None);
                 };
                 let file = IndexFile {
-                    file: stored.store.open(item)?,
-                    digest: item.digest,
-                    length: item.length,
+                    item,
+                    store: &stored.store,
                     cache: &stored.cache,
+                    file: OnceCell::new(),
                 };
                 let index = stored.index(item, &file)?;
                 let texts = StoredTexts {
                     stored,
                     list: &self.list,
+                    read: RefCell::default(),
                 };
                 ask(&index, &file, &texts).map(Some)
             }
@@ -138,19 +142,26 @@ impl Stored {
 
 impl Storage for IndexFile<'_> {
     fn length(&self) -> u64 {
-        self.length
+        self.item.length
     }
 
     fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
-        read(&self.file, range)
+        let file = match self.file.get() {
+            Some(file) => file,
+            None => {
+                let opened = self.store.open(self.item).map_err(io::Error::other)?;
+                self.file.get_or_init(|| opened)
+            }
+        };
+        read(file, range)
     }
 
     fn decoded(&self, place: u64) -> Option<Decoded> {
-        self.cache.decoded(&self.digest, place)
+        self.cache.decoded(&self.item.digest, place)
     }
 
     fn keep(&self, place: u64, decoded: Decoded) {
-        self.cache.put_decoded(self.digest, place, decoded);
+        self.cache.put_decoded(self.item.digest, place, decoded);
     }
 }
 
@@ -166,16 +177,21 @@ fn read(file: &ContentFile, range: Range<u64>) -> io::Result<Bytes> {
 
 impl Texts for StoredTexts<'_> {
     fn markdown(&self, path: &str, range: Range<u64>) -> Option<Bytes> {
+        let known = self.read.borrow();
+        if let Some((_, page)) = known.iter().find(|(known, _)| **known == *path) {
+            return slice(page, range);
+        }
+        drop(known);
         let List::Release(_, listing) = self.list else {
             return None;
         };
         let item = listing.get(&page_file(path, "md"))?;
         let range = range.start.min(item.length)..range.end.min(item.length);
-        if let Some(file) = self.stored.cache.file(&item.digest) {
-            return slice(&file.bytes, range);
-        }
         if item.length > PAGE_BYTES_MAX {
-            return read(&self.stored.store.open(item).ok()?, range).ok();
+            return match self.stored.cache.file(&item.digest) {
+                Some(file) => slice(&file.bytes, range),
+                None => read(&self.stored.store.open(item).ok()?, range).ok(),
+            };
         }
         // Another question, or a request for the page, will read it again.
         let whole = self.stored.get(item.digest, Reading::Blocking, || {
@@ -185,7 +201,10 @@ impl Texts for StoredTexts<'_> {
                 digest: item.digest,
             })
         });
-        slice(&whole.ok()?.bytes, range)
+        let page = whole.ok()?.bytes;
+        let part = slice(&page, range);
+        self.read.borrow_mut().push((path.into(), page));
+        part
     }
 }
 

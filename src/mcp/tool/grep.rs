@@ -122,7 +122,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
     )?;
     let pages = call.library.pages()?;
     let scope = Scope::of(arguments, &pages)?;
-    let matching: Vec<&Page> = pages.pages.iter().filter(|page| scope.has(page)).collect();
+    let matching = scope.pages(&pages)?;
     let (start, skip) = match arguments.text("cursor", 2000)? {
         None => (0, 0),
         Some(cursor) => place(&matching, cursor)?,

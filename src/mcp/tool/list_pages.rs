@@ -60,13 +60,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
     let limit = arguments.number("limit", PAGES, 1..=PAGES_MAX)?;
     let pages = call.library.pages()?;
     let scope = Scope::of(arguments, &pages)?;
-    let matching: Vec<&Page> = pages.pages.iter().filter(|page| scope.has(page)).collect();
-    if matching.is_empty() && !scope.path.is_empty() {
-        return Err(Failure::Input(format!(
-            "There are no pages below the path {}.",
-            crate::mcp::shortened(scope.path)
-        )));
-    }
+    let matching = scope.pages(&pages)?;
     let start = match arguments.text("cursor", 2000)? {
         None => 0,
         Some(cursor) => after(&matching, cursor)?,

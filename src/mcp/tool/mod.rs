@@ -154,6 +154,11 @@ pub(super) fn known_name(name: &str, has_result: bool) -> Option<&'static str> {
     known.or_else(|| is_alias.then(|| Tool::Search.name()))
 }
 
+/// Returns whether a tool of this name, if it exists, is the search.
+pub(super) fn is_search(name: &str) -> bool {
+    name == Tool::Search.name() || name.starts_with(ALIAS)
+}
+
 /// The definitions as JSON, split at the placeholder for the title of the site.
 static DEFINITIONS: LazyLock<Vec<(Tool, Vec<String>)>> = LazyLock::new(|| {
     let cut = |tool: Tool| {
@@ -362,6 +367,18 @@ impl<'s> Scope<'s> {
         })
     }
 
+    /// Returns the pages, in the order of the navigation.
+    fn pages(&self, pages: &'s Pages) -> Result<Vec<&'s Page>> {
+        let matching: Vec<&Page> = pages.pages.iter().filter(|page| self.has(page)).collect();
+        match matching.is_empty() && !self.path.is_empty() {
+            true => Err(Failure::Input(format!(
+                "There are no pages below the path {}.",
+                shortened(self.path)
+            ))),
+            false => Ok(matching),
+        }
+    }
+
     fn has(&self, page: &Page) -> bool {
         let is_in = |wanted: Option<&str>, has: Option<&str>| {
             wanted.is_none_or(|wanted| has == Some(wanted))
@@ -386,25 +403,38 @@ fn chosen<'s>(
         None => Ok(default),
         Some(ALL) => Ok(None),
         Some(wanted) => {
-            let mut names: Vec<&str> = Vec::new();
-            for name in known {
-                if name == wanted {
-                    return Ok(Some(wanted));
-                }
-                if !names.contains(&name) {
-                    names.push(name);
-                }
+            let names = distinct(known);
+            if names.contains(&wanted) {
+                return Ok(Some(wanted));
             }
-            let wanted = shortened(wanted);
-            Err(Failure::Input(match names.is_empty() {
-                true => format!("This documentation has one {what}. Leave `{what}` out."),
-                false => format!(
-                    "There is no {what} \"{wanted}\". There are: {}. \"{ALL}\" means all of them.",
-                    names.join(", ")
-                ),
-            }))
+            Err(match names.is_empty() {
+                true => Failure::Input(format!(
+                    "This documentation has one {what}. Leave `{what}` out."
+                )),
+                false => unknown(what, wanted, &names, "\"all\" means all of them."),
+            })
         }
     }
+}
+
+/// Returns the values of an iterator, each once.
+fn distinct<'s>(values: impl Iterator<Item = &'s str>) -> Vec<&'s str> {
+    let mut distinct: Vec<&str> = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    distinct
+}
+
+/// Says that the documentation does not have a language or a version, and which ones it has.
+fn unknown(what: &str, wanted: &str, known: &[&str], advice: &str) -> Failure {
+    let wanted = shortened(wanted);
+    let known = known.join(", ");
+    Failure::Input(format!(
+        "There is no {what} \"{wanted}\". There are: {known}. {advice}"
+    ))
 }
 
 /// The schemas of the arguments that several tools have.

@@ -11,12 +11,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
-use super::{BytesLeft, Called, Failure, Result, object, tokens_schema};
+use super::{BytesLeft, Called, Failure, Result, distinct, object, tokens_schema, unknown};
 use crate::mcp::{Call, ReadError, Server};
-use crate::release::pages::id_of;
+use crate::release::pages::{Page, id_of};
 use crate::search::{
     self, FOUND_MAX, LIMIT_MAX, QUESTION_BYTES_MAX, Question, SearchResult, Section,
 };
+use crate::site::language::primary;
 use crate::site::percent::encode_component;
 
 /// How many pages an answer has if the client does not say.
@@ -97,45 +98,87 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
     };
     // The structured form has the excerpt of the best section twice.
     let excerpt_bytes = (budget / limit).saturating_sub(RESULT_BYTES) / 2;
+    let language = arguments.text("language", 64)?;
+    let version = arguments.text("version", 200)?;
+    check(call, language, version)?;
     let question = Question {
         limit,
         skip,
-        language: arguments.text("language", 64)?,
-        version: arguments.text("version", 200)?,
+        language,
+        version,
         excerpt_bytes: excerpt_bytes.clamp(EXCERPT_BYTES_MIN, EXCERPT_BYTES_MAX),
         ..Question::new(arguments.required("query", QUESTION_BYTES_MAX)?)
     };
     let found = call.library.search(&question)?;
     let mut room = BytesLeft::of(budget, FRAME_BYTES);
     let mut brief = Vec::new();
-    let mut hits = Vec::new();
+    let mut results: Vec<String> = Vec::new();
     let mut further = Vec::new();
     for hit in &found.hits {
         let mut hit = Hit::of(call.server, hit);
         let others = hit.sections.split_off(hit.sections.len().min(1));
         let short = json_of(&hit.short());
-        if !room.take(short.len() + 1, json_of(&hit).len()) {
-            if !hits.is_empty() {
+        let mut whole = json_of(&hit);
+        if !room.take(short.len() + 1, whole.len()) {
+            if !results.is_empty() {
                 break;
             }
             // The first page is always there; its excerpt is in `text` too.
             hit.sections.clear();
+            whole = json_of(&hit);
             room = BytesLeft::of(0, 0);
         }
         brief.push(short);
-        hits.push(hit);
+        results.push(whole);
         further.push(others);
     }
     // Other sections of these pages come after the best section of each page.
-    for (hit, others) in hits.iter_mut().zip(further) {
+    for (result, others) in results.iter_mut().zip(further) {
         for section in others {
-            if room.take(0, json_of(&section).len()) {
-                hit.sections.push(section);
+            let section = json_of(&section);
+            if room.take(0, section.len()) {
+                add_section(result, &section);
             }
         }
     }
-    let results: Vec<String> = hits.iter().map(json_of).collect();
     Ok(answer(&found, skip, &brief, &results))
+}
+
+/// Adds a section to the JSON of a page, which ends with its sections; there is at least one.
+fn add_section(page: &mut String, section: &str) {
+    const END: &str = "]}";
+    page.truncate(page.len() - END.len());
+    page.push(',');
+    page.push_str(section);
+    page.push_str(END);
+}
+
+/// Rejects a language or a version that the documentation does not have. A documentation in one
+/// language, or without versions, takes every value.
+fn check(call: &Call<'_>, language: Option<&str>, version: Option<&str>) -> Result<()> {
+    if language.is_none() && version.is_none() {
+        return Ok(());
+    }
+    let pages = call.library.pages()?;
+    let known = |part: fn(&Page) -> Option<&str>| distinct(pages.pages.iter().filter_map(part));
+    let languages = known(|page| page.language.as_deref());
+    let versions = known(|page| page.version.as_deref());
+    let is_same = |one: &str, other: &str| primary(one).eq_ignore_ascii_case(primary(other));
+    if let Some(wanted) = language
+        && !languages.is_empty()
+        && !languages.iter().any(|known| is_same(known, wanted))
+    {
+        let advice = "Without `language`, the default language is searched.";
+        return Err(unknown("language", wanted, &languages, advice));
+    }
+    if let Some(wanted) = version
+        && !versions.is_empty()
+        && !versions.contains(&wanted)
+    {
+        let advice = "Without `version`, the default version is searched.";
+        return Err(unknown("version", wanted, &versions, advice));
+    }
+    Ok(())
 }
 
 /// Writes the text of an answer, for models and connectors, and its structured form.
@@ -149,7 +192,7 @@ fn answer(found: &SearchResult, skip: usize, brief: &[String], results: &[String
         true => r#","elsewhere":true"#,
         false => "",
     };
-    let text = format!(r#"{{"results":[{}]{next}}}"#, brief.join(","));
+    let text = format!(r#"{{"results":[{}]{elsewhere}{next}}}"#, brief.join(","));
     let structured = format!(
         r#"{{"results":[{}],"total":{}{elsewhere}{next}}}"#,
         results.join(","),
@@ -174,6 +217,7 @@ struct Hit<'a> {
     language: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'a str>,
+    /// The last member: [`add_section`] adds to it.
     sections: Vec<Place<'a>>,
 }
 

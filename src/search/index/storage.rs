@@ -31,7 +31,7 @@ pub trait Storage {
     fn keep(&self, _place: u64, _decoded: Decoded) {}
 }
 
-/// A decoded part of an index file: it takes longer to decode than to keep.
+/// A decoded part of an index file: it takes longer to read or to decode than to keep.
 #[derive(Clone, Debug)]
 pub struct Decoded(pub(super) Part);
 
@@ -39,6 +39,8 @@ pub struct Decoded(pub(super) Part);
 pub(super) enum Part {
     /// A block of texts.
     Texts(Bytes),
+    /// A block of the dictionary.
+    Terms(Bytes),
     /// The postings of a term.
     Postings(Arc<Occurrences>),
 }
@@ -50,7 +52,7 @@ impl Decoded {
     #[must_use]
     pub fn bytes(&self) -> usize {
         match &self.0 {
-            Part::Texts(texts) => texts.len(),
+            Part::Texts(bytes) | Part::Terms(bytes) => bytes.len(),
             Part::Postings(postings) => {
                 size_of::<Occurrences>() + size_of_val::<[Posting]>(&postings.list)
             }

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::super::bytes::Reader;
 use super::super::posting::Posting;
 use super::super::write::{ADDED_MAX, BLOCK_TERMS, SHARED_MAX, SINGLE};
@@ -14,7 +16,7 @@ use super::{OpenPart, extend, region};
 /// The most bytes of postings that are read for one term.
 const POSTINGS_BYTES_MAX: u64 = 32 << 20;
 /// Shorter lists of postings are decoded again for each question.
-const POSTINGS_KEPT_MIN: u32 = 64;
+const POSTINGS_KEPT_MIN: u32 = 8;
 
 /// A term of the dictionary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +100,7 @@ impl OpenPart {
             postings: Postings::List(0..0),
         };
         for block in blocks {
-            let bytes = file.read(block.bytes.clone())?;
+            let bytes = block_bytes(file, &block.bytes)?;
             let mut reader = Reader::new(&bytes);
             entry.term.clear();
             entry.term.push_str(&block.first);
@@ -163,5 +165,18 @@ impl OpenPart {
             file.keep(place, Decoded(Part::Postings(Arc::clone(&postings))));
         }
         Ok(postings)
+    }
+}
+
+/// Reads a block of the dictionary.
+fn block_bytes(file: &dyn Storage, place: &Range<u64>) -> Result<Bytes, SearchError> {
+    let length = place.end - place.start;
+    match file.decoded(place.start) {
+        Some(Decoded(Part::Terms(bytes))) if bytes.len() as u64 == length => Ok(bytes),
+        _ => {
+            let bytes = file.read(place.clone())?;
+            file.keep(place.start, Decoded(Part::Terms(bytes.clone())));
+            Ok(bytes)
+        }
     }
 }

@@ -58,15 +58,24 @@ pub(super) enum Role {
 
 /// Calls `found` for each run of a text, with its place in bytes.
 pub(super) fn runs(text: &str, mut found: impl FnMut(Range<usize>, Run)) {
+    let bytes = text.as_bytes();
     let mut at = 0;
-    let mut before = ' ';
-    while let Some(first) = text[at..].chars().next() {
-        if first.is_ascii() && first != '-' && !first.is_ascii_alphanumeric() {
-            before = first;
+    while let Some(byte) = bytes.get(at) {
+        if byte.is_ascii_alphanumeric() {
+            let end = word_end(text, at);
+            found(at..end, Run::Word);
+            at = end;
+            continue;
+        }
+        if byte.is_ascii() && *byte != b'-' {
             at += 1;
             continue;
         }
-        let end = if is_unspaced(first) {
+        let Some(first) = text[at..].chars().next() else {
+            break;
+        };
+        let before = |at: usize| text[..at].chars().next_back().unwrap_or(' ');
+        at = if is_unspaced(first) {
             let end = end_while(text, at, is_unspaced);
             found(at..end, Run::Pairs);
             end
@@ -74,7 +83,7 @@ pub(super) fn runs(text: &str, mut found: impl FnMut(Range<usize>, Run)) {
             let end = word_end(text, at);
             found(at..end, Run::Word);
             end
-        } else if first == '-' && !is_word(before) && before != '-' {
+        } else if first == '-' && !is_word(before(at)) && before(at) != '-' {
             let dashes = end_while(text, at, |c| c == '-');
             let name = text[dashes..].chars().next();
             let is_flag = dashes - at <= 2 && name.is_some_and(|c| c.is_ascii_alphabetic());
@@ -90,8 +99,6 @@ pub(super) fn runs(text: &str, mut found: impl FnMut(Range<usize>, Run)) {
         } else {
             at + first.len_utf8()
         };
-        before = text[at..end].chars().next_back().unwrap_or(first);
-        at = end;
     }
 }
 
@@ -117,6 +124,10 @@ fn word_end(text: &str, at: usize) -> usize {
     };
     let mut end = inside(at);
     loop {
+        // Most words end at a space.
+        if text.as_bytes().get(end) == Some(&b' ') {
+            break;
+        }
         let mut rest = text[end..].chars();
         let joint = rest.next().filter(|c| is_joint(*c));
         let Some(joint) = joint else { break };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `protocol` | both eras at one address, with the statuses and codes of the specification |
 //! | `tools` | the answer of each tool, and the error for a wrong call |
+//! | `scope` | the languages and versions that a tool searches |
 //! | `announced` | where clients find the server, and how many messages they may send |
 //! | `http2` | messages over HTTP/2, on both paths |
 //! | `clients` | published SDKs and tools list, read and call |
@@ -17,6 +18,7 @@ mod fixture;
 mod http2;
 mod protocol;
 mod rust;
+mod scope;
 mod tools;
 
 use serde_json::{Value, json};

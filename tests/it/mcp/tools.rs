@@ -7,7 +7,7 @@ use crate::presets::{DOMAIN, SKILL};
 
 /// Asserts that a call is answered with a sentence for the model.
 #[track_caller]
-fn helps(result: &Value, with: &str) {
+pub(super) fn helps(result: &Value, with: &str) {
     assert_eq!(result["isError"], true, "{result}");
     assert!(text(result).contains(with), "{result}");
 }
@@ -293,49 +293,6 @@ fn list_pages_lists_what_everybody_may_find() {
 }
 
 #[test]
-fn versions_and_languages_are_apart() {
-    let edge = crate::edge::Setup::new().acme("").start();
-    // Neither default is the first of its list.
-    let config = json!({"name": "Acme", "navigation": {"languages": [
-        {"language": "fr", "pages": ["fr/index"]},
-        {"language": "en", "default": true, "versions": [
-            {"version": "2.0", "pages": ["next/index", "next/more"]},
-            {"version": "1.0", "default": true, "pages": ["index"]},
-        ]},
-    ]}});
-    edge.publish(
-        "acme",
-        &[
-            ("docs.json", &config.to_string()),
-            ("index.mdx", "Hello, word.\n"),
-            ("next/index.mdx", "Hello, next word.\n"),
-            ("next/more.mdx", "More.\n"),
-            ("fr/index.mdx", "Bonjour, word.\n"),
-        ],
-    );
-    let count = |arguments: Value| {
-        call(&edge, "list_pages", arguments)["structuredContent"]["total"].clone()
-    };
-    assert_eq!(count(json!({})), 1);
-    assert_eq!(count(json!({"version": "2.0"})), 2);
-    assert_eq!(count(json!({"language": "fr", "version": "all"})), 1);
-    assert_eq!(count(json!({"language": "all", "version": "all"})), 4);
-    let found = |arguments: Value| {
-        let found = call(&edge, "grep", arguments);
-        found["structuredContent"]["matches"][0]["id"].clone()
-    };
-    assert_eq!(found(json!({"pattern": "word"})), "index");
-    assert_eq!(
-        found(json!({"pattern": "word", "language": "fr", "version": "all"})),
-        "fr"
-    );
-    helps(
-        &call(&edge, "list_pages", json!({"language": "de"})),
-        "There are: fr, en.",
-    );
-}
-
-#[test]
 fn grep_finds_lines_with_the_heading_above_them() {
     let edge = serving("");
     let result = call(&edge, "grep", json!({"pattern": "E\\d{4}"}));
@@ -451,6 +408,10 @@ fn grep_refuses_what_could_cost_too_much() {
         "from 0 to 10",
     );
     helps(&call(&edge, "grep", json!({})), "`pattern` is missing");
+    helps(
+        &call(&edge, "grep", json!({"pattern": "a", "path": "none"})),
+        "no pages below the path none",
+    );
 }
 
 #[test]

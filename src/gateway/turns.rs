@@ -1,0 +1,190 @@
+//! Searches take turns: only as many run at once as the machine has processors.
+//!
+//! A search computes most of its time, so more of them at once would only delay each other. The
+//! thread that has finished a search takes the next one that waits, without going to sleep between:
+//! to wake a thread takes as long as a part of a search.
+
+use std::collections::VecDeque;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
+
+use tokio::sync::oneshot;
+
+/// How many searches run at once, if the machine has fewer processors.
+const RUNNING_MIN: usize = 2;
+
+/// Runs searches, in the order in which they came.
+#[derive(Clone, Debug)]
+pub(super) struct Turns(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    running_max: usize,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Job>,
+    /// How many threads take jobs.
+    threads: usize,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+// === impl Turns ===
+
+impl Default for Turns {
+    fn default() -> Self {
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        Self(Arc::new(State {
+            running_max: processors.max(RUNNING_MIN),
+            queue: Mutex::default(),
+        }))
+    }
+}
+
+impl Turns {
+    /// Runs a function on a thread that may block. Returns `None` if it panics. A function whose
+    /// result nobody awaits any more is not begun.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        search: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (sender, receiver) = oneshot::channel();
+        let job = move || {
+            if !sender.is_closed() {
+                let _nobody_awaits_it = sender.send(search());
+            }
+        };
+        if self.0.add(Box::new(job)) {
+            let state = Arc::clone(&self.0);
+            tokio::task::spawn_blocking(move || state.work());
+        }
+        receiver.await.ok()
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// Adds a job. Returns whether a further thread has to take jobs.
+    fn add(&self, job: Job) -> bool {
+        let mut queue = self.queue();
+        queue.waiting.push_back(job);
+        let has_turn = queue.threads < self.running_max;
+        queue.threads += usize::from(has_turn);
+        has_turn
+    }
+
+    /// Runs jobs until none waits.
+    fn work(&self) {
+        while let Some(job) = self.next() {
+            if catch_unwind(AssertUnwindSafe(job)).is_err() {
+                log::error!(target: "gateway", "a search ended without an answer");
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut queue = self.queue();
+        let job = queue.waiting.pop_front();
+        queue.threads -= usize::from(job.is_none());
+        job
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Queue ===
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue")
+            .field("waiting", &self.waiting.len())
+            .field("threads", &self.threads)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::task::JoinSet;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn all_searches_run_and_few_at_once() {
+        let turns = Turns::default();
+        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let mut asked = JoinSet::new();
+        for nth in 0..100 {
+            let (turns, now, most) = (turns.clone(), Arc::clone(&now), Arc::clone(&most));
+            asked.spawn(async move {
+                let search = move || {
+                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    std::thread::yield_now();
+                    now.fetch_sub(1, Ordering::SeqCst);
+                    nth
+                };
+                turns.run(search).await
+            });
+        }
+        let mut found: Vec<_> = asked.join_all().await.into_iter().flatten().collect();
+        found.sort_unstable();
+        assert_eq!(found, (0..100).collect::<Vec<_>>());
+        assert!(most.load(Ordering::SeqCst) <= turns.0.running_max);
+        let queue = turns.0.queue();
+        assert!(queue.waiting.is_empty(), "{queue:?}");
+    }
+
+    #[tokio::test]
+    async fn after_a_panic_the_next_search_runs() {
+        let turns = Turns::default();
+        for _ in 0..2 * turns.0.running_max {
+            assert_eq!(
+                turns.run(|| panic!("a search that panics")).await,
+                None::<()>
+            );
+        }
+        assert_eq!(turns.run(|| 1).await, Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_search_that_nobody_awaits_is_not_begun() {
+        let turns = Turns(Arc::new(State {
+            running_max: 1,
+            queue: Mutex::default(),
+        }));
+        let (go_on, waits) = std::sync::mpsc::channel::<()>();
+        let first = tokio::spawn({
+            let turns = turns.clone();
+            async move { turns.run(move || waits.recv().is_ok()).await }
+        });
+        let begun = Arc::new(AtomicUsize::new(0));
+        let second = tokio::spawn({
+            let (turns, begun) = (turns.clone(), Arc::clone(&begun));
+            async move {
+                turns
+                    .run(move || begun.fetch_add(1, Ordering::SeqCst))
+                    .await
+            }
+        });
+        let has_begun_one = |queue: &Queue| queue.threads == 1 && queue.waiting.len() == 1;
+        while !has_begun_one(&turns.0.queue()) {
+            tokio::task::yield_now().await;
+        }
+        second.abort();
+        assert!(second.await.unwrap_err().is_cancelled());
+        go_on.send(()).unwrap();
+        assert_eq!(first.await.unwrap(), Some(true));
+        assert_eq!(turns.run(|| 1).await, Some(1));
+        assert_eq!(begun.load(Ordering::SeqCst), 0);
+    }
+}
