@@ -111,8 +111,8 @@ pub type Load<'a> = dyn Fn(&str) -> Option<Arc<str>> + 'a;
 /// A page as its author wrote it.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'t> {
-    /// Its file, as a path from the root of the documentation. A `.md` file is plain Markdown,
-    /// in which a tag is text.
+    /// Its file, as a path from the root of the documentation. A `.md` file is Markdown with
+    /// elements: it has no imports and expressions, and tags of unknown names are text.
     pub file: &'t str,
     /// Its title. A first heading that repeats it is left out.
     pub title: &'t str,
@@ -174,31 +174,12 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Rejected> {
         line: 1 + lines(before),
         line_ends: line_ends(&text),
     });
-    let mut reader = Reader {
-        load,
-        file: source.file.into(),
-        origin,
-        files: vec![source.file.into()],
-        scopes: Scopes::default(),
-        module: Vec::new(),
-        reported: BTreeSet::new(),
-        diagnostics: Vec::new(),
-        expandable: EXPANSION_BYTES_MAX,
-        script_left: SCRIPT_BYTES_MAX,
-        lookahead: Lookahead::default(),
-        steps: Steps::default(),
-        evaluation: Evaluation::default(),
-        rejected: None,
-    };
-    let mut nodes = match source.file.ends_with(".md") {
-        true => {
-            let trace = Trace::whole(&reader.origin);
-            reader.markdown(&text, &mut [], &trace, 0)
-        }
-        false => {
-            let scope = reader.scopes.add(None);
-            reader.file(&text, 0, scope, 0)
-        }
+    let mut reader = Reader::new(source.file, load, origin);
+    let scope = reader.scopes.add(None);
+    reader.is_plain = source.file.ends_with(".md");
+    let mut nodes = match reader.is_plain {
+        true => reader.region(&text, 0, scope, 0),
+        false => reader.file(&text, 0, scope, 0),
     };
     if let Some(rejected) = reader.rejected {
         return Err(rejected);
@@ -242,6 +223,49 @@ pub fn read_markdown(body: &str) -> Result<Vec<Node>, Rejected> {
     let mut steps = Steps::default();
     markdown::read(&text, &mut [], &Trace::default(), 0, &mut steps)
         .map_err(|markdown::TooManySteps| Rejected::TooManySteps)
+}
+
+/// Reads a description of a specification: Markdown with the elements that pages may use.
+///
+/// Tags of other names, and braces, are text: many descriptions have samples of XML and paths with
+/// parameters. Nothing is evaluated and no file is read. The nodes have no place in a file.
+///
+/// # Errors
+///
+/// [`Rejected`] when the text is over a limit.
+pub fn read_description(body: &str) -> Result<Vec<Node>, Rejected> {
+    if !body.contains('<') || body.len() > PAGE_BYTES_MAX {
+        return read_markdown(body);
+    }
+    let (text, shifts) = clean(body);
+    let origin = Arc::new(Origin {
+        file: Span::NONE.file,
+        start: 0,
+        shifts,
+        line: 1,
+        line_ends: line_ends(&text),
+    });
+    let mut reader = Reader::new("", &|_| None, origin);
+    reader.is_plain = true;
+    let scope = reader.scopes.add(None);
+    let mut nodes = reader.region(&text, 0, scope, 0);
+    remove_places(&mut nodes);
+    match reader.rejected {
+        Some(rejected) => Err(rejected),
+        None => Ok(nodes),
+    }
+}
+
+/// Makes elements look as if no author wrote them in a file.
+fn remove_places(nodes: &mut [Node]) {
+    for node in nodes {
+        if let Node::Element(element) = node {
+            element.line = 0;
+            element.span = Span::NONE;
+            element.written.clear();
+        }
+        node.each_children_mut(&mut |children| remove_places(children));
+    }
 }
 
 /// Replaces characters that would look like our marks, and removes the `\r` of CRLF.
@@ -322,10 +346,34 @@ struct Reader<'l> {
     lookahead: Lookahead,
     steps: Steps,
     evaluation: Evaluation,
+    /// Whether the text is no MDX: braces and tags of unknown names are text.
+    is_plain: bool,
     rejected: Option<Rejected>,
 }
 
 // === impl Reader ===
+
+impl<'l> Reader<'l> {
+    fn new(file: &str, load: &'l Load<'l>, origin: Arc<Origin>) -> Self {
+        Self {
+            load,
+            file: file.into(),
+            origin,
+            files: vec![file.into()],
+            scopes: Scopes::default(),
+            module: Vec::new(),
+            reported: BTreeSet::new(),
+            diagnostics: Vec::new(),
+            expandable: EXPANSION_BYTES_MAX,
+            script_left: SCRIPT_BYTES_MAX,
+            lookahead: Lookahead::default(),
+            steps: Steps::default(),
+            evaluation: Evaluation::default(),
+            is_plain: false,
+            rejected: None,
+        }
+    }
+}
 
 impl Reader<'_> {
     /// Reads a file, or the body of a component; `at` is where its text starts in the cleaned

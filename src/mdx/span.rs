@@ -126,14 +126,6 @@ impl Trace {
         }
     }
 
-    /// Makes the trace of a text that is the whole file.
-    pub(super) fn whole(origin: &Arc<Origin>) -> Self {
-        Self {
-            pieces: vec![(0, 0)],
-            ..Self::new(origin)
-        }
-    }
-
     /// Records that the text from `here` on was copied from `there`.
     pub(super) fn note(&mut self, here: usize, there: usize) {
         let goes_on = |&(h, t): &(usize, usize)| here.checked_sub(h) == there.checked_sub(t);

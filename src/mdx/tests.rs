@@ -286,6 +286,81 @@ fn what_cannot_hold_anything_may_be_closed_twice() {
 }
 
 #[test]
+fn a_closing_tag_may_have_spaces() {
+    let note = only(nodes("<Note>\nMind.\n</ Note >"));
+    assert_eq!(&*element(&note).name, "Note");
+    assert_eq!(plain(&element(&note).children).trim(), "Mind.");
+    // A space after `<` opens no tag.
+    assert_eq!(plain(&nodes("a < b")).trim(), "a < b");
+}
+
+#[test]
+fn a_tag_or_brace_beside_emphasis_counts_as_punctuation() {
+    for (text, shown) in [
+        ("**Note:**<br/>text", "Note:text"),
+        ("_word_<br/>text", "wordtext"),
+        ("**~~old~~**<br/>text", "oldtext"),
+        ("**(a)**{\" \"}text", "(a) text"),
+        ("<b>a</b>**(b)**", "a(b)"),
+        ("**<b>a</b>**", "a"),
+    ] {
+        assert_eq!(plain(&nodes(text)).trim(), shown, "{text}");
+    }
+}
+
+#[test]
+fn a_tag_without_a_partner_does_not_hide_the_next_block() {
+    let opened = warned("<Note>\n```js\nlet a;\n```", "`<Note>` is never closed");
+    let [Node::Paragraph(tag), Node::Fence { info, code }] = &opened[..] else {
+        panic!("{opened:#?}");
+    };
+    assert_eq!(
+        (&*plain(tag), &**info, &**code),
+        ("<Note>", "js", "let a;\n")
+    );
+    let closed = warned("Text\n</div>\n- one", "`</div>` closes a tag");
+    let [Node::Paragraph(tag), Node::List { .. }] = &closed[..] else {
+        panic!("{closed:#?}");
+    };
+    assert_eq!(plain(tag), "Text\n</div>");
+}
+
+#[test]
+fn a_description_has_elements_and_no_expressions() {
+    let read = |text: &str| read_description(text).unwrap();
+    let described =
+        read("Of `{id}` in /files/{id}.\n\n  <Note>\n    Mind <b>this</b>.\n  </Note>\n");
+    let [Node::Paragraph(first), note] = &described[..] else {
+        panic!("{described:#?}");
+    };
+    assert_eq!(plain(first), "Of {id} in /files/{id}.");
+    assert_eq!(&*element(note).name, "Note");
+    assert_eq!(plain(&element(note).children).trim(), "Mind this.");
+    for text in [
+        "A <token>x</token> {y",
+        "A List<String>",
+        "a < b <Snippet file=\"x\" />",
+    ] {
+        assert_eq!(plain(&read(text)).trim(), text, "{text}");
+    }
+    let card = only(read("<Card title={name()} onClick={() => 1}>x</Card>"));
+    assert_eq!(element(&card).attributes, []);
+}
+
+#[test]
+fn a_markdown_file_has_elements_and_no_expressions() {
+    let text = "A<sup>1</sup> {b} <T>c</T>\n\n<table><tr><td>d</td></tr></table>\n\n<!-- no -->";
+    let read = read(&Source::new("a.md", text), &files).unwrap();
+    assert_eq!(read.diagnostics, []);
+    let [Node::Paragraph(line), table] = &read.nodes[..] else {
+        panic!("{:#?}", read.nodes);
+    };
+    assert_eq!(&*element(&line[1]).name, "sup");
+    assert_eq!(plain(line), "A1 {b} <T>c</T>");
+    assert_eq!(&*element(table).name, "table");
+}
+
+#[test]
 fn an_unknown_component_keeps_what_it_holds() {
     let shown = warned(
         "<Fancy a={1}>\n\nInside\n\n</Fancy>",
@@ -297,7 +372,7 @@ fn an_unknown_component_keeps_what_it_holds() {
 #[test]
 fn our_own_marks_in_a_page_are_not_marks() {
     assert_eq!(
-        plain(&nodes("a \u{e000}0\u{e001} <br/> b")).trim(),
+        plain(&nodes("a \u{2cfe}0\u{2cff} <br/> b")).trim(),
         "a \u{fffd}0\u{fffd}  b"
     );
 }

@@ -167,7 +167,8 @@ impl Map {
 
 /// Joins a path with the directory of the file that has the link; `..` stops at the root of
 /// the docs.
-fn absolute(file: &str, path: &str) -> String {
+#[must_use]
+pub fn absolute(file: &str, path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     if !path.starts_with('/') {
         segments.extend(file.split('/'));

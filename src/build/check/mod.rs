@@ -7,6 +7,8 @@
 //!   root). Its target is a page, a generated endpoint page, a file of the repository, or the
 //!   source of a redirect. Anchors are looked up in the target page, as its HTML has them. A
 //!   missing target is a warning: a page with a broken link is better than an old page.
+//!   The links in descriptions of specifications ([`descriptions`]) are checked too, for the pages
+//!   that show them.
 //! * **Rendering** ([`check`]): unknown icons, addresses that pages may not link, formulas that
 //!   cannot be read. The HTML writer reports these, so check and build agree.
 //!
@@ -14,6 +16,8 @@
 //! a link to them is not reported.
 //!
 //! Sources: RFC 3986 §5.2 (resolution).
+
+mod descriptions;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -26,11 +30,12 @@ use crate::docs::config_link;
 use crate::docs::link::{LINK, is_service_path, without_ending};
 use crate::docs::navigation::has_scheme;
 use crate::docs::navigation::tree::Page as Listed;
-use crate::docs::page::{Page, snippet};
+use crate::docs::page::snippet;
 use crate::docs::reference::relative;
 use crate::mdx::anchor::Anchors;
 use crate::mdx::{Reference, ReferenceKind, Span};
 use crate::render::article::Source;
+use crate::render::link::absolute;
 use crate::site::percent::decode_or_keep;
 use crate::source::{Kind, Tree, TreePath};
 
@@ -54,6 +59,7 @@ pub fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
 pub fn references(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let mut checker = Checker::new(docs, tree);
     checker.pages();
+    checker.descriptions();
     checker.images();
     checker.found.extend(config_link::check(docs, tree));
     checker.found
@@ -64,6 +70,7 @@ pub fn references(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
 pub fn anchors(docs: &Docs, tree: &Tree) -> Vec<AnchorLink> {
     let mut checker = Checker::new(docs, tree);
     checker.pages();
+    checker.descriptions();
     checker.anchors
 }
 
@@ -98,6 +105,8 @@ struct Checker<'d> {
     urls: HashMap<&'d str, &'d Listed>,
     /// The anchors, made on demand, of pages that show a part of a specification.
     endpoints: HashMap<&'d str, Option<Arc<Anchors>>>,
+    /// The files that are published, by their path from the documentation's root.
+    published: HashSet<Box<str>>,
     /// The results of earlier look-ups: whether a path is a file.
     known: HashMap<TreePath, bool>,
     /// The texts of snippets with a broken reference.
@@ -107,6 +116,15 @@ struct Checker<'d> {
     suggestions: usize,
     anchors: Vec<AnchorLink>,
     found: Vec<Diagnostic>,
+}
+
+/// The page that has a reference.
+#[derive(Clone, Copy)]
+struct From<'p> {
+    /// Its file. A generated page has the name that an author would give it.
+    file: &'p TreePath,
+    /// Its path in URLs.
+    url: &'p str,
 }
 
 /// Counts lines forwards and starts again if it must go back, which is rare.
@@ -155,6 +173,7 @@ impl<'d> Checker<'d> {
                 .map(|page| (page.url.trim_matches('/'), page))
                 .collect(),
             endpoints: HashMap::new(),
+            published: super::site::published_files(docs, tree),
             known: HashMap::new(),
             snippets: HashMap::new(),
             reported: HashSet::new(),
@@ -170,34 +189,39 @@ impl<'d> Checker<'d> {
                 continue;
             };
             let mut lines = Lines::of(&page.text);
+            let url = page.url();
+            let from = From {
+                file: &page.path,
+                url: &url,
+            };
             for reference in &read.outline.references {
-                self.reference(page, &read.files, reference, &mut lines);
+                self.reference(from, &read.files, reference, &mut lines);
             }
         }
     }
 
     fn reference(
         &mut self,
-        page: &'d Page,
+        from: From<'_>,
         files: &[Box<str>],
         reference: &Reference,
         lines: &mut Lines<'_>,
     ) {
         let target = &*reference.target;
-        if has_scheme(target) || target.starts_with("//") || target.contains(['{', '}', '$']) {
+        if !is_inside(target) {
             return;
         }
         let outcome = match reference.kind {
-            ReferenceKind::Link => self.link(page, target),
-            ReferenceKind::Image => self.image(page, target),
+            ReferenceKind::Link => self.link(from, target),
+            ReferenceKind::Image => self.image(from, target),
         };
-        let Err((rule, message, help)) = outcome else {
+        let Err(broken) = outcome else {
             return;
         };
         let Span { file, start, .. } = reference.span;
         let snippet = (file > 0).then(|| files.get(file as usize)).flatten();
         let (path, (line, column)) = match snippet {
-            None => (page.path.clone(), lines.locate(start as usize)),
+            None => (from.file.clone(), lines.locate(start as usize)),
             Some(file) => {
                 let Ok(path) = self.tree.docs_root().join(file) else {
                     return;
@@ -209,45 +233,36 @@ impl<'d> Checker<'d> {
                 (path, Lines::of(text).locate(start as usize))
             }
         };
-        let reported = (path.as_str().into(), start, message.as_str().into());
+        let reported = (path.as_str().into(), start, broken.1.as_str().into());
         if snippet.is_some() && !self.reported.insert(reported) {
             return;
         }
         let length = u32::try_from(target.chars().count()).unwrap_or(u32::MAX);
-        let diagnostic = Diagnostic::warning(rule, path.as_str(), message).at(line, column, length);
-        self.found.push(match help {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
-        });
+        self.found
+            .push(diagnostic(broken, path.as_str()).at(line, column, length));
     }
 
-    fn link(&mut self, page: &'d Page, target: &str) -> Outcome {
+    fn link(&mut self, from: From<'_>, target: &str) -> Outcome {
         let (path, anchor) = match target.split_once('#') {
             Some((path, anchor)) => (path, Some(anchor)),
             None => (target, None),
         };
         let path = path.split('?').next().unwrap_or(path);
         if path.is_empty() {
-            return anchor.map_or(Ok(()), |anchor| self.anchor(page, &page.url(), anchor));
+            return anchor.map_or(Ok(()), |anchor| self.anchor(from, from.url, anchor));
         }
-        let Some(resolved) = self.resolve(page, path) else {
-            return Err((
-                LINK,
-                format!("`{target}` leads out of the documentation's root"),
-                None,
-            ));
-        };
+        let resolved = self.on_site(from, path);
         let slug = without_ending(&resolved);
         if let Some(found) = self.docs.pages.at(slug) {
-            return anchor.map_or(Ok(()), |anchor| self.anchor(page, &found.url(), anchor));
+            return anchor.map_or(Ok(()), |anchor| self.anchor(from, &found.url(), anchor));
         }
         // `x/index` is the page `x`.
         let bare = slug.strip_suffix("/index").unwrap_or(slug);
         if let (Some(anchor), Some(listed)) = (anchor, self.urls.get(bare)) {
-            return self.anchor(page, &listed.url, anchor);
+            return self.anchor(from, &listed.url, anchor);
         }
         if self.urls.contains_key(bare)
-            || self.is_file(&resolved)
+            || self.is_published(path, &resolved)
             || self.docs.redirects.matches(slug)
         {
             return Ok(());
@@ -255,38 +270,35 @@ impl<'d> Checker<'d> {
         if is_service_path(&resolved) {
             return Ok(());
         }
-        Err((
-            LINK,
-            format!("there is no page `/{slug}`"),
-            self.nearest(slug),
-        ))
+        if self.resolve(from, path).is_none() {
+            let message = format!("`{target}` leads out of the documentation's root");
+            return Err((LINK, message, None));
+        }
+        let help = match self.is_file(&resolved) {
+            true => {
+                Some("the file exists, but it is ignored or of a kind that is not published".into())
+            }
+            false => self.nearest(slug),
+        };
+        Err((LINK, format!("there is no page `/{slug}`"), help))
     }
 
-    fn image(&mut self, page: &Page, target: &str) -> Outcome {
+    fn image(&mut self, from: From<'_>, target: &str) -> Outcome {
         let path = target.split(['#', '?']).next().unwrap_or(target);
         if path.is_empty() || target.starts_with("data:") {
             return Ok(());
         }
-        match self.resolve(page, path) {
-            Some(resolved) if self.is_file(&resolved) => Ok(()),
-            // The author also wrote the base path below which the site is served.
-            Some(resolved)
-                if path.starts_with('/')
-                    && resolved
-                        .split_once('/')
-                        .is_some_and(|(_, rest)| self.is_file(rest)) =>
-            {
-                Ok(())
-            }
+        match self.resolve(from, path) {
+            Some(resolved) if self.is_published(path, &resolved) => Ok(()),
             Some(_) => Err((IMAGE, format!("there is no file `{path}`"), None)),
             // The file may be elsewhere in the repository.
-            None if self.is_outside(page, path) => Ok(()),
+            None if self.is_outside(from, path) => Ok(()),
             None => Err((IMAGE, format!("`{path}` leads out of the repository"), None)),
         }
     }
 
     /// Looks an anchor up in the page of a URL.
-    fn anchor(&mut self, from: &Page, url: &str, anchor: &str) -> Outcome {
+    fn anchor(&mut self, from: From<'_>, url: &str, anchor: &str) -> Outcome {
         let anchor = decode_or_keep(anchor);
         // The browser handles text fragments itself; `#` and `#top` are the top of the page.
         if anchor.is_empty() || anchor.starts_with(":~:") || anchor == "top" {
@@ -300,7 +312,7 @@ impl<'d> Checker<'d> {
             _ => Verdict::Unknown,
         };
         self.anchors.push(AnchorLink {
-            from: from.url().into(),
+            from: from.url.into(),
             to: format!("/{path}").into(),
             anchor: anchor.as_ref().into(),
             verdict,
@@ -346,21 +358,38 @@ impl<'d> Checker<'d> {
         }
     }
 
+    /// Returns whether a reference leads to a file that is published.
+    fn is_published(&self, path: &str, resolved: &str) -> bool {
+        // The author may also write the base path below which the site is served.
+        let below = resolved.split_once('/').map(|(_, below)| below);
+        let below = below.filter(|_| path.starts_with('/'));
+        [Some(resolved), below]
+            .into_iter()
+            .flatten()
+            .any(|path| self.published.contains(path))
+    }
+
+    /// Resolves a path as browsers do: `..` stops at the root of the site.
+    fn on_site(&self, from: From<'_>, path: &str) -> String {
+        let file = from.file.strip_prefix(self.tree.docs_root());
+        absolute(file.unwrap_or_default(), &decode_or_keep(path))
+    }
+
     /// Resolves a path against the file of a page to a path below the documentation's root;
     /// `None` if it leads out of the root.
-    fn resolve(&self, page: &Page, path: &str) -> Option<String> {
+    fn resolve(&self, from: From<'_>, path: &str) -> Option<String> {
         let decoded = decode_or_keep(path);
         let root = self.tree.docs_root();
         let directory = match decoded.strip_prefix('/') {
             Some(_) => root.clone(),
-            None => page.path.parent().unwrap_or_default(),
+            None => from.file.parent().unwrap_or_default(),
         };
         let found = relative(&directory, decoded.trim_start_matches('/'))?;
         found.strip_prefix(root).map(str::to_owned)
     }
 
-    fn is_outside(&self, page: &Page, path: &str) -> bool {
-        let directory = page.path.parent().unwrap_or_default();
+    fn is_outside(&self, from: From<'_>, path: &str) -> bool {
+        let directory = from.file.parent().unwrap_or_default();
         let path = relative(&directory, &decode_or_keep(path));
         path.is_some_and(|path| {
             self.tree
@@ -390,6 +419,12 @@ impl<'d> Checker<'d> {
             return None;
         }
         self.suggestions += 1;
+        // The author also wrote the base path below which the site is served.
+        if let Some((_, below)) = slug.split_once('/')
+            && self.urls.contains_key(below)
+        {
+            return Some(format!("did you mean `/{below}`?"));
+        }
         let mut urls: Vec<&str> = self.urls.keys().copied().collect();
         urls.sort_unstable();
         let near = closest(slug, urls)?;
@@ -420,7 +455,23 @@ impl<'d> Checker<'d> {
 }
 
 /// The rule, message and help of a broken reference.
-type Outcome = Result<(), (&'static str, String, Option<String>)>;
+type Broken = (&'static str, String, Option<String>);
+type Outcome = Result<(), Broken>;
+
+/// Makes the warning about a broken reference in a file.
+fn diagnostic((rule, message, help): Broken, file: &str) -> Diagnostic {
+    let diagnostic = Diagnostic::warning(rule, file, message);
+    match help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
+}
+
+/// Returns whether a reference leads into the site. An address with a placeholder, as in
+/// `/${name}`, is written as it is, so it is checked as it is.
+fn is_inside(target: &str) -> bool {
+    !has_scheme(target) && !target.starts_with("//")
+}
 
 #[cfg(test)]
 mod tests {
@@ -456,6 +507,28 @@ mod tests {
             ("img.png", ""),
         ];
         assert_eq!(found(&files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_link_to_a_file_that_is_not_published_is_reported() {
+        let text = "[z](/$x/y) [a](/model.tla) [b](notes/x.pdf) [c](/docs/a.pdf) [d](../../../a.pdf) [e](../guides)";
+        let files = [
+            ("index.mdx", text),
+            ("guides.mdx", ""),
+            ("model.tla", ""),
+            ("a.pdf", ""),
+            ("notes/x.pdf", ""),
+            (".waypostignore", "notes/\n"),
+        ];
+        let why = "the file exists, but it is ignored or of a kind that is not published";
+        assert_eq!(
+            found(&files),
+            [
+                "index.mdx:1:5: warning[link]: there is no page `/$x/y`".to_owned(),
+                format!("index.mdx:1:16: warning[link]: there is no page `/model.tla` ({why})"),
+                format!("index.mdx:1:32: warning[link]: there is no page `/notes/x.pdf` ({why})"),
+            ]
+        );
     }
 
     #[test]

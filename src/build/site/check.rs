@@ -1,5 +1,7 @@
 //! Finds what [`super::Site::found`] finds, without making a site.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
 
 use super::{art, authors, canonical, files, public, with_repository_path};
@@ -34,4 +36,9 @@ pub(in crate::build) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let authors = authors(tree, docs, &map).diagnostics.into_iter();
     found.extend(authors.map(|found| with_repository_path(tree, found)));
     found
+}
+
+/// Returns the files that pages may show or link, as paths from the documentation's root.
+pub(in crate::build) fn published_files(docs: &Docs, tree: &Tree) -> HashSet<Box<str>> {
+    files::named(tree, docs).into_keys().collect()
 }

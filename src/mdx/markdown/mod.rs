@@ -1,8 +1,9 @@
 //! Builds nodes from the parser's events for Markdown with marks.
 //!
-//! A mark is a number between two private-use characters, which the text of a page cannot contain
-//! (`clean` replaces them). The parser reads a mark as a word, so a mark may be wherever text may
-//! be.
+//! A mark is a number between two characters that the text of a page cannot contain (`clean`
+//! replaces them). A mark may be wherever text may be. The two characters are rare punctuation:
+//! the tag or brace that a mark replaces also begins and ends with punctuation, which decides
+//! whether `**` beside it opens or closes (CommonMark 0.31.2 §6.2).
 
 mod steps;
 mod text;
@@ -23,10 +24,10 @@ use super::DEPTH_MAX;
 use super::node::{Alignment, Element, Item, Node, Table};
 use super::span::{Span, Trace};
 
-/// Starts a mark.
-pub(super) const MARK: char = '\u{e000}';
-/// Ends a mark.
-pub(super) const MARK_END: char = '\u{e001}';
+/// Starts a mark. It has three bytes.
+pub(super) const MARK: char = '\u{2cfe}';
+/// Ends a mark. It has three bytes.
+pub(super) const MARK_END: char = '\u{2cff}';
 /// How often text that the parser reports as indented code is parsed again.
 const AGAIN_MAX: usize = 8;
 

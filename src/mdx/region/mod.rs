@@ -51,7 +51,7 @@ impl Reader<'_> {
         scope: Scope,
         depth: usize,
     ) -> Vec<Node> {
-        let Ok(scanned) = scan::scan(text, &mut self.lookahead) else {
+        let Ok(scanned) = scan::scan(text, !self.is_plain, &mut self.lookahead) else {
             self.reject(Rejected::Unclosed);
             return Vec::new();
         };
@@ -108,6 +108,10 @@ impl Reader<'_> {
             at = span.end;
             match piece {
                 Piece::Comment { .. } => {}
+                Piece::Text { range } => {
+                    let text = Node::Text(region.text[range].into());
+                    buffer.mark(Mark::Nodes(vec![text]));
+                }
                 Piece::Expression { inner, range } => {
                     let code = self.code(region, inner.clone(), depth);
                     let nodes = match self.evaluate(code) {
@@ -471,6 +475,7 @@ impl Reader<'_> {
         match self.evaluate(code) {
             Ok(value) => return (Some(value), None),
             Err(NoValue::Broken(_)) => return (None, None),
+            Err(NoValue::Unsupported) if self.is_plain => return (None, None),
             Err(NoValue::Unsupported) => {}
         }
         let Some(piece) = self.piece_of(code, place) else {

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use super::text::Region;
+use crate::mdx::component;
 use crate::mdx::scan::TokenKind;
 use crate::mdx::{DEPTH_MAX, Reader, Rejected, short};
 
@@ -26,6 +27,10 @@ pub(super) enum Piece {
     Comment {
         range: Range<usize>,
     },
+    /// A tag without a partner at the start of a line.
+    Text {
+        range: Range<usize>,
+    },
 }
 
 // === impl Reader ===
@@ -38,6 +43,12 @@ impl Reader<'_> {
         let mut pieces: Vec<Piece> = Vec::new();
         for (at, token) in region.scanned.tokens.iter().enumerate() {
             let range = token.range.clone();
+            if let TokenKind::Open { name, .. } | TokenKind::Close { name } = &token.kind
+                && self.is_plain
+                && (!component::is_known(&text[name.clone()]) || text[name.clone()] == *"Snippet")
+            {
+                continue;
+            }
             match &token.kind {
                 TokenKind::Comment => pieces.push(Piece::Comment { range }),
                 TokenKind::Expression { inner } => pieces.push(Piece::Expression {
@@ -76,7 +87,7 @@ impl Reader<'_> {
                             _ => false,
                         };
                     let Some(partner) = open.iter().rposition(is_partner) else {
-                        self.stray(region, range, "closes a tag that is not open");
+                        self.stray(region, range, "closes a tag that is not open", &mut pieces);
                         continue;
                     };
                     while open.len() > partner + 1 {
@@ -110,12 +121,27 @@ impl Reader<'_> {
             return;
         };
         let range = region.scanned.tokens[token].range.clone();
-        self.stray(region, range, "is never closed");
+        self.stray(region, range, "is never closed", &mut outer);
         outer.append(pieces);
         *pieces = outer;
     }
 
-    fn stray(&mut self, region: &Region<'_>, range: Range<usize>, what: &str) {
+    /// Reports a tag without a partner.
+    ///
+    /// At the start of a line the Markdown parser would take it for HTML, which goes on until a
+    /// blank line.
+    fn stray(
+        &mut self,
+        region: &Region<'_>,
+        range: Range<usize>,
+        what: &str,
+        pieces: &mut Vec<Piece>,
+    ) {
+        if region.starts_line(range.start, 0) {
+            pieces.push(Piece::Text {
+                range: range.clone(),
+            });
+        }
         let line = region.line_of(range.start);
         let tag = short(&region.text[range]);
         self.warn(

@@ -69,7 +69,9 @@ impl Region<'_> {
     pub(super) fn span(&self, piece: &Piece) -> Range<usize> {
         match piece {
             Piece::Element { token, end, .. } => self.scanned.tokens[*token].range.start..*end,
-            Piece::Expression { range, .. } | Piece::Comment { range } => range.clone(),
+            Piece::Expression { range, .. } | Piece::Comment { range } | Piece::Text { range } => {
+                range.clone()
+            }
         }
     }
 
@@ -79,14 +81,19 @@ impl Region<'_> {
         if inside.contains("\n\n") {
             return true;
         }
-        let line_start = self.line_around(span.start).start;
         let line_end = self.line_around(span.end).end;
-        let before = &self.text[line_start.max(region.start)..span.start];
         let after = &self.text[span.end..line_end.min(region.end)];
-        let starts = before.chars().all(|c| matches!(c, ' ' | '\t' | '>'))
-            || is_item_marker(before.trim_start());
         let name = self.name_of(token);
-        starts && after.trim().is_empty() && !INLINE.contains(&name)
+        self.starts_line(span.start, region.start)
+            && after.trim().is_empty()
+            && !INLINE.contains(&name)
+    }
+
+    /// Returns whether a byte is the first of its line, after the markers of quotations and of an
+    /// item; `start` is where the text of its element starts.
+    pub(super) fn starts_line(&self, at: usize, start: usize) -> bool {
+        let before = &self.text[self.line_around(at).start.max(start)..at];
+        before.chars().all(|c| matches!(c, ' ' | '\t' | '>')) || is_item_marker(before.trim_start())
     }
 
     /// Returns the indentation that the lines of a range share; fenced code and the content of

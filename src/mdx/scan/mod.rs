@@ -102,10 +102,15 @@ impl Lookahead {
     }
 }
 
-/// Finds the tokens of a text.
-pub(super) fn scan(text: &str, lookahead: &mut Lookahead) -> Result<Scanned, Exhausted> {
+/// Finds the tokens of a text; without `expressions`, a brace is text.
+pub(super) fn scan(
+    text: &str,
+    expressions: bool,
+    lookahead: &mut Lookahead,
+) -> Result<Scanned, Exhausted> {
     let mut scanner = Scanner {
         text,
+        expressions,
         bytes: text.as_bytes(),
         at: 0,
         lookahead,
@@ -117,6 +122,7 @@ pub(super) fn scan(text: &str, lookahead: &mut Lookahead) -> Result<Scanned, Exh
 
 struct Scanner<'t> {
     text: &'t str,
+    expressions: bool,
     bytes: &'t [u8],
     at: usize,
     lookahead: &'t mut Lookahead,
@@ -142,7 +148,7 @@ impl Scanner<'_> {
                 b'`' => self.step_over_code()?,
                 b'$' => self.step_over_formula()?,
                 b'<' => self.tag()?,
-                b'{' => self.expression()?,
+                b'{' if self.expressions => self.expression()?,
                 _ => self.at += 1,
             }
         }

@@ -105,7 +105,10 @@ fn template_end(bytes: &[u8], at: usize, depth: &mut usize, templates: &mut Vec<
 pub(super) fn read_tag(bytes: &[u8], start: usize) -> Result<(usize, TokenKind), usize> {
     let mut at = start + 1;
     let closes = bytes.get(at) == Some(&b'/');
-    at += usize::from(closes);
+    if closes {
+        // JSX allows space after the slash: `</ Note>`.
+        at = space_end(bytes, at + 1);
+    }
     let name = at..name_end(bytes, at);
     at = name.end;
     if closes {

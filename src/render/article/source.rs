@@ -104,6 +104,15 @@ impl<'p> Source<'p> {
         Ok(Cow::Owned([nodes, &generated].concat()))
     }
 
+    /// Returns the content that is made from a specification, without anchors.
+    #[must_use]
+    pub fn described(&self) -> Vec<Node> {
+        let subject = self.subject.into_iter();
+        subject
+            .flat_map(|subject| endpoint::nodes(subject, &self.language, self.shown))
+            .collect()
+    }
+
     /// Returns the anchors of the article; `None` if the author's content cannot be read, or if
     /// the specification of the page was not fetched.
     #[must_use]

@@ -86,7 +86,7 @@ fn no_page_stalls_a_build() {
                 .map(|n| format!("<Icon icon=\"n{n}\" />\n"))
                 .collect(),
         ),
-        ("marks", "\u{e000}0\u{e001}".repeat(50_000)),
+        ("marks", "\u{2cfe}0\u{2cff}".repeat(50_000)),
         (
             "expressions",
             format!("{{{}1{}}}", "[".repeat(20_000), "]".repeat(20_000)),

@@ -584,12 +584,12 @@ fn in_line(description: Option<&str>) -> Vec<Node> {
     }
 }
 
-/// Reads a description as Markdown (§4.8.1); over a limit it is shown as plain text.
+/// Reads a description as Markdown (§4.8.1) with elements; over a limit it is shown as plain text.
 fn prose(description: Option<&str>) -> Vec<Node> {
     let Some(text) = description else {
         return Vec::new();
     };
-    crate::mdx::read_markdown(text)
+    crate::mdx::read_description(text)
         .unwrap_or_else(|_| vec![Node::Paragraph(vec![Node::Text(text.to_owned())])])
 }
 

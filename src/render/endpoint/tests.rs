@@ -49,6 +49,22 @@ fn written(specification: &str, language: &str) -> (String, String) {
 }
 
 #[test]
+fn elements_in_a_description_are_shown_and_braces_are_text() {
+    let api = PAY.replace(
+        "Sets **it**.",
+        "Sets {it}.\\n\\n  <Note>\\n    Mind <code>{id}</code>.<br>Twice.\\n  </Note>\\n\\nA <token>.",
+    );
+    let (html, markdown) = written(&api, "en");
+    assert!(html.contains("<p>Sets {it}.</p>"), "{html}");
+    assert!(html.contains("Mind <code>{id}</code>.<br>Twice."), "{html}");
+    assert!(html.contains("<p>A &lt;token"), "{html}");
+    assert!(
+        markdown.contains("> **Note:** Mind `{id}`.  \n> Twice."),
+        "{markdown}"
+    );
+}
+
+#[test]
 fn an_endpoint_shows_its_specification() {
     let (_, written) = written(PAY, "en");
     for piece in [

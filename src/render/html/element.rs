@@ -501,7 +501,7 @@ fn is_text(children: &[Node]) -> bool {
 
 /// Returns the class for content that is shown only in light or only in dark mode. Pages use these
 /// class names of Tailwind CSS for it.
-fn mode(classes: &str) -> Option<&'static str> {
+pub(in crate::render) fn mode(classes: &str) -> Option<&'static str> {
     let has = |wanted: &str| classes.split_whitespace().any(|class| class == wanted);
     let shows = [
         "dark:block",

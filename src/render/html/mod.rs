@@ -12,6 +12,7 @@ pub(super) mod fence;
 mod formula;
 mod style;
 
+pub(super) use element::mode;
 pub(super) use style::is_value as is_css_value;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -59,6 +59,10 @@ impl Writer<'_> {
                 }
             }
             "table" => self.html_table(element, out),
+            "a" => match element.text("href") {
+                Some(href) => self.link_around_blocks(href, children, out),
+                None => return false,
+            },
             "iframe" | "video" | "audio" => {
                 let mut line = String::new();
                 self.media(element, &mut line);
@@ -69,6 +73,27 @@ impl Writer<'_> {
             _ => return false,
         }
         true
+    }
+
+    /// Writes a link that holds blocks, as a card has: the first line is the link, and the others
+    /// follow it.
+    fn link_around_blocks(&self, href: &str, children: &[Node], out: &mut String) {
+        let mut parts = Vec::new();
+        self.cell_parts(children, &mut parts);
+        // An image without a text is decoration.
+        parts.retain(|part| !part.starts_with("![]("));
+        let mut parts = parts.into_iter();
+        let mut line = String::new();
+        self.link(
+            href,
+            &parts.next().unwrap_or_else(|| escaped(href)),
+            &mut line,
+        );
+        let rest: Vec<String> = parts.collect();
+        if !rest.is_empty() {
+            line += &format!(": {}", rest.join(" "));
+        }
+        block(&line, out);
     }
 
     fn html_table(&self, element: &Element, out: &mut String) {

@@ -2,12 +2,15 @@
 //!
 //! Sources: CommonMark 0.31.2 §2.4 (backslash escapes), §6.1 (code spans), §6.3 (links).
 
-use super::Writer;
+use std::borrow::Cow;
+
+use super::{BREAK, Writer};
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::mdx::component as known;
 use crate::mdx::drawing::is_part;
 use crate::mdx::{Element, Node, Value, plain, read_markdown};
 use crate::render::component;
+use crate::render::html;
 use crate::render::link::Target;
 use crate::site::percent::encode;
 
@@ -52,13 +55,14 @@ impl Writer<'_> {
             Node::Text(text) => escape(text, out),
             Node::Code(code) => code_span(code, out),
             Node::Formula { tex, .. } => out.push_str(&format!("${tex}$")),
-            Node::Break => out.push_str("  \n"),
+            Node::Break => out.push_str(BREAK),
             Node::Emphasis(children) => self.around("*", children, out),
             Node::Strong(children) => self.around("**", children, out),
             Node::Struck(children) => self.around("~~", children, out),
             Node::Link { href, children, .. } => self.link(href, &self.line(children), out),
             Node::Image { src, alt, .. } => self.image(src, alt, out),
             Node::FootnoteReference(label) => out.push_str(&format!("[^{label}]")),
+            Node::Element(element) if is_dark_form(element) => {}
             Node::Element(element) => self.inline_element(element, out),
             Node::Expression(_) => {
                 out.push_str(&format!("*{}*", escaped(self.messages.article.left_out)));
@@ -87,7 +91,7 @@ impl Writer<'_> {
                 let alt = element.text("alt").unwrap_or_default();
                 self.image(shown.unwrap_or_default(), alt, out);
             }
-            "br" => out.push_str("  \n"),
+            "br" => out.push_str(BREAK),
             "b" | "strong" => self.around("**", children, out),
             "i" | "em" => self.around("*", children, out),
             "s" | "del" => self.around("~~", children, out),
@@ -98,7 +102,9 @@ impl Writer<'_> {
             name => match component::find(name) {
                 Some(component) => (component.markdown_inline)(self, element, out),
                 // Spaces around the text inside are part of the sentence.
-                None => children.iter().for_each(|child| self.inline(child, out)),
+                None => spaced(element)
+                    .iter()
+                    .for_each(|child| self.inline(child, out)),
             },
         }
     }
@@ -170,6 +176,44 @@ pub(super) fn is_inline(node: &Node) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns the content of an element, with a space between the elements that its style sets apart.
+pub(super) fn spaced(element: &Element) -> Cow<'_, [Node]> {
+    let classes = element.text("className").or_else(|| element.text("class"));
+    let is_apart = |class: &str| matches!(class, "flex" | "inline-flex" | "grid" | "inline-grid");
+    if !classes.is_some_and(|classes| classes.split_whitespace().any(is_apart)) {
+        return Cow::Borrowed(&element.children);
+    }
+    let mut spaced = Vec::with_capacity(2 * element.children.len());
+    for child in &element.children {
+        if matches!(child, Node::Element(_)) && !spaced.is_empty() {
+            spaced.push(Node::Text(" ".to_owned()));
+        }
+        spaced.push(child.clone());
+    }
+    Cow::Owned(spaced)
+}
+
+/// Returns whether an element shows an image only in dark mode: the second form of an image that
+/// stands beside it.
+pub(super) fn is_dark_form(element: &Element) -> bool {
+    let classes = element.text("className").or_else(|| element.text("class"));
+    classes.and_then(html::mode) == Some("only-dark") && is_image(element)
+}
+
+/// Returns whether an element is an image or holds nothing but images.
+fn is_image(element: &Element) -> bool {
+    fn all(nodes: &[Node]) -> bool {
+        nodes.iter().all(|node| match node {
+            Node::Image { .. } => true,
+            Node::Text(text) => text.trim().is_empty(),
+            Node::Paragraph(line) => all(line),
+            Node::Element(element) => is_image(element),
+            _ => false,
+        })
+    }
+    *element.name == *"img" || !element.children.is_empty() && all(&element.children)
 }
 
 /// Returns the address of the first `<source>` of a video.

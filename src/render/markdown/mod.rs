@@ -21,7 +21,7 @@ use crate::site::percent::encode;
 
 pub(super) use line::{code_span, escaped};
 
-use line::is_inline;
+use line::{is_dark_form, is_inline, spaced};
 
 /// Writes the nodes of the page of `file`, in the language of `messages`.
 #[must_use]
@@ -97,12 +97,12 @@ impl Writer<'_> {
                 block(&text, out);
             }
             Node::Element(element) => {
-                if self.html(element, out) {
+                if is_dark_form(element) || self.html(element, out) {
                     return;
                 }
                 match component::find(&element.name) {
                     Some(component) => (component.markdown)(self, element, out),
-                    None => self.blocks(&element.children, out),
+                    None => self.blocks(&spaced(element), out),
                 }
             }
             inline => block(&self.line(std::slice::from_ref(inline)), out),
@@ -192,6 +192,9 @@ impl Writer<'_> {
     }
 }
 
+/// A line break in a paragraph (CommonMark 0.31.2 §6.7).
+const BREAK: &str = "  \n";
+
 /// Returns the text of an attribute in bold; nothing if it has no text.
 pub(super) fn bold(text: Option<&str>) -> String {
     match escaped(text.unwrap_or_default()) {
@@ -202,9 +205,11 @@ pub(super) fn bold(text: Option<&str>) -> String {
 
 /// Writes a row of a table.
 fn row(cells: &[String]) -> String {
-    let cells = cells
-        .iter()
-        .map(|cell| cell.replace('\n', " ").replace('|', "\\|"));
+    let cells = cells.iter().map(|cell| {
+        let lines = cell.split(BREAK).map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        lines.join("<br>").replace('\n', " ").replace('|', "\\|")
+    });
     format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
 }
 

@@ -141,3 +141,44 @@ fn links_are_absolute_urls_of_markdown() {
         "[b](https://base-url.invalid/guides/b.md#x) [home](https://base-url.invalid/index.md) ![p](https://base-url.invalid/a.png) bad",
     );
 }
+
+#[test]
+fn a_link_around_blocks_stays_a_link() {
+    check(
+        "<a href=\"/guides/b\"><div><img src=\"/a.png\" alt=\"\"/><div>Guide *B*</div><p>All of it.</p></div></a>",
+        "[Guide *B*](https://base-url.invalid/guides/b.md): All of it.",
+    );
+    check(
+        "<a href=\"https://x.test/\"><div></div></a>",
+        "<https://x.test/>",
+    );
+}
+
+#[test]
+fn an_image_with_a_form_for_dark_mode_is_written_once() {
+    check(
+        "<img className=\"block dark:hidden\" src=\"/a.png\" alt=\"A\"/>\n<img className=\"hidden dark:block\" src=\"/b.png\" alt=\"A\"/>",
+        "![A](https://base-url.invalid/a.png)",
+    );
+    check(
+        "<div className=\"hidden dark:block\">\n![A](/a.png)\n</div>\n<div className=\"hidden dark:block\">Words</div>",
+        "Words",
+    );
+}
+
+#[test]
+fn a_break_in_a_cell_stays_a_break() {
+    check(
+        "| a | b |\n|---|---|\n| x <br /> y<br/><br/> z | <br/> |",
+        "| a | b |\n| --- | --- |\n| x<br>y<br>z |  |",
+    );
+}
+
+#[test]
+fn elements_that_a_style_sets_apart_have_a_space_between_them() {
+    check(
+        "<div className=\"flex gap-1\"><span>read:users</span><span>read:keys</span></div>",
+        "read:users read:keys",
+    );
+    check("<p><b>a</b><i>b</i></p>", "**a***b*");
+}
