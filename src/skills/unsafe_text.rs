@@ -139,6 +139,14 @@ fn invisible(text: &str) -> Option<UnsafeText> {
     None
 }
 
+/// Returns whether a generated text leaves a character out: nothing is shown for it, or it changes the
+/// direction of text. Characters of spelling and of forms are kept.
+pub(super) fn is_unseen(c: char) -> bool {
+    let is_kept = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}');
+    turns || is_ignorable(c) && !is_kept
+}
+
 /// Returns whether a character is shown as nothing.
 fn is_ignorable(c: char) -> bool {
     matches!(

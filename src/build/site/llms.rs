@@ -35,6 +35,8 @@ const CHARS_MAX: usize = 49_000;
 const ADDRESS_SPARE: usize = ADDRESS_CHARACTERS_MAX - BASE_URL_PLACEHOLDER.len();
 /// How many characters of a description a list has.
 const DESCRIPTION_MAX: usize = 200;
+/// The most specifications that a list names.
+const SPECIFICATIONS_MAX: usize = 30;
 /// How many characters the address of a page needs besides its path: the base URL, `[](): .md`.
 const LINE_EXTRA: usize = 40 + ADDRESS_SPARE;
 /// How many bytes the index for an `AGENTS.md` has at most.
@@ -197,12 +199,27 @@ fn parts(
 
 /// Returns about how many characters a list has besides its pages.
 fn fixed(docs: &Docs, about: Option<&str>) -> usize {
-    let interfaces = catalog::interfaces(docs);
-    let interfaces = interfaces
-        .iter()
-        .map(|one| one.title.len() + one.description.len() + 8 + ADDRESS_SPARE);
+    let specifications = specifications(docs);
+    let specifications = specifications.iter().map(|line| line.len() + ADDRESS_SPARE);
     let about = about.map_or(0, str::len);
-    (interfaces.sum::<usize>() + about + 1400).min(CHARS_MAX / 2)
+    (specifications.sum::<usize>() + about + 1400).min(CHARS_MAX / 2)
+}
+
+/// Returns a line with a link for each specification; if there are too many to read, one for the catalog
+/// that names them.
+fn specifications(docs: &Docs) -> Vec<String> {
+    let interfaces = catalog::interfaces(docs);
+    match interfaces.len() > SPECIFICATIONS_MAX {
+        true => vec![format!(
+            "- [Catalog of {} specifications]({BASE_URL_PLACEHOLDER}/.well-known/api-catalog)\n",
+            interfaces.len()
+        )],
+        false => {
+            let line =
+                |one: catalog::Interface<'_>| format!("- [{}]({})\n", one.title, one.description);
+            interfaces.into_iter().map(line).collect()
+        }
+    }
 }
 
 /// Returns the most characters of the line of a page.
@@ -335,12 +352,9 @@ pub(super) fn write<'a>(
         }
     }
     if nth == 0 {
-        for (nth, interface) in catalog::interfaces(docs).into_iter().enumerate() {
+        for (nth, line) in specifications(docs).into_iter().enumerate() {
             let title = if nth == 0 { "## OpenAPI\n\n" } else { "" };
-            let line = format!(
-                "{title}- [{}]({})\n",
-                interface.title, interface.description
-            );
+            let line = format!("{title}{line}");
             if length(&out) + length(&line) > CHARS_MAX {
                 break;
             }

@@ -373,6 +373,31 @@ fn is_generic(description: &str, product: &str) -> bool {
         < 2
 }
 
+/// Returns whether a description says nothing more than the title of its page and the name of the site:
+/// `Version: v2` of `Acme docs`.
+pub(super) fn repeats(description: &str, title: &str, site: &str) -> bool {
+    const KINDS: [&str; 8] = [
+        "a",
+        "an",
+        "api",
+        "guide",
+        "introduction",
+        "overview",
+        "reference",
+        "version",
+    ];
+    let known = normal(&format!("{title} {site}"));
+    let is_number = |word: &str| {
+        word.trim_start_matches('v')
+            .bytes()
+            .all(|b| b.is_ascii_digit())
+    };
+    normal(description).split_whitespace().all(|word| {
+        let is_kind = KINDS.contains(&word) || DOCUMENTATION.contains(&word);
+        is_kind || is_number(word) || known.contains(&format!(" {word} "))
+    })
+}
+
 /// Returns whether a sentence is about the documentation itself.
 pub(super) fn is_meta(sentence: &str) -> bool {
     let words = normal(sentence);
@@ -527,6 +552,18 @@ mod tests {
         assert!(is_generic("Acme documentation", "Acme"));
         assert!(is_generic("The official docs of Acme.", "Acme"));
         assert!(!is_generic("Accept payments with Acme.", "Acme"));
+        for (description, title) in [
+            ("Acme docs", "Documentation of all"),
+            ("Version: v0.54", "Boxes"),
+            (
+                "Authentication for the Acme Developer API",
+                "Authentication",
+            ),
+            ("Developer Guides Overview", "Build with it"),
+        ] {
+            assert!(repeats(description, title, "Acme"), "{description}");
+        }
+        assert!(!repeats("Create a box", "Boxes", "Acme"));
         assert!(is_meta("Here you'll find all guides."));
         assert!(is_meta("This document serves as a guide."));
         assert!(!is_meta("Welcoming payments"));

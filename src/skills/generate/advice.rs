@@ -8,12 +8,13 @@ use crate::docs::navigation::tree::PageId;
 use crate::mdx::{Element, Node};
 
 use super::about::{is_meta, product};
+use super::alone::{is_open, is_reference, refers_back, refers_outside};
 use super::interleave::interleave;
 use super::limit::{Scope, is_rule, says_consequence, says_limit, says_rate};
 use super::outline::{Outline, content, link_to, words as outline_words};
 use super::role::{Role, has, is_obsolete, normal};
 use super::sink::{Share, Sink};
-use super::text::{self, fit, sentences, words};
+use super::text::{self, fit, sentences, whole, words};
 
 /// The most lines and characters of each list.
 const PITFALLS_MAX: usize = 12;
@@ -33,8 +34,6 @@ const VALUES_OF_HEADING_MAX: usize = 2;
 const CALLOUTS_MAX: usize = 2;
 /// How many pages about something old are named.
 const OLD_MAX: usize = 4;
-/// How many words at the beginning of a sentence may point to the sentence before it.
-const FIRST_WORDS: usize = 5;
 /// The shortest advice, in words.
 const WORDS_MIN: usize = 5;
 
@@ -54,6 +53,8 @@ const UNSUITED: [&str; 13] = [
     "not a good fit",
     "not the right",
 ];
+/// Words of a sentence that compares two products.
+const REPLACES: [&str; 2] = ["not a replacement", "not a substitute"];
 /// Words of a sentence that forbids a use, before the words of the case.
 const FORBIDS: [&str; 5] = [
     "do not use",
@@ -89,13 +90,13 @@ const UNSUITED_HEADINGS: [&str; 6] = [
     "non goals",
     "out of scope",
 ];
-/// The first words of a sentence that needs another sentence to be understood.
-const PRONOUNS: [&str; 14] = [
-    "it", "they", "this", "these", "those", "that", "both", "either", "here", "can", "its", "so",
-    "such", "but",
-];
 /// Words of a sentence that is not advice, or that needs another sentence to be understood.
-const NOT_UNSUITED: [&str; 11] = [
+const NOT_UNSUITED: [&str; 16] = [
+    "our name",
+    "our logo",
+    "trademark",
+    "trademarks",
+    "tutorial",
     "if you don t use",
     "if you do not use",
     "when you don t use",
@@ -296,87 +297,6 @@ pub(super) fn says_lack(text: &str) -> bool {
     has(&normal(text), &LACKS)
 }
 
-/// Returns whether a sentence needs another sentence to be understood.
-fn is_open(sentence: &str) -> bool {
-    let words = normal(sentence);
-    PRONOUNS
-        .iter()
-        .any(|word| words.starts_with(&format!(" {word} ")))
-}
-
-/// Returns whether a sentence only names another page.
-fn is_reference(sentence: &str) -> bool {
-    let words = normal(sentence);
-    let starts = [
-        " see ",
-        " please see ",
-        " for more ",
-        " please refer ",
-        " refer ",
-        " read ",
-    ];
-    starts.iter().any(|start| words.starts_with(start))
-}
-
-/// Returns whether a sentence refers to another place on its page.
-fn refers_outside(sentence: &str) -> bool {
-    has(
-        &normal(sentence),
-        &["below", "above", "the following", "as follows"],
-    )
-}
-
-/// Returns whether a sentence has no meaning without the one before it: "To avoid this behavior,
-/// …", "You can close it.".
-fn refers_back(sentence: &str) -> bool {
-    const BACK: [&str; 12] = [
-        "this behavior",
-        "this behaviour",
-        "this case",
-        "this step",
-        "this problem",
-        "this issue",
-        "this value",
-        "this setting",
-        "this option",
-        "this section",
-        "this change",
-        "this error",
-    ];
-    let words = normal(sentence);
-    if words.starts_with(" with it ") {
-        return true;
-    }
-    // "If it stays at the default …", "Use this panel when …".
-    let first: Vec<&str> = words.split_whitespace().take(FIRST_WORDS).collect();
-    let points = |at: usize, word: &str| {
-        let next = first.get(at + 1).copied().unwrap_or_default();
-        match word {
-            "it" => {
-                at == 1
-                    && matches!(
-                        first[0],
-                        "if" | "when" | "once" | "while" | "because" | "since"
-                    )
-            }
-            "this" | "these" | "those" => at > 0 && !matches!(next, "is" | "are" | "means" | ""),
-            _ => false,
-        }
-    };
-    if (0..).zip(&first).any(|(at, word)| points(at, word)) {
-        return true;
-    }
-    let early = words
-        .split_whitespace()
-        .take(8)
-        .collect::<Vec<_>>()
-        .join(" ");
-    let early = format!(" {early} ");
-    let object =
-        |verb: &str| words.starts_with(verb) && words.split_whitespace().nth(3) == Some("it");
-    has(&early, &BACK) || object(" you can ") || object(" you must ") || object(" you should ")
-}
-
 // === impl Page ===
 
 impl Page {
@@ -457,7 +377,7 @@ impl Page {
                     true => format!("{heading}{sentence}"),
                     false => sentence.to_owned(),
                 };
-                self.limits.push(fit(&limit, ADVICE_MAX));
+                self.limits.extend(whole(&limit, ADVICE_MAX));
             }
         }
     }
@@ -470,12 +390,10 @@ impl Page {
         let subject = plain.split_whitespace().take(SUBJECT_WORDS);
         let subject = format!(" {} ", subject.collect::<Vec<_>>().join(" "));
         // Another sentence that forbids something is about how to use the product.
-        let is_about_product = |before: &str| before.is_empty() || words.contains(&self.product);
+        let names_product = words.contains(&self.product);
         let forbids = FORBIDS.iter().any(|forbids| {
             let around = words.split_once(&format!(" {forbids} "));
-            around.is_some_and(|(before, after)| {
-                is_about_product(before) && has(&format!(" {after}"), &CASES)
-            })
+            names_product && around.is_some_and(|(_, after)| has(&format!(" {after}"), &CASES))
         });
         let is_other = words.starts_with(" if you ")
             && words.ends_with(" instead ")
@@ -490,10 +408,13 @@ impl Page {
         let is_avoided = words.starts_with(" avoid using ") && plain.contains(&self.product);
         let avoids = is_avoided || forbids || is_other || lacks;
         let refers = has(&words, &["below", "above", "following"]);
+        // "Not recommended for …" does not say what is not recommended.
+        let is_bare = words.starts_with(" not ") && !self.is_unsuited;
+        let is_about_other = has(&words, &REPLACES) && !names_product;
         // `0` - not recommended: a value in a list of values.
         let is_value = sentence.starts_with('`') && sentence.contains("` - ");
-        let is_unsuited =
-            (is_purpose || avoids) && !has(&words, &NOT_UNSUITED) && !refers && !is_value;
+        let is_left_out = refers || is_value || is_bare || is_about_other || refers_back(sentence);
+        let is_unsuited = (is_purpose || avoids) && !has(&words, &NOT_UNSUITED) && !is_left_out;
         let is_long = sentence.split(' ').count() > WORDS_MIN;
         if is_unsuited && is_long && !sentence.ends_with([':', '?']) && !is_open(sentence) {
             // An item of such a list is no sentence without its heading.
@@ -501,7 +422,8 @@ impl Page {
                 true => format!("{}: {sentence}", self.heading.trim_end_matches([':', '?'])),
                 false => sentence.to_owned(),
             };
-            self.unsuited.push((is_purpose, fit(&text, ADVICE_MAX)));
+            let text = whole(&text, ADVICE_MAX);
+            self.unsuited.extend(text.map(|text| (is_purpose, text)));
         }
     }
 
@@ -601,7 +523,8 @@ impl Page {
             _ => return,
         };
         if text.split(' ').count() >= WORDS_MIN && !text.ends_with(':') {
-            self.callouts.push((weight, fit(text, ADVICE_MAX)));
+            let text = whole(text, ADVICE_MAX);
+            self.callouts.extend(text.map(|text| (weight, text)));
         }
     }
 }

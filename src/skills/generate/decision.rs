@@ -14,7 +14,7 @@ use super::outline::{Outline, link_to};
 use super::quickstart;
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
-use super::text::{cell, fit, sentences, words};
+use super::text::{cell, fit, is_balanced, sentences, words};
 
 /// The most rows of the table, and the most characters of the whole list.
 const ROWS_MAX: usize = 13;
@@ -431,7 +431,10 @@ impl Route {
             || starts(use_what, &PRONOUNS)
             || starts(when, &VAGUE)
             || refers(when)
-            || refers(use_what);
+            || refers(use_what)
+            // A condition inside parentheses is not the one of the sentence.
+            || !is_balanced(when)
+            || !is_balanced(use_what);
         (!is_open).then(|| Self {
             when: fit(when, WHEN_MAX),
             use_what: use_what.to_owned(),
@@ -487,6 +490,7 @@ mod tests {
             "If you need help, write to us.",
             "Use a queue.",
             "Use a pool when these are full.",
+            "Use the escaping of your framework (most escape by default when using its syntax).",
         ] {
             assert_eq!(route(sentence, true), None, "{sentence}");
         }

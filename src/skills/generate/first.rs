@@ -257,7 +257,12 @@ impl<'d> Plan<'d> {
         let nodes = content(docs, docs.navigation.page(id)).unwrap_or_default();
         let groups = groups(nodes);
         // Other packages, such as those of the system, are what the product needs.
-        let installs = || groups.iter().filter(|group| group.kind == Kind::Install);
+        // Code that also removes a package repairs an installation.
+        let repairs = |group: &&Group<'d>| group.blocks.iter().any(Block::uninstalls);
+        let installs = || {
+            let installs = groups.iter().filter(|group| group.kind == Kind::Install);
+            installs.filter(move |group| !repairs(group))
+        };
         let any = |group: &&Group<'d>, is_wanted: &dyn Fn(&Block<'d>) -> bool| {
             group.blocks.iter().any(is_wanted)
         };

@@ -11,7 +11,7 @@ use super::interleave::interleave;
 use super::outline::{Outline, endpoint, link_to, words};
 use super::reference::is_api;
 use super::role::Role;
-use super::sink::{Share, Sink};
+use super::sink::{Share, Sink, cost};
 use super::text::{plain, short};
 
 /// The most lines and characters of the section.
@@ -20,6 +20,8 @@ const CHARACTERS_MAX: usize = 2400;
 /// The most characters about specifications.
 const SPECIFICATIONS_CHARACTERS_MAX: usize = 1500;
 const SERVERS_MAX: usize = 3;
+/// The characters for pages about integrations that a large documentation has, too.
+const PAGES_CHARACTERS_MIN: usize = 700;
 
 /// Describes each specification that a listed page belongs to, then lists the pages about
 /// integrations: the first page of every group before any second one.
@@ -54,7 +56,12 @@ pub(super) fn integration(
         }
         specifications.add(&described);
     }
-    let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
+    let described = specifications.lines.iter().chain([&markdown]);
+    let described: usize = described.map(|line| cost(line, base_url)).sum();
+    let characters = share
+        .of(CHARACTERS_MAX)
+        .max(described + PAGES_CHARACTERS_MIN);
+    let mut sink = Sink::new(base_url, LINES_MAX, characters);
     sink.add(std::slice::from_ref(&markdown));
     sink.add(&specifications.lines);
     let of_categories = outline.categories.iter().map(|category| {
@@ -68,11 +75,9 @@ pub(super) fn integration(
     });
     for (nth, entry) in interleave(of_categories) {
         // The first page of a group says what the group is about; the others are named.
-        let line = match nth {
-            0 => entry.line(docs, base_url),
-            _ => format!("- {}", entry.link(docs, base_url)),
-        };
-        if !sink.add(&[line]) {
+        let name = format!("- {}", entry.link(docs, base_url));
+        let is_described = nth == 0 && sink.add(&[entry.line(docs, base_url)]);
+        if !is_described && !sink.add(&[name]) {
             break;
         }
     }

@@ -40,6 +40,7 @@
 mod about;
 mod accept;
 mod advice;
+mod alone;
 mod capability;
 mod code;
 mod command;

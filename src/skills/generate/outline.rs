@@ -10,7 +10,7 @@ use crate::docs::openapi::{Endpoint, Operation, Specification};
 use crate::mdx::Node as MdxNode;
 use crate::syntax::Value;
 
-use super::about::is_meta;
+use super::about::{is_meta, repeats};
 use super::role::Role;
 use super::text::{self, plain, shorten};
 
@@ -298,17 +298,22 @@ fn without_announcement(words: String) -> String {
     }
 }
 
-/// Returns the subject of a page: its description. If the description is about the page itself
-/// ("This document …"), returns the first paragraph that is not.
+/// Returns the subject of a page: its description. If the description is about the page itself ("This
+/// document …"), or only repeats the title, returns the first paragraph that does neither.
 pub(super) fn purpose(docs: &Docs, page: &Page) -> String {
     let described = words(docs, page);
-    if !is_meta(&described) {
+    let is_repeated = |text: &str| repeats(text, &page.title, &docs.config.name);
+    if !is_meta(&described) && !is_repeated(&described) {
         return described;
     }
     let nodes = content(docs, page).unwrap_or_default();
     let paragraph = first_paragraph(nodes).map(without_announcement);
-    let paragraph = paragraph.filter(|paragraph| !paragraph.is_empty());
-    paragraph.map_or(described, |paragraph| shorten(&paragraph))
+    let says = |paragraph: &String| !paragraph.is_empty() && !is_repeated(paragraph);
+    match paragraph.filter(says) {
+        Some(paragraph) => shorten(&paragraph),
+        None if is_repeated(&described) => String::new(),
+        None => described,
+    }
 }
 
 /// Returns the content of a page; `None` if it is generated or could not be read.

@@ -155,7 +155,7 @@ fn context(
     if let Some(id) = home {
         let product = about::product(&docs.config.name);
         let words = about::definition(docs, id, &product, Subject::Any);
-        let words = words.unwrap_or_else(|| outline::words(docs, docs.navigation.page(id)));
+        let words = words.unwrap_or_else(|| outline::purpose(docs, docs.navigation.page(id)));
         let link = link_to(docs, id, base_url);
         if words.is_empty() {
             lines.push(format!("- Start here: {link}"));

@@ -2,6 +2,9 @@
 
 use crate::mdx::Node;
 use crate::mdx::drawing::is_part;
+use crate::skills::unsafe_text::is_unseen;
+
+use super::role::{has, normal};
 
 /// The longest line taken from a page, in characters.
 const CHARACTERS_MAX: usize = 200;
@@ -136,7 +139,7 @@ fn one_line(text: &str) -> String {
     while line.contains("---") {
         line = line.replace("---", "–");
     }
-    line.retain(|c| !c.is_control());
+    line.retain(|c| !c.is_control() && !is_unseen(c));
     line
 }
 
@@ -155,11 +158,35 @@ pub(super) fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Returns the first sentences of a line with at most this many characters, else its first words.
+/// Returns the first sentences of a line with at most this many characters, else a part of its first
+/// sentence that says something whole, else its first words.
 pub(super) fn fit(line: &str, characters_max: usize) -> String {
     if line.chars().count() <= characters_max {
         return line.to_owned();
     }
+    let out = first_sentences(line, characters_max);
+    if out.chars().count() > characters_max / 4 {
+        return out;
+    }
+    let cut: String = line
+        .chars()
+        .take(characters_max.saturating_sub(1))
+        .collect();
+    if let Some(clause) = clause(&cut).filter(|one| one.chars().count() > characters_max / 4) {
+        return clause.to_owned();
+    }
+    let words = cut.rsplit_once(' ').map_or(&*cut, |(words, _)| words);
+    format!("{}…", words.trim_end_matches([',', ';', ':', ' ']))
+}
+
+/// Returns the first sentences of a line with at most this many characters; `None` if the first one is
+/// longer.
+pub(super) fn whole(line: &str, characters_max: usize) -> Option<String> {
+    let out = first_sentences(line, characters_max);
+    (!out.is_empty()).then_some(out)
+}
+
+fn first_sentences(line: &str, characters_max: usize) -> String {
     let mut out = String::new();
     for sentence in sentences(line) {
         let space = if out.is_empty() { "" } else { " " };
@@ -169,15 +196,54 @@ pub(super) fn fit(line: &str, characters_max: usize) -> String {
         out.push_str(space);
         out.push_str(sentence);
     }
-    if out.chars().count() > characters_max / 4 {
-        return out;
+    out
+}
+
+/// Returns the beginning of a cut sentence up to its last phrase that only adds something: a purpose, a
+/// means, examples. `None` if the rest could change what the beginning says.
+fn clause(cut: &str) -> Option<&str> {
+    const ADDS: [&str; 12] = [
+        " including ",
+        " such as ",
+        " with ",
+        " using ",
+        " through ",
+        " via ",
+        " for ",
+        " to ",
+        " so that ",
+        " — ",
+        " – ",
+        "; ",
+    ];
+    const CHANGES: [&str; 18] = [
+        "not", "no", "never", "only", "unless", "if", "except", "cannot", "without", "don t",
+        "doesn t", "won t", "can t", "isn t", "must", "when", "before", "until",
+    ];
+    if has(&normal(cut), &CHANGES) {
+        return None;
     }
-    let cut: String = line
-        .chars()
-        .take(characters_max.saturating_sub(1))
-        .collect();
-    let words = cut.rsplit_once(' ').map_or(&*cut, |(words, _)| words);
-    format!("{}…", words.trim_end_matches([',', ';', ':', ' ']))
+    let end = ADDS.iter().filter_map(|adds| cut.rfind(adds)).max()?;
+    // "from A to B" is one phrase.
+    let is_range = cut[end..].starts_with(" to ");
+    let start = cut[..end].rfind(" from ").filter(|_| is_range);
+    let kept = cut[..start.unwrap_or(end)].trim_end_matches([',', ';', ':', ' ', '—', '–']);
+    let even = |mark: char| kept.matches(mark).count().is_multiple_of(2);
+    (is_balanced(kept) && even('`') && even('"')).then_some(kept)
+}
+
+/// Returns whether a text closes each parenthesis that it opens.
+pub(super) fn is_balanced(text: &str) -> bool {
+    let mut open = 0_usize;
+    for c in text.chars() {
+        match c {
+            '(' => open += 1,
+            ')' if open == 0 => return false,
+            ')' => open -= 1,
+            _ => {}
+        }
+    }
+    open == 0
 }
 
 /// Splits a plain line into its sentences.
@@ -263,6 +329,47 @@ mod tests {
         ] {
             assert_eq!(plain(text), expected);
         }
+    }
+
+    #[test]
+    fn a_long_sentence_ends_before_a_phrase_that_only_adds_something() {
+        for (text, max, expected) in [
+            (
+                "Configure lists of addresses and of domains to control who can use a node",
+                60,
+                "Configure lists of addresses and of domains",
+            ),
+            (
+                "Requirements of a server of your own, including memory, storage, and a cluster of nodes",
+                70,
+                "Requirements of a server of your own",
+            ),
+            (
+                "Add skills that teach an agent about the product, from writing models to making charts of data",
+                80,
+                "Add skills that teach an agent about the product",
+            ),
+            // Without its end, the sentence would say something else.
+            (
+                "The key can be left out if both of the variables are set to values",
+                50,
+                "The key can be left out if both of the variables…",
+            ),
+            (
+                "Boxes (small machines for code that a model writes) are kept for a day",
+                50,
+                "Boxes (small machines for code that a model…",
+            ),
+        ] {
+            assert_eq!(fit(text, max), expected);
+        }
+        assert_eq!(whole("One. Two three.", 8).as_deref(), Some("One."));
+        assert_eq!(whole("One two three.", 8), None);
+    }
+
+    #[test]
+    fn characters_that_nobody_sees_are_left_out() {
+        assert_eq!(plain("a\u{200b}b `\u{200b}from` c\u{2060}"), "ab `from` c");
     }
 
     #[test]

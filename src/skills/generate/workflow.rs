@@ -21,7 +21,7 @@ use super::role::{Role, has, is_about_repair, is_explanation, normal};
 use super::section::Sections;
 use super::sink::{Share, Sink};
 use super::step::{Step, is_appendix, step};
-use super::text::{plain, words};
+use super::text::{plain, sentences, words};
 use super::words::{is_instruction, without_number};
 use super::wrong;
 
@@ -32,6 +32,9 @@ const CHARACTERS_MAX: usize = 4600;
 const STEPS_MAX: usize = 12;
 /// The fewest steps of a procedure.
 pub(super) const STEPS_MIN: usize = 2;
+/// Ends of steps whose content only the page shows.
+const SEE: &str = " (see the page)";
+const CODE_IS_ELSEWHERE: &str = " (the code is on the page)";
 /// Elements whose titles are above their content, as headings are.
 const TITLED: [&str; 3] = ["Tab", "Accordion", "View"];
 /// Headings of lists of things that the reader has to have.
@@ -151,8 +154,16 @@ pub(super) fn workflows(
             Some(anchor) => format!("[{own}]({base_url}{}#{anchor})", page.url),
             None => link.clone(),
         };
-        let lines = |has_code| workflow.lines((&link, &details), shown, &target, has_code);
-        if !sink.add_under(&heading, lines(true)) && !sink.add_under(&heading, lines(false)) {
+        let lines = |has_code| {
+            let lines = workflow.lines((&link, &details), shown, &target, has_code);
+            // Half of a procedure is none; the page is in the list of guides.
+            if is_told(&lines) { lines } else { Vec::new() }
+        };
+        let all = lines(true);
+        if all.is_empty() {
+            continue;
+        }
+        if !sink.add_under(&heading, all) && !sink.add_under(&heading, lines(false)) {
             misses += 1;
             if misses == 8 {
                 return sink.lines;
@@ -160,6 +171,27 @@ pub(super) fn workflows(
         }
     }
     sink.lines
+}
+
+/// Returns whether more than half of the steps of a written procedure have their content.
+fn is_told(lines: &[String]) -> bool {
+    let is_step = |line: &&String| {
+        let number = line.split_once(". ").map_or("", |(number, _)| number);
+        !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+    };
+    let is_missing = |line: &&String| line.ends_with(SEE) || line.ends_with(CODE_IS_ELSEWHERE);
+    let steps: Vec<&String> = lines.iter().filter(is_step).collect();
+    steps.iter().filter(|line| is_missing(line)).count() * 2 < steps.len()
+}
+
+/// Returns a text without its sentences about what only the page shows; `None` if there are no others.
+fn without_references(text: &str) -> Option<String> {
+    let refers = |sentence: &&str| has(&normal(sentence), &["following", "below"]);
+    let kept: Vec<&str> = sentences(text)
+        .into_iter()
+        .filter(|one| !refers(one))
+        .collect();
+    (!kept.is_empty()).then(|| kept.join(" ").trim_end_matches('.').to_owned())
 }
 
 /// Returns the command of the first installation on a page, if it has one line.
@@ -200,7 +232,13 @@ impl Workflow<'_> {
             let text = step.words.trim_end_matches([':', ' ']);
             // The text refers to something that only the page shows.
             let refers = has(&normal(text), &["following", "below"]) && step.code.is_none();
-            let see = if refers { " (see the page)" } else { "" };
+            let see = if refers { SEE } else { "" };
+            let said = if refers {
+                without_references(text)
+            } else {
+                None
+            };
+            let text = said.as_deref().unwrap_or(text);
             let is_shown = |code: &Block<'_>| shown.contains(code.code);
             if step.code.as_ref().is_some_and(is_shown) {
                 lines.push(format!(
@@ -210,6 +248,9 @@ impl Workflow<'_> {
             }
             let code = step.code.as_ref();
             match code.map(|code| (code, code.one_line())) {
+                Some((_, Some(line))) if text.contains(&format!("`{line}`")) => {
+                    lines.push(format!("{number}. {text}"));
+                }
                 Some((_, Some(line))) => {
                     let text = text.trim_end_matches('.');
                     lines.push(format!("{number}. {text}: `{line}`"));
@@ -220,7 +261,7 @@ impl Workflow<'_> {
                     lines.extend(code.fence("   "));
                     lines.push(String::new());
                 }
-                Some(_) => lines.push(format!("{number}. {text} (the code is on the page)")),
+                Some(_) => lines.push(format!("{number}. {text}{CODE_IS_ELSEWHERE}")),
                 None => match step.link.and_then(target).filter(|to| to.link != link) {
                     Some(to) => {
                         // The page that a step about an installation names has its command.

@@ -274,3 +274,38 @@ fn the_markdown_of_pages_ends_with_the_instructions_for_agents() {
     );
     assert!(!text(&release, "texts/llms-full.txt").contains("version 1"));
 }
+
+#[test]
+fn a_list_names_the_catalog_instead_of_many_specifications() {
+    let of = |count: usize| {
+        let groups: Vec<String> = (0..count)
+            .map(|n| format!(r#"{{"group": "API {n}", "openapi": "{n}.json"}}"#))
+            .collect();
+        let config = format!(
+            r#"{{"name": "Acme", "navigation": {{"groups": [{}]}}}}"#,
+            groups.join(",")
+        );
+        let file = |path: String, text: String| (TreePath::parse(&path).unwrap(), text.into());
+        let mut files = vec![file("docs.json".to_owned(), config)];
+        files.extend((0..count).map(|n| {
+            let api = format!(
+                r#"{{"openapi": "3.1.0", "info": {{"title": "API {n}", "version": "1"}},
+                    "paths": {{"/pay{n}": {{"get": {{"summary": "Pay {n}", "responses": {{}}}}}}}}}}"#
+            );
+            file(format!("{n}.json"), api)
+        }));
+        text(
+            &of_tree(Tree::from_files(files, [])).release,
+            "texts/llms.txt",
+        )
+    };
+    assert!(of(30).contains("- [API 29](https://base-url.invalid/29.json)\n"));
+    let many = of(31);
+    assert!(
+        many.contains(
+            "## OpenAPI\n\n- [Catalog of 31 specifications](https://base-url.invalid/.well-known/api-catalog)\n"
+        ),
+        "{many}"
+    );
+    assert!(!many.contains("29.json"), "{many}");
+}

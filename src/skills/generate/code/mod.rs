@@ -2,6 +2,7 @@
 
 mod kind;
 mod line;
+mod unsaid;
 
 use super::text::plain;
 use line::{is_assignment, is_import, is_remark, made_by};
@@ -131,6 +132,8 @@ impl<'d> Block<'d> {
     /// Returns whether the code runs without other code of its page.
     pub(in crate::skills::generate) fn is_complete(&self) -> bool {
         !self.needs_files()
+            && !self.has_gaps()
+            && self.unsaid().is_none()
             && (self.is_shell() || COMPLETE.iter().any(|mark| self.code.contains(mark)))
     }
 
@@ -168,6 +171,12 @@ impl<'d> Block<'d> {
             "apk add",
         ];
         SYSTEM.iter().any(|command| self.code.contains(command))
+    }
+
+    /// Returns whether the code removes a package.
+    pub(in crate::skills::generate) fn uninstalls(&self) -> bool {
+        let removes = ["uninstall", "npm rm", "apt remove", "brew remove"];
+        self.is_shell() && removes.iter().any(|command| self.code.contains(command))
     }
 
     /// Returns how well the code shows a use of the product with one of these names. If two blocks

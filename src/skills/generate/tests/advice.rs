@@ -296,3 +296,39 @@ fn without_a_case_against_the_product_the_fallback_says_so() {
     let fallback = "- For anything that is not about Acme; the pages name no other case";
     assert!(unsuited.starts_with(fallback), "{unsuited}");
 }
+
+#[test]
+fn advice_is_whole_sentences_that_are_understood_alone() {
+    let long =
+        "A result that is returned for a query has the values of all of its fields ".repeat(4);
+    let page = format!(
+        "# Boxes\n\n<Warning>{long}and fails.</Warning>\n\n\
+         <Warning>All boxes are deleted for good. {long}and fails.</Warning>\n\n## Limits\n\n\
+         <Note>Some chains also have a limit, and return an error past that range.</Note>\n"
+    );
+    let unsuited = [
+        "Although it is not suited for this purpose, people use it for bars of searches.",
+        "Not recommended for pages where the trust of users matters most.",
+        "Surfer is not a replacement for Driver, because it calls Driver.",
+        "Remember that this is a not for production tutorial.",
+        "Don't use our name or logo in a place where it would look official.",
+        "Acme is not a replacement for a database of orders.",
+    ];
+    let pages = ["a.mdx", "b.mdx", "c.mdx", "d.mdx", "e.mdx", "f.mdx"];
+    let mut files: Vec<(&str, &str)> = pages.into_iter().zip(unsuited).collect();
+    files.push((
+        "docs.json",
+        r#"{"name":"Acme","navigation":{"pages":["boxes","a","b","c","d","e","f"]}}"#,
+    ));
+    files.push(("boxes.mdx", &page));
+    let text = text(&files);
+    let (_, context) = text.split_once("### Pitfalls and limits\n\n").unwrap();
+    assert_eq!(
+        context.trim(),
+        format!(
+            "- All boxes are deleted for good. – [Boxes]({BASE}/boxes)\n\n\
+             ### When not to use it\n\n\
+             - Acme is not a replacement for a database of orders. – [F]({BASE}/f)"
+        )
+    );
+}

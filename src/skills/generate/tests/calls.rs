@@ -311,3 +311,43 @@ fn the_first_call_makes_a_client_and_calls_it_even_if_other_code_is_shorter() {
     let text = text(&[("docs.json", CONFIG), ("quickstart.mdx", &start)]);
     assert!(text.contains("await client.publish({"), "{text}");
 }
+
+#[test]
+fn an_example_makes_what_it_calls() {
+    let start = "---\ntitle: Quickstart\n---\n\n```ts\nimport { Acme } from 'acme'\nconst acme = new Acme()\nawait acme.pay(1)\n```\n";
+    let part = "---\ntitle: Refund a charge\n---\n\n```ts\nimport { Cents } from 'acme/cents'\nconst r = await client.refund(new Cents(1))\n```\n";
+    let gap = "---\ntitle: Store a vector\n---\n\n```ts\nimport { Acme } from 'acme'\nconst acme = new Acme()\nawait acme.store({ vector: [...] })\n```\n";
+    let good = "---\ntitle: List charges\n---\n\n```ts\nimport { Acme } from 'acme'\nconst acme = new Acme()\nawait acme.list(9)\n```\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{ "name": "Acme", "navigation": { "pages": ["quickstart", "refund", "store", "list"] } }"#,
+        ),
+        ("quickstart.mdx", start),
+        ("refund.mdx", part),
+        ("store.mdx", gap),
+        ("list.mdx", good),
+    ]);
+    let skills = section(&text, "Skills");
+    assert!(skills.contains("acme.list(9)"), "{text}");
+    assert!(
+        !skills.contains("client.refund") && !skills.contains("[...]"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_installation_removes_nothing() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nnpm i -g ac\n```\n\nIf it fails:\n\n\
+        ```bash\nnpm uninstall -g acme\nnpm i -g ac\n```\n\n```bash\nac deploy acme\n```\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{ "name": "Acme", "navigation": { "pages": ["quickstart"] } }"#,
+        ),
+        ("quickstart.mdx", start),
+    ]);
+    let skills = section(&text, "Skills");
+    assert!(skills.contains("- Install: `npm i -g ac`"), "{text}");
+    assert!(!skills.contains("uninstall"), "{text}");
+}

@@ -125,3 +125,41 @@ fn a_choice_that_is_part_of_another_one_of_its_page_is_not_named() {
     assert!(text.contains("- Choose one: JS, Python, Go – "), "{text}");
     assert_eq!(text.matches("Choose one").count(), 1, "{text}");
 }
+
+#[test]
+fn an_area_says_more_than_its_title() {
+    let page = |title: &str, about: &str, text: &str| {
+        format!("---\ntitle: {title}\ndescription: \"{about}\"\n---\n\n{text}\n")
+    };
+    let (home, sdk, keys) = (
+        page(
+            "Build with Acme",
+            "Build with Acme",
+            "<Card title=\"A\" href=\"/sdk\" />",
+        ),
+        page(
+            "Acme SDK docs",
+            "Version: v0.54",
+            "The SDK makes boxes for code of models.",
+        ),
+        page("Authentication", "Authentication for the Acme API", ""),
+    );
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"groups":[{"group":"Home","pages":["index"]},
+                {"group":"SDK","pages":["sdk"]},{"group":"Keys","pages":["keys","rotate"]}]}}"#,
+        ),
+        ("index.mdx", &*home),
+        ("sdk.mdx", &*sdk),
+        ("keys.mdx", &*keys),
+        ("rotate.mdx", "---\ntitle: Rotate a key\n---\n"),
+    ]);
+    for row in [
+        format!("| SDK | The SDK makes boxes for code of models. | [Acme SDK docs]({BASE}/sdk) |"),
+        format!("| Keys | Rotate a key | [Authentication]({BASE}/keys) |"),
+        format!("- Start here: [Build with Acme]({BASE}/)"),
+    ] {
+        assert!(text.contains(&row), "{row}\n{text}");
+    }
+}

@@ -564,3 +564,29 @@ fn every_part_has_its_place_in_the_list_of_pages() {
     );
     assert!(!text.contains("**large 299**"), "{text}");
 }
+
+#[test]
+fn a_large_documentation_names_its_integrations() {
+    let api = r#"{"openapi":"3.1.0","info":{"title":"Acme API","version":"1"},
+        "servers":[{"url":"https://api.acme.test"}],
+        "paths":{"/pay":{"post":{"summary":"Pay","responses":{}}}}}"#;
+    let about = "Send a message to a channel of people whenever a box of yours is deleted, and one for each \
+        of its files, so that nobody has to look for it.";
+    let slack = format!("---\ntitle: Slack\ndescription: {about}\n---\n");
+    let docs = docs(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"groups":[{"group":"Integrations","pages":["slack","kestra"]},
+                {"group":"API","openapi":"api.json"}]}}"#,
+        ),
+        ("api.json", api),
+        ("slack.mdx", &slack),
+        ("kestra.mdx", "---\ntitle: Kestra\n---\n"),
+    ]);
+    // Much of everything else leaves this section the smallest share.
+    let smallest = SHARES[SHARES.len() - 1];
+    let lines = integration::integration(&docs, &Outline::of(&docs), smallest, BASE).join("\n");
+    for wanted in ["**Acme API**", "- [Slack](", "- [Kestra]("] {
+        assert!(lines.contains(wanted), "{wanted}: {lines}");
+    }
+}

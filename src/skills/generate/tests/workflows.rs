@@ -168,3 +168,27 @@ fn one_of_several_quickstarts_is_a_workflow() {
     assert!(workflows.contains("2. Run `Go`"), "{workflows}");
     assert!(!workflows.contains("Run `Node`"), "{workflows}");
 }
+
+#[test]
+fn a_procedure_whose_steps_are_elsewhere_is_left_out() {
+    let page = "---\ntitle: Connect a warehouse\n---\n\n<Steps>\n<Step title=\"Connect to the warehouse\">\n\
+        See each section below for your kind.\n</Step>\n<Step title=\"Import a project\">\nFollow the guide below.\n</Step>\n</Steps>\n";
+    let test = "---\ntitle: Deploy a contract\n---\n\n<Steps>\n<Step title=\"Build it\">\n```bash\nacme build\n```\n</Step>\n\
+        <Step title=\"Test it\">\nPaste the following code.\n</Step>\n\
+        <Step title=\"Deploy it\">\nRun `acme deploy` for the chain.\n\n```bash\nacme deploy\n```\n</Step>\n</Steps>\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{ "name": "Acme", "navigation": { "pages": ["connect", "deploy"] } }"#,
+        ),
+        ("connect.mdx", page),
+        ("deploy.mdx", test),
+    ]);
+    let workflows = section(&text, "Workflows");
+    assert_eq!(
+        workflows.trim(),
+        "Workflows\n\n### Deploy a contract\n\n1. Build it (the code is in the first working call)\n2. Test it (see the page)\n\
+         3. Deploy it. Run `acme deploy` for the chain.\n\n\
+         Details: [Deploy a contract](https://docs.acme.test/deploy)"
+    );
+}
