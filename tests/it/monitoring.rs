@@ -52,7 +52,8 @@ fn alerts_and_dashboard_name_metrics_that_exist() {
     for text in [read("conf/monitoring/alerts.yaml"), dashboard.to_string()] {
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
         let prefixes = [
-            "acme_", "gateway_", "deploy_", "domain_", "index_", "process_", "tls_", "site_",
+            "acme_", "gateway_", "deploy_", "domain_", "follow_", "index_", "process_", "store_",
+            "tls_", "site_",
         ];
         let names = words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix)));
         used.extend(names.map(|name| name.trim_end_matches("_bucket").to_owned()));
