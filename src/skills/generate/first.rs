@@ -257,17 +257,15 @@ impl<'d> Plan<'d> {
         let nodes = content(docs, docs.navigation.page(id)).unwrap_or_default();
         let groups = groups(nodes);
         // Other packages, such as those of the system, are what the product needs.
-        // Code that also removes a package repairs an installation.
-        let repairs = |group: &&Group<'d>| group.blocks.iter().any(Block::uninstalls);
-        let installs = || {
-            let installs = groups.iter().filter(|group| group.kind == Kind::Install);
-            installs.filter(move |group| !repairs(group))
-        };
+        let installs = || groups.iter().filter(|group| group.kind == Kind::Install);
         let any = |group: &&Group<'d>, is_wanted: &dyn Fn(&Block<'d>) -> bool| {
             group.blocks.iter().any(is_wanted)
         };
+        // Code that also removes a package repairs an installation: a plain one is better.
+        let plain = |block: &Block<'d>| block.mentions(names) && !block.uninstalls();
         let install = installs()
-            .find(|group| any(group, &|block| block.mentions(names)))
+            .find(|group| any(group, &plain))
+            .or_else(|| installs().find(|group| any(group, &|block| block.mentions(names))))
             .or_else(|| installs().find(|group| any(group, &|block| !block.is_of_system())));
         // The key of another service gives no access to the product.
         let is_foreign =

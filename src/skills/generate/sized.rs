@@ -155,7 +155,14 @@ fn context(
     if let Some(id) = home {
         let product = about::product(&docs.config.name);
         let words = about::definition(docs, id, &product, Subject::Any);
-        let words = words.unwrap_or_else(|| outline::purpose(docs, docs.navigation.page(id)));
+        let words = words.unwrap_or_else(|| {
+            let page = docs.navigation.page(id);
+            let words = outline::words(docs, page);
+            match about::repeats(&words, &page.title, &docs.config.name) {
+                true => String::new(),
+                false => words,
+            }
+        });
         let link = link_to(docs, id, base_url);
         if words.is_empty() {
             lines.push(format!("- Start here: {link}"));

@@ -337,17 +337,18 @@ fn an_example_makes_what_it_calls() {
 }
 
 #[test]
-fn an_installation_removes_nothing() {
-    let start = "---\ntitle: Quickstart\n---\n\n```bash\nnpm i -g ac\n```\n\nIf it fails:\n\n\
-        ```bash\nnpm uninstall -g acme\nnpm i -g ac\n```\n\n```bash\nac deploy acme\n```\n";
-    let text = text(&[
-        (
-            "docs.json",
-            r#"{ "name": "Acme", "navigation": { "pages": ["quickstart"] } }"#,
-        ),
-        ("quickstart.mdx", start),
-    ]);
-    let skills = section(&text, "Skills");
-    assert!(skills.contains("- Install: `npm i -g ac`"), "{text}");
-    assert!(!skills.contains("uninstall"), "{text}");
+fn a_plain_installation_comes_before_one_that_removes_something() {
+    let repair = "```bash\nnpm uninstall -g acme-old\nnpm i -g @acme/ac\n```\n\n";
+    let call = "```bash\nac deploy acme\n```\n";
+    let start = |plain: &str| {
+        let page =
+            format!("---\ntitle: Quickstart\n---\n\nFrom an old one:\n\n{repair}{plain}{call}");
+        let config = r#"{ "name": "Acme", "navigation": { "pages": ["quickstart"] } }"#;
+        text(&[("docs.json", config), ("quickstart.mdx", &page)])
+    };
+    let both = start("```bash\nnpm i -g @acme/ac\n```\n\n");
+    assert!(both.contains("- Install: `npm i -g @acme/ac`"), "{both}");
+    assert!(!both.contains("uninstall"), "{both}");
+    let only = start("");
+    assert!(only.contains("npm i -g @acme/ac"), "{only}");
 }
