@@ -23,8 +23,11 @@ use crate::index::reload::Observer;
 use crate::site::{ProjectId, Site};
 use crate::store::Promotion;
 
-/// How many bytes of entries one message of changes has, about.
+/// A message of changes ends with the entry with which its entries have this length. An edge reads
+/// several times as much, and one entry is never longer than the rest of that.
 const CHANGES_BYTES: usize = 8 << 20;
+/// The shortest entry has more bytes than this.
+const ENTRY_BYTES_MIN: usize = 32;
 
 /// The log of changes of a source.
 #[derive(Debug)]
@@ -48,6 +51,14 @@ pub(super) struct ProjectState {
 
 /// A changed project: the revision of the change, and its last state.
 type ChangedProject = (u64, ProjectId, ProjectState);
+
+/// Entries of a message.
+struct Lines {
+    bytes: Vec<u8>,
+    entries: u64,
+    /// The revision of the last one.
+    revision: Option<u64>,
+}
 
 /// The result of asking for changes.
 #[derive(Debug, PartialEq, Eq)]
@@ -153,6 +164,11 @@ impl ChangeLog {
 
     /// Returns the changes after a revision of an identity.
     pub(super) fn after(&self, identity: &str, after: u64) -> After {
+        self.after_within(identity, after, CHANGES_BYTES)
+    }
+
+    /// The same, in a message that ends with the entry that reaches this length.
+    fn after_within(&self, identity: &str, after: u64, bytes_max: usize) -> After {
         // Before the entries: a message may be newer than it says, and never older.
         let source_revision = self.source_revision();
         let projects = self.projects();
@@ -163,26 +179,17 @@ impl ChangeLog {
         if after == latest {
             return After::Nothing;
         }
-        let mut found: Vec<ChangedProject> = Vec::new();
-        // An estimate: the lines are made without the lock.
-        let mut bytes = 0;
-        for (revision, project, known) in projects.after(after) {
-            let domains = known.site.as_ref().map_or(0, |site| site.domains.len());
-            bytes += 1024 + 64 * domains;
-            found.push((revision, project.clone(), known.clone()));
-            if bytes > CHANGES_BYTES {
-                break;
-            }
-        }
+        // The lines are made without the lock.
+        let found = projects.after(after).take(bytes_max / ENTRY_BYTES_MIN + 1);
+        let found: Vec<ChangedProject> = found
+            .map(|(revision, project, known)| (revision, project.clone(), known.clone()))
+            .collect();
         drop(projects);
-        let revision = found.last().map_or(latest, |(revision, ..)| *revision);
+        let lines = Lines::of(found, bytes_max);
+        let revision = lines.revision.unwrap_or(latest);
+        let revisions = (after, revision, latest);
         After::Message {
-            content: self.message(
-                Kind::Changes,
-                source_revision,
-                (after, revision, latest),
-                found,
-            ),
+            content: self.message(Kind::Changes, source_revision, revisions, &lines),
             revision,
         }
     }
@@ -199,7 +206,8 @@ impl ChangeLog {
             .collect();
         drop(projects);
         let revisions = (0, revision, revision);
-        let message = self.message(Kind::Snapshot, source_revision, revisions, found);
+        let lines = Lines::of(found, usize::MAX);
+        let message = self.message(Kind::Snapshot, source_revision, revisions, &lines);
         (revision, source_revision, message)
     }
 
@@ -208,7 +216,7 @@ impl ChangeLog {
         kind: Kind,
         source_revision: u64,
         (after, revision, latest): (u64, u64, u64),
-        found: Vec<ChangedProject>,
+        lines: &Lines,
     ) -> Vec<u8> {
         let head = Head {
             version: VERSION,
@@ -220,10 +228,39 @@ impl ChangeLog {
             after,
             revision,
             latest,
-            entries: found.len() as u64,
+            entries: lines.entries,
         };
-        let mut message = Vec::with_capacity(1024 + 512 * found.len());
+        let mut message = Vec::with_capacity(1024 + lines.bytes.len());
         push_line(&mut message, &head);
+        message.extend_from_slice(&lines.bytes);
+        message
+    }
+
+    fn projects(&self) -> MutexGuard<'_, Revisions<ProjectId, ProjectState>> {
+        // A panic cannot leave the value in an inconsistent state.
+        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends the new revision to those who wait. The lock is held, so revisions only grow.
+    fn publish(&self, projects: &Revisions<ProjectId, ProjectState>) {
+        if self.ring == 0 {
+            let latest = projects.latest();
+            self.source_revision.store(latest, Ordering::Release);
+        }
+        self.latest.send_replace(projects.latest());
+    }
+}
+
+// === impl Lines ===
+
+impl Lines {
+    /// Writes changes until the lines have this length; the first one always.
+    fn of(found: Vec<ChangedProject>, bytes_max: usize) -> Self {
+        let mut lines = Self {
+            bytes: Vec::with_capacity(ENTRY_BYTES_MIN * found.len()),
+            entries: 0,
+            revision: None,
+        };
         for (changed, project, known) in found {
             let record = known.site.map(|site| {
                 let mut members = Representation::of_site(&site).members;
@@ -240,23 +277,14 @@ impl ChangeLog {
                 current: known.current,
                 ownership: BTreeMap::new(),
             };
-            push_line(&mut message, &entry);
+            push_line(&mut lines.bytes, &entry);
+            lines.entries += 1;
+            lines.revision = Some(changed);
+            if lines.bytes.len() >= bytes_max {
+                break;
+            }
         }
-        message
-    }
-
-    fn projects(&self) -> MutexGuard<'_, Revisions<ProjectId, ProjectState>> {
-        // A panic cannot leave the value in an inconsistent state.
-        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sends the new revision to those who wait. The lock is held, so revisions only grow.
-    fn publish(&self, projects: &Revisions<ProjectId, ProjectState>) {
-        if self.ring == 0 {
-            let latest = projects.latest();
-            self.source_revision.store(latest, Ordering::Release);
-        }
-        self.latest.send_replace(projects.latest());
+        lines
     }
 }
 
@@ -372,6 +400,24 @@ pub(super) mod tests {
         assert_eq!(source_revision, revision);
         assert_eq!(read(&snapshot).1, [("one".into(), true)]);
         assert_eq!(revision, 4);
+    }
+
+    #[test]
+    fn a_message_ends_when_its_entries_are_long_and_the_next_one_continues() {
+        let log = log();
+        for project in ["one", "two", "three"] {
+            log.loaded(&site(project, "a"), None);
+        }
+        let (mut after, mut sent) = (0, Vec::new());
+        while let After::Message { content, revision } = log.after_within("a", after, 100) {
+            let (of_message, entries) = read(&content);
+            assert_eq!((of_message, entries.len()), (revision, 1));
+            sent.extend(entries.into_iter().map(|(project, _)| project));
+            after = revision;
+        }
+        assert_eq!(sent, ["one", "two", "three"]);
+        assert_eq!(log.after("a", after), After::Nothing);
+        assert_eq!(projects(log.after("a", 0)).1.len(), 3);
     }
 
     #[test]
