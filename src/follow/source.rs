@@ -275,9 +275,12 @@ impl Source {
         };
         let mut latest = log.latest();
         let is_current = identity == log.identity() && *latest.borrow_and_update() == after;
-        if is_current || !self.fleet.rings().waiting(ring).0 {
+        let has_begun = || self.fleet.rings().waiting(ring).0;
+        if is_current || !has_begun() {
+            // A ring that begins counts as a change.
+            let changed = async { while latest.changed().await.is_ok() && !has_begun() {} };
             tokio::select! {
-                _changed = latest.changed() => {}
+                () = changed => {}
                 () = self.ending.cancelled() => {}
                 () = tokio::time::sleep(wait) => {}
             }
@@ -286,7 +289,7 @@ impl Source {
         match self.fleet.tokens().holder(&request.authorization) {
             None => return SourceResponse::Status(401, "this edge was removed\n"),
             Some(now) if now.ring != ring => return SourceResponse::Status(204, ""),
-            Some(_) if !self.fleet.rings().waiting(ring).0 => {
+            Some(_) if !has_begun() => {
                 return SourceResponse::Status(204, "");
             }
             Some(_) => {}

@@ -1,7 +1,8 @@
 //! Following: the listener for edges on a node, and the thread that follows on an edge.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::net::TcpSocket;
@@ -9,23 +10,30 @@ use tokio_util::sync::CancellationToken;
 
 use super::Process;
 use super::certificates::{self, Acme};
-use super::reload::Request;
+use super::reload::{Request, lock_reloader};
 use super::shared::{ByEdges, EdgeSecrets, SourceSecrets};
 use super::state::State;
 use crate::acme::Elsewhere;
 use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::{self, Config};
+use crate::error::chain;
 use crate::follow::{
     self, ChangeLog, Fleet, Follower, FollowerParts, Relay, Responder, Rings, SecretFollower,
     Source, SourceParts, Status,
 };
 use crate::gateway::followers::{self, Identity};
 use crate::gateway::operator;
+use crate::index::reload::Reloader;
 use crate::numbers::received::Receiver;
 use crate::store::Store;
+use crate::store::sites::Removals;
 use crate::telemetry::{Health, Metrics, panics};
 
+/// How often it is checked whether the cache was filled.
+const FILLED_INTERVAL: Duration = Duration::from_millis(50);
+/// How long is waited after records could not be read.
+const LOAD_PAUSE: Duration = Duration::from_secs(5);
 /// The number of the life of a source, below the directory of the store.
 const LIFE: &str = "edges-life";
 
@@ -42,6 +50,12 @@ pub(super) struct EdgeServices {
     pub(super) node: Option<Edges>,
     /// On an edge that passes the requests of other edges on.
     relay: Option<(EdgeListener, Responder)>,
+}
+
+/// A cache that may never have been filled: then this node does not know yet which sites there are.
+pub(super) struct Filling {
+    pub(super) status: Arc<Status>,
+    pub(super) reloader: Arc<Mutex<Reloader>>,
 }
 
 /// The listener for edges alone.
@@ -128,10 +142,10 @@ impl EdgeServices {
         self.node.as_ref().map(|edges| edges.source.fleet())
     }
 
-    /// Starts to accept connections.
-    pub(super) fn start(self) -> anyhow::Result<()> {
+    /// Starts to accept connections. `filling` is the cache of the store of several machines.
+    pub(super) fn start(self, filling: Option<Filling>) -> anyhow::Result<()> {
         if let Some(edges) = self.node {
-            edges.start()?;
+            edges.start(filling)?;
         }
         if let Some((listener, responder)) = self.relay {
             listener.start(responder)?;
@@ -179,7 +193,10 @@ impl Edges {
     }
 
     /// Starts to accept connections. The thread is never joined: it can be stopped at any point.
-    fn start(self) -> anyhow::Result<()> {
+    ///
+    /// No ring begins before the cache was filled. An edge would take an empty list for the truth, and
+    /// remove its sites.
+    fn start(self, filling: Option<Filling>) -> anyhow::Result<()> {
         let Self {
             source,
             secrets,
@@ -188,11 +205,39 @@ impl Edges {
         // Before the first edge asks. These threads are never joined: they can be stopped at any
         // point.
         let fleet = Arc::clone(source.fleet());
-        fleet.step();
+        let filling = filling.filter(|filling| !filling.status.is_filled());
+        if filling.is_none() {
+            fleet.step();
+        }
         panics::essential_thread("edge-secrets", move || secrets.run())
             .context("start a thread")?;
-        panics::essential_thread("edge-rings", move || fleet.run()).context("start a thread")?;
+        let begin = move || {
+            if let Some(filling) = filling {
+                filling.wait();
+                fleet.step();
+            }
+            fleet.run();
+        };
+        panics::essential_thread("edge-rings", begin).context("start a thread")?;
         listener.start(Responder::Source(source))
+    }
+}
+
+// === impl Filling ===
+
+impl Filling {
+    /// Waits until the cache was filled, and everything in it was loaded.
+    fn wait(&self) {
+        while !self.status.is_filled() {
+            std::thread::sleep(FILLED_INTERVAL);
+        }
+        // The reloader may still have to notice what was written. This loads all of it, and the
+        // rings observe it.
+        while let Err(error) = lock_reloader(&self.reloader).rescan(Removals::Guarded) {
+            log::warn!(target: "follow", "edges get nothing yet: {}", chain(&error));
+            std::thread::sleep(LOAD_PAUSE);
+        }
+        log::info!(target: "follow", "the cache was filled: edges get the sites of this node");
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::Process;
 use super::certificates::Ordering;
 use super::counting::{Counting, CountingThreads};
-use super::follow::EdgeServices;
+use super::follow::{EdgeServices, Filling};
 use super::reload;
 use super::shared_store;
 use super::state::State;
@@ -92,6 +92,10 @@ impl Threads {
             .as_ref()
             .map(|updates| updates.domain_changes.clone())
             .unwrap_or_default();
+        let filling = following.as_ref().map(|following| Filling {
+            status: Arc::clone(&following.status),
+            reloader: Arc::clone(&reload.reloader),
+        });
         let counting = counting.map(Counting::start).transpose()?;
         let metrics = Arc::clone(metrics);
         let reloading = reload.start(directory, metrics, served_log, domain_changes)?;
@@ -110,7 +114,7 @@ impl Threads {
         if let Some(copied) = copied {
             copied.start(health)?;
         }
-        edges.start()?;
+        edges.start(filling)?;
         if let Some(following) = following {
             following.start()?;
         }

@@ -433,8 +433,15 @@ fn source_of_another_key() -> Setup {
     source(free_address())
 }
 
-/// Returns the answer of a source to the request of an edge for everything.
+/// Returns the snapshot that a source sends to an edge.
 fn snapshot_of(source: SocketAddr, edge: &Edge) -> Vec<u8> {
+    let snapshot = ask_for_everything(source, edge);
+    assert!(snapshot.starts_with(b"HTTP/1.1 200"));
+    snapshot
+}
+
+/// Returns the answer of a source to the request of an edge for everything.
+fn ask_for_everything(source: SocketAddr, edge: &Edge) -> Vec<u8> {
     let token = std::fs::read_to_string(edge.setup.path("token")).unwrap();
     let mut stream = TcpStream::connect(source).unwrap();
     let request = format!(
@@ -444,7 +451,6 @@ fn snapshot_of(source: SocketAddr, edge: &Edge) -> Vec<u8> {
     stream.write_all(request.as_bytes()).unwrap();
     let mut kept = Vec::new();
     stream.read_to_end(&mut kept).unwrap();
-    assert!(kept.starts_with(b"HTTP/1.1 200"));
     kept
 }
 

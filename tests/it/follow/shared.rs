@@ -9,7 +9,7 @@ use super::*;
 use crate::pebble::Settings;
 use crate::repository::{self, Repository};
 use crate::store_documents::ordering;
-use crate::store_postgres::{Objects, cluster, init, machine};
+use crate::store_postgres::{Objects, cluster, command, init, machine};
 
 const LISTEN: &str =
     "{ http: [\"127.0.0.1:0\"], https: [\"127.0.0.1:0\"], operator: \"127.0.0.1:0\" }";
@@ -242,4 +242,46 @@ fn an_edge_that_is_pointed_at_another_gateway_compares_everything() {
         edge.metric("follow_comparisons_total") >= 1.0
     });
     wait_until("it follows", || cause(&edge).is_empty());
+}
+
+#[test]
+fn a_gateway_that_has_lost_its_cache_takes_no_site_from_its_edges() {
+    let mut cluster = cluster();
+    let listen = free_address();
+    let edges = format!("{{ listen: \"{listen}\", allow_http: true }}");
+    let gateway = machine(&cluster, None, &Objects::Directory).conf("edges", &edges);
+    init(&gateway);
+    // The record is in the database only.
+    let record = gateway.path("record.yaml");
+    std::fs::write(&record, format!("subdomain: acme\ndomains: [{DOMAIN}]\n")).unwrap();
+    command(&gateway, &["site", "set", "acme", record.to_str().unwrap()]);
+    gateway.publish("acme", &[("skill.md", SKILL)]);
+    let gateway = gateway.start();
+    let edge = edge_of(&gateway.setup, &url(listen), "paris", "").start();
+    wait_until_serves(&edge, SKILL);
+    let gateway = kill(gateway);
+    cluster.stop();
+    for entry in std::fs::read_dir(gateway.path("store")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if !["FORMAT", "documents"].contains(&name) && !name.starts_with("edges-") {
+            match path.is_dir() {
+                true => std::fs::remove_dir_all(&path).unwrap(),
+                false => std::fs::remove_file(&path).unwrap(),
+            }
+        }
+    }
+    let gateway = gateway.start();
+    let answer = ask_for_everything(listen, &edge);
+    assert!(
+        answer.starts_with(b"HTTP/1.1 503"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+    cluster.restart();
+    wait_until_serves(&gateway, SKILL);
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+    gateway.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&edge, PAY);
 }
