@@ -146,9 +146,9 @@ fn a_page_has_its_title_once_and_its_metadata() {
 }
 
 #[test]
-fn in_plain_markdown_a_tag_is_text() {
+fn in_plain_markdown_a_tag_is_an_element_and_a_brace_is_text() {
     let article = article("a.md", "{x} <b>y</b>");
-    assert_eq!(article.html.as_str(), "<p>{x} &lt;b&gt;y&lt;/b&gt;</p>\n");
+    assert_eq!(article.html.as_str(), "<p>{x} <b>y</b></p>\n");
 }
 
 #[test]

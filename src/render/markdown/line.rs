@@ -185,14 +185,23 @@ pub(super) fn spaced(element: &Element) -> Cow<'_, [Node]> {
     if !classes.is_some_and(|classes| classes.split_whitespace().any(is_apart)) {
         return Cow::Borrowed(&element.children);
     }
-    let mut spaced = Vec::with_capacity(2 * element.children.len());
-    for child in &element.children {
-        if matches!(child, Node::Element(_)) && !spaced.is_empty() {
+    Cow::Owned(match &*element.children {
+        // All of it is on one line.
+        [Node::Paragraph(line)] => vec![Node::Paragraph(apart(line))],
+        children => apart(children),
+    })
+}
+
+/// Returns nodes with a space before each element but the first.
+fn apart(nodes: &[Node]) -> Vec<Node> {
+    let mut spaced = Vec::with_capacity(2 * nodes.len());
+    for node in nodes {
+        if matches!(node, Node::Element(_)) && !spaced.is_empty() {
             spaced.push(Node::Text(" ".to_owned()));
         }
-        spaced.push(child.clone());
+        spaced.push(node.clone());
     }
-    Cow::Owned(spaced)
+    spaced
 }
 
 /// Returns whether an element shows an image only in dark mode: the second form of an image that
