@@ -184,7 +184,7 @@ fn objects_of_the_store_that_cannot_be_used_are_found() {
     let check = |code, all: &[&str]| finds(&setup.run(&["check"]), code, all);
     init(&setup);
     check(0, &["0 errors, 0 warnings"]);
-    let (objects, away) = (setup.path("objects"), setup.path("away"));
+    let (objects, unmounted) = (setup.path("objects"), setup.path("unmounted"));
     let marker = objects.join("waypost-store");
     let store = fs::read_to_string(&marker).unwrap();
     fs::write(&marker, "another").unwrap();
@@ -202,7 +202,7 @@ fn objects_of_the_store_that_cannot_be_used_are_found() {
     );
     fs::write(&marker, store).unwrap();
     // A directory that is not mounted, or a server that does not answer, may be back at the start.
-    fs::rename(&objects, &away).unwrap();
+    fs::rename(&objects, &unmounted).unwrap();
     check(
         0,
         &[
@@ -211,7 +211,7 @@ fn objects_of_the_store_that_cannot_be_used_are_found() {
         ],
     );
     assert!(!objects.exists());
-    fs::rename(&away, &objects).unwrap();
+    fs::rename(&unmounted, &objects).unwrap();
     check(0, &["0 errors, 0 warnings"]);
 }
 

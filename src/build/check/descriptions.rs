@@ -15,7 +15,7 @@ use crate::source::TreePath;
 use crate::syntax::{FILE_BYTES_MAX, Span, Value};
 
 /// The links into the site that the texts of a specification have, with the first text of each.
-type Written = HashMap<Box<str>, Span>;
+type LinkSpans = HashMap<Box<str>, Span>;
 
 // === impl Checker ===
 
@@ -24,9 +24,9 @@ impl Checker<'_> {
     pub(super) fn descriptions(&mut self) {
         let docs = self.docs;
         for (number, specification) in docs.specifications.iter().enumerate() {
-            let mut written = Written::new();
-            gather(&specification.root, &mut written);
-            if written.is_empty() {
+            let mut spans = LinkSpans::new();
+            gather(&specification.root, &mut spans);
+            if spans.is_empty() {
                 continue;
             }
             let text = self.text_of(specification);
@@ -43,7 +43,7 @@ impl Checker<'_> {
                 let mut shown = Vec::new();
                 links(&source.described(), &mut shown);
                 for target in shown {
-                    if let Some(span) = written.get(&target) {
+                    if let Some(span) = spans.get(&target) {
                         self.described(from, &target, *span, specification, text.as_deref());
                     }
                 }
@@ -94,7 +94,7 @@ impl Checker<'_> {
 
 /// Finds the links into the site in all texts. The recursion is bounded: values are at most
 /// `DEPTH_MAX` deep.
-fn gather(value: &Value, written: &mut Written) {
+fn gather(value: &Value, spans: &mut LinkSpans) {
     if let Some(text) = value.text()
         && ["](", "]:", "href"].iter().any(|part| text.contains(part))
         && let Ok(nodes) = read_description(text)
@@ -102,14 +102,14 @@ fn gather(value: &Value, written: &mut Written) {
         let mut found = Vec::new();
         links(&nodes, &mut found);
         for target in found.into_iter().filter(|target| is_inside(target)) {
-            written.entry(target).or_insert(value.span);
+            spans.entry(target).or_insert(value.span);
         }
     }
     for member in value.members() {
-        gather(&member.value, written);
+        gather(&member.value, spans);
     }
     for item in value.items() {
-        gather(item, written);
+        gather(item, spans);
     }
 }
 
