@@ -220,7 +220,7 @@ queue: {{ sqlite: {{ path: {self.path(name)}/updates.sqlite }} }}
 sites: {self.path('sites')}
 upstream: {{ private_hosts: ["127.0.0.1", "localhost"] }}
 tls: {{ directory: {self.path('tls')}, default: {HOST} }}
-clients: {{ mcp_requests_per_second: 0, handshakes_per_second: 0 }}
+clients: {{ mcp_requests_per_second: 0, mcp_site_requests_per_second: 0, handshakes_per_second: 0 }}
 {settings}
 """)
         conf = self.path(f"{name}/waypost.yaml")
