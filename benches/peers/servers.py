@@ -282,6 +282,7 @@ worker_processes 1; daemon off; pid {self.path(name)}/pid; error_log {self.path(
 events {{ worker_connections 4096; }}
 http {{
   {temporary}
+  ssl_protocols TLSv1.2 TLSv1.3;
   sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 1000000000; etag on;
   open_file_cache max=1000 inactive=1h; open_file_cache_valid 1h; access_log off;
   upstream origin {{ server 127.0.0.1:{origin}; keepalive 512; keepalive_requests 1000000000; }}
