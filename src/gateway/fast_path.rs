@@ -5,7 +5,8 @@
 //! response in another way. Every other request goes to the proxy path, and so does every
 //! request whose response would be an error. Over HTTP/1.1 the responses to pipelined requests
 //! are collected in a [`Batch`] and leave in one write; once its buffers have grown, nothing is
-//! allocated.
+//! allocated. The last request of a connection is no exception: its response says so, and the
+//! connection closes.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice, Write as _};

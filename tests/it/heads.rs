@@ -612,6 +612,32 @@ fn a_head_above_a_limit_gets_the_status_of_that_limit() {
     }
 }
 
+/// RFC 9112 §9.6: after the response to a request with `close`, the server reads no more requests.
+#[test]
+fn the_last_request_of_a_connection_takes_the_fast_path_and_ends_it() {
+    let gateways = Gateways::start(", requests_per_connection_max: 2");
+    let get = format!("GET {DISCOVERY} HTTP/1.1\r\nHost: {DOMAIN}\r\n");
+    for (name, address) in gateways.each() {
+        let closing = format!("{get}Connection: close\r\n\r\n");
+        for hidden in ["", HIDDEN] {
+            let response = only_response(address, format!("{closing}{hidden}").as_bytes(), name);
+            assert_eq!((response.status, response.text()), (200, SKILL), "{name}");
+            assert_eq!(response.field("connection"), Some("close"), "{name}");
+        }
+        let mut connection = Connection::open(address);
+        connection.send(format!("{get}\r\n").repeat(3).as_bytes());
+        for is_last in [false, true] {
+            let response = connection.receive("GET").unwrap();
+            let closes = response.field("connection") == Some("close");
+            assert_eq!((response.status, closes), (200, is_last), "{name}");
+        }
+        assert_eq!(connection.receive_rest(), b"", "{name}");
+    }
+    let route = "gateway_requests_total{route=\"fast_path\",status=\"200\"}";
+    let count = gateways.fast_path.metric(route);
+    assert!((3.5..4.5).contains(&count), "{count} of 4");
+}
+
 #[test]
 fn a_tls_hello_on_the_plain_port_gets_a_plain_text_response() {
     let gateways = Gateways::start("");

@@ -21,6 +21,11 @@ pub(super) enum Next {
     Wait,
     /// It ends: the responses could not be written.
     Closed,
+    /// It closes the connection: the last response has been written.
+    Last {
+        /// Whether the client has asked for that, and has sent nothing more.
+        is_agreed: bool,
+    },
     /// It rejects a request.
     Reject(Rejection),
     /// It responds 429 to the request at the front of the inbox, for which this client has to
@@ -121,7 +126,7 @@ impl Http1 {
             }
             let mut end = at + length;
             let found = match head.host_name {
-                Some(host) if is_last || is_redirected(host, head.headers.path) => None,
+                Some(host) if is_redirected(host, head.headers.path) => None,
                 Some(host) if head.is_fast_path_form() => {
                     fast_path::find(gateway, &head.headers, host)
                 }
@@ -136,16 +141,16 @@ impl Http1 {
                 },
                 None => None,
             };
+            let after = match is_last {
+                true => Connection::Close,
+                false => Connection::Keep,
+            };
             let Some(FastResponse { response, hsts }) = found else {
                 let request = Request {
                     head: length,
                     form: head.form,
                     framing: head.framing,
                     is_last,
-                };
-                let after = match is_last {
-                    true => Connection::Close,
-                    false => Connection::Keep,
                 };
                 let host = head
                     .host_name
@@ -170,7 +175,7 @@ impl Http1 {
             };
             let content = head.headers.content();
             let hsts = hsts.filter(|_| connection.info().is_tls());
-            batch.push(&response, content, Connection::Keep, hsts, now);
+            batch.push(&response, content, after, hsts, now);
             let outcome = Outcome {
                 route: Route::FastPath,
                 status: response.response().status,
@@ -182,6 +187,10 @@ impl Http1 {
             };
             gateway.log(client, &head.headers, outcome);
             at = end;
+            if is_last {
+                let is_agreed = !head.keep_alive && inbox.len() == at;
+                break Next::Last { is_agreed };
+            }
             // Empty lines are ignored, as before the first request of a batch.
             while inbox[at..].starts_with(b"\r\n") {
                 at += 2;

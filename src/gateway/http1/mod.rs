@@ -116,6 +116,9 @@ impl Http1 {
                 // `idle_since` is the end of the write.
                 Next::Wait => continue,
                 Next::Closed => return,
+                // This client sends nothing more that could destroy the response.
+                Next::Last { is_agreed: true } => return self.connection.close().await,
+                Next::Last { is_agreed: false } => return self.connection.close_lingering().await,
                 Next::Reject(rejection) => return self.reject(rejection, since).await,
                 Next::TooMany {
                     head,
