@@ -9,6 +9,7 @@ use tokio::net::TcpSocket;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use super::freed;
 use super::successor::{self, Predecessor};
 use crate::gateway::operator::Operator;
 use crate::gateway::{ConnectionHandler, Listeners};
@@ -70,6 +71,7 @@ impl BackgroundService for ConnectionService {
                     log::error!(target: "upgrade", "cannot notify the earlier process: {error}");
                     std::process::exit(2);
                 }
+                drop(tokio::spawn(freed::watch_threads()));
                 panics::essential("listeners", self.handler.listen(open)).await;
             }
             Err(error) => {
