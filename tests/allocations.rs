@@ -96,6 +96,7 @@ fn files(site: &Site, directory: &Path) -> Files {
             cache: Arc::new(Cache::default()),
             release: release.id(),
             project: site.project.clone(),
+            owner: Arc::from(&*site.owner),
             older_files: std::sync::OnceLock::new(),
         },
         listing,

@@ -18,12 +18,12 @@ use crate::clock::{Clock, Day};
 use crate::config::Config;
 use crate::deploy::Timestamp;
 use crate::deploy::keys::Role;
-use crate::deploy::record::printable;
 use crate::deploy::sites::{Caller, Condition, SiteAdmin, reading_again};
 use crate::site::ProjectId;
 use crate::store::audit::{Filter, Who};
 use crate::syntax::strict::Report;
 use crate::syntax::{Data, Value as Yaml};
+use crate::telemetry::logging::printable;
 
 /// The arguments of the command.
 pub type Args = Acting<Action>;

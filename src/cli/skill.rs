@@ -15,10 +15,10 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::deploy::Timestamp;
 use crate::deploy::queue::Trigger;
-use crate::deploy::record::printable;
 use crate::deploy::run::SkillFiles;
 use crate::deploy::update::Source;
 use crate::site::ProjectId;
+use crate::telemetry::logging::printable;
 
 /// Show, approve and reject skills that were written by a command or a model
 #[derive(Clone, Debug, clap::Args)]

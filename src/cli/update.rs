@@ -14,10 +14,11 @@ use super::settings::{self, Settings};
 use super::{deploying, project};
 use crate::clock::Clock;
 use crate::deploy::queue::{Queue, Trigger};
-use crate::deploy::record::{Record, printable};
+use crate::deploy::record::Record;
 use crate::deploy::update::{Source, Status, Update};
 use crate::deploy::{InvalidStatusId, StatusId, Timestamp};
 use crate::site::ProjectId;
+use crate::telemetry::logging::printable;
 
 /// How often `--follow` reads the record.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);

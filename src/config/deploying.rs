@@ -33,6 +33,7 @@ pub(super) fn read_queue(
         retry_delay_max,
         waiting_max,
         retention,
+        logs_max,
         idempotency,
     } = policy;
     within(section, "sqlite", |section| {
@@ -51,6 +52,7 @@ pub(super) fn read_queue(
     );
     section.set("waiting_max", waiting_max, number(1..=100_000_000));
     section.set("keep_seconds", retention, seconds(60..=3650 * DAY_SECONDS));
+    section.set("keep_logs", logs_max, number(1..=1_000_000));
     section.set(
         "idempotency_seconds",
         idempotency,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
+use crate::telemetry::logging::printable;
 
 use super::update::{State, Status, Update, cut};
 use super::{StatusId, Timestamp};
@@ -89,21 +90,6 @@ struct PublicCommit<'a> {
 #[derive(Serialize)]
 struct Author<'a> {
     name: &'a str,
-}
-
-/// Replaces the characters that a terminal would obey: control characters, except for tabs and the
-/// ends of lines, and characters that change the direction of the text (Unicode TR 36 §3.2).
-#[must_use]
-pub fn printable(text: &str) -> String {
-    let shown = text.chars().map(|c| match c {
-        '\n' | '\t' => c,
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            char::REPLACEMENT_CHARACTER
-        }
-        c if c.is_control() => char::REPLACEMENT_CHARACTER,
-        c => c,
-    });
-    shown.collect()
 }
 
 // === impl Commit ===

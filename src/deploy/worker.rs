@@ -33,7 +33,7 @@ use super::slots::{Shares, Slot, Slots};
 use super::update::WorkerId;
 use super::{ReadSite, Timestamp};
 use crate::error::chain;
-use crate::telemetry::{self, Health, Part};
+use crate::telemetry::{self, Health, Part, panics};
 
 /// How often the queue is polled for triggers of other processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -245,7 +245,8 @@ impl Worker {
     pub async fn run(self, mut stop: watch::Receiver<Stop>) {
         let worker = Arc::new(self);
         let _present = worker.enter();
-        let maintenance = tokio::spawn(Arc::clone(&worker).maintain());
+        let maintaining = Arc::clone(&worker).maintain();
+        let maintenance = tokio::spawn(panics::essential("queue maintenance", maintaining));
         let mut builds = JoinSet::new();
         let (cancel, cancelled) = watch::channel(false);
         let mut polls = ticks(POLL_INTERVAL);

@@ -63,6 +63,14 @@ pub struct ConnectionHandler {
     tls: Option<TlsAcceptor>,
 }
 
+/// A new connection that exceeds no limit.
+struct Admitted {
+    /// Counts it for the address of its client, unless addresses are not limited.
+    address: Option<AddressGuard>,
+    /// Whether the header of a load balancer names the address that it counts for.
+    has_header: bool,
+}
+
 // === impl Listeners ===
 
 impl Listeners {
@@ -134,10 +142,8 @@ impl ConnectionHandler {
         };
         let direct = Arc::clone(&self.direct);
         let balancer = Arc::clone(&self.gateway.balancer);
-        let sweep = panics::essential("upstream connections", async move {
-            tokio::join!(direct.sweep(), balancer.forget_idle());
-        });
-        let sweeping = tokio::spawn(sweep);
+        let sweep = async move { tokio::join!(direct.sweep(), balancer.forget_idle()) };
+        let sweeping = tokio::spawn(panics::essential("upstream connections", sweep));
         let tasks: Vec<_> = listeners.0.into_iter().map(accept).collect();
         for task in tasks {
             // A panic in a listener ends the process.
@@ -158,11 +164,15 @@ impl ConnectionHandler {
             };
             match accepted {
                 Ok((stream, peer)) => {
+                    // A connection that is rejected needs no place, so no other one is closed.
+                    let Some(admitted) = self.admit(peer.ip(), is_tls) else {
+                        continue;
+                    };
                     // This is not done before `accept`: a connection is closed only if another one
                     // needs its place. A connection that was accepted is served, also when the
                     // drain begins meanwhile.
                     self.room().await;
-                    self.begin(stream, peer, is_tls);
+                    self.serve_admitted(stream, peer, admitted, is_tls);
                 }
                 // No file descriptors left, or the client closed the connection already.
                 Err(error) => {
@@ -197,9 +207,14 @@ impl ConnectionHandler {
 
     /// Serves a new connection in a task of its own, unless it exceeds a limit.
     pub fn begin(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, is_tls: bool) {
+        if let Some(admitted) = self.admit(peer.ip(), is_tls) {
+            self.serve_admitted(stream, peer, admitted, is_tls);
+        }
+    }
+
+    /// Counts a new connection; `None` if it exceeds a limit and must be closed.
+    fn admit(&self, peer: IpAddr, is_tls: bool) -> Option<Admitted> {
         let Gateway {
-            drain,
-            open,
             metrics,
             pressure,
             proxy_protocol,
@@ -207,19 +222,41 @@ impl ConnectionHandler {
         } = &*self.gateway;
         metrics.connections.inc();
         if pressure.stage() == Stage::Refusing {
-            return self.shed("memory");
+            self.shed("memory");
+            return None;
         }
-        // The header of a load balancer names the address that the connection counts for.
-        let has_header = proxy_protocol
-            .iter()
-            .any(|network| network.contains(peer.ip()));
-        let address = match has_header {
-            true => None,
-            false => match self.count(peer.ip(), is_tls) {
-                Ok(address) => address,
-                Err(reason) => return self.shed(reason),
-            },
-        };
+        let has_header = proxy_protocol.iter().any(|network| network.contains(peer));
+        if has_header {
+            let address = None;
+            return Some(Admitted {
+                address,
+                has_header,
+            });
+        }
+        match self.count(peer, is_tls) {
+            Ok(address) => Some(Admitted {
+                address,
+                has_header,
+            }),
+            Err(reason) => {
+                self.shed(reason);
+                None
+            }
+        }
+    }
+
+    fn serve_admitted(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        admitted: Admitted,
+        is_tls: bool,
+    ) {
+        let Admitted {
+            address,
+            has_header,
+        } = admitted;
+        let Gateway { drain, open, .. } = &*self.gateway;
         let (registration, activity) = open.add(drain);
         let guards = Guards {
             connection: drain.guard(),

@@ -106,7 +106,10 @@ pub(super) async fn respond(
         })
     };
     let made = match is_search {
-        true => searches.run(make).await,
+        true => {
+            let client = gateway.clients.network_of(client);
+            searches.run(client, make).await
+        }
         false => tools.run(make).await,
     };
     Ok(made

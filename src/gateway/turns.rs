@@ -3,8 +3,12 @@
 //! A search computes most of its time, so more of them at once would only delay each other. The
 //! thread that has finished a search takes the next one that waits, without going to sleep between:
 //! to wake a thread takes as long as a part of a search.
+//!
+//! The clients take turns too: a search waits for the running ones, and for at most one search of
+//! each other client. So a client that searches without end does not delay the others.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +19,7 @@ use tokio::sync::oneshot;
 /// How many searches run at once, if the machine has fewer processors.
 const RUNNING_MIN: usize = 2;
 
-/// Runs searches, in the order in which they came.
+/// Runs searches: those of one client in the order in which they came.
 #[derive(Clone, Debug)]
 pub(super) struct Turns(Arc<State>);
 
@@ -27,7 +31,10 @@ struct State {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Job>,
+    /// The jobs of each client that wait.
+    waiting: HashMap<IpAddr, VecDeque<Job>>,
+    /// The clients of these jobs; the first one is next.
+    clients: VecDeque<IpAddr>,
     /// How many threads take jobs.
     threads: usize,
 }
@@ -47,10 +54,11 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Runs a function on a thread that may block. Returns `None` if it panics. A function whose
-    /// result nobody awaits any more is not begun.
+    /// Runs a function for a client on a thread that may block. Returns `None` if it panics. A
+    /// function whose result nobody awaits any more is not begun.
     pub(super) async fn run<T: Send + 'static>(
         &self,
+        client: IpAddr,
         search: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         let (sender, receiver) = oneshot::channel();
@@ -59,7 +67,7 @@ impl Turns {
                 let _nobody_awaits_it = sender.send(search());
             }
         };
-        if self.0.add(Box::new(job)) {
+        if self.0.add(client, Box::new(job)) {
             let state = Arc::clone(&self.0);
             tokio::task::spawn_blocking(move || state.work());
         }
@@ -71,9 +79,9 @@ impl Turns {
 
 impl State {
     /// Adds a job. Returns whether a further thread has to take jobs.
-    fn add(&self, job: Job) -> bool {
+    fn add(&self, client: IpAddr, job: Job) -> bool {
         let mut queue = self.queue();
-        queue.waiting.push_back(job);
+        queue.add(client, job);
         let has_turn = queue.threads < self.running_max;
         queue.threads += usize::from(has_turn);
         has_turn
@@ -90,7 +98,7 @@ impl State {
 
     fn next(&self) -> Option<Job> {
         let mut queue = self.queue();
-        let job = queue.waiting.pop_front();
+        let job = queue.take();
         queue.threads -= usize::from(job.is_none());
         job
     }
@@ -102,10 +110,36 @@ impl State {
 
 // === impl Queue ===
 
+impl Queue {
+    fn add(&mut self, client: IpAddr, job: Job) {
+        let jobs = self.waiting.entry(client).or_default();
+        if jobs.is_empty() {
+            self.clients.push_back(client);
+        }
+        jobs.push_back(job);
+    }
+
+    /// Takes the next job of the client that is next.
+    fn take(&mut self) -> Option<Job> {
+        let client = self.clients.pop_front()?;
+        let jobs = self.waiting.get_mut(&client)?;
+        let job = jobs.pop_front();
+        match jobs.is_empty() {
+            true => drop(self.waiting.remove(&client)),
+            false => self.clients.push_back(client),
+        }
+        job
+    }
+
+    fn len(&self) -> usize {
+        self.waiting.values().map(VecDeque::len).sum()
+    }
+}
+
 impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Queue")
-            .field("waiting", &self.waiting.len())
+            .field("waiting", &self.len())
             .field("threads", &self.threads)
             .finish()
     }
@@ -118,6 +152,10 @@ mod tests {
     use tokio::task::JoinSet;
 
     use super::*;
+
+    /// A client.
+    const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 
     #[tokio::test]
     async fn all_searches_run_and_few_at_once() {
@@ -133,7 +171,7 @@ mod tests {
                     now.fetch_sub(1, Ordering::SeqCst);
                     nth
                 };
-                turns.run(search).await
+                turns.run(ONE, search).await
             });
         }
         let mut found: Vec<_> = asked.join_all().await.into_iter().flatten().collect();
@@ -141,7 +179,7 @@ mod tests {
         assert_eq!(found, (0..100).collect::<Vec<_>>());
         assert!(most.load(Ordering::SeqCst) <= turns.0.running_max);
         let queue = turns.0.queue();
-        assert!(queue.waiting.is_empty(), "{queue:?}");
+        assert!(queue.len() == 0 && queue.clients.is_empty(), "{queue:?}");
     }
 
     #[tokio::test]
@@ -149,11 +187,11 @@ mod tests {
         let turns = Turns::default();
         for _ in 0..2 * turns.0.running_max {
             assert_eq!(
-                turns.run(|| panic!("a search that panics")).await,
+                turns.run(ONE, || panic!("a search that panics")).await,
                 None::<()>
             );
         }
-        assert_eq!(turns.run(|| 1).await, Some(1));
+        assert_eq!(turns.run(ONE, || 1).await, Some(1));
     }
 
     #[tokio::test]
@@ -165,18 +203,18 @@ mod tests {
         let (go_on, waits) = std::sync::mpsc::channel::<()>();
         let first = tokio::spawn({
             let turns = turns.clone();
-            async move { turns.run(move || waits.recv().is_ok()).await }
+            async move { turns.run(ONE, move || waits.recv().is_ok()).await }
         });
         let begun = Arc::new(AtomicUsize::new(0));
         let second = tokio::spawn({
             let (turns, begun) = (turns.clone(), Arc::clone(&begun));
             async move {
                 turns
-                    .run(move || begun.fetch_add(1, Ordering::SeqCst))
+                    .run(ONE, move || begun.fetch_add(1, Ordering::SeqCst))
                     .await
             }
         });
-        let has_begun_one = |queue: &Queue| queue.threads == 1 && queue.waiting.len() == 1;
+        let has_begun_one = |queue: &Queue| queue.threads == 1 && queue.len() == 1;
         while !has_begun_one(&turns.0.queue()) {
             tokio::task::yield_now().await;
         }
@@ -184,7 +222,40 @@ mod tests {
         assert!(second.await.unwrap_err().is_cancelled());
         go_on.send(()).unwrap();
         assert_eq!(first.await.unwrap(), Some(true));
-        assert_eq!(turns.run(|| 1).await, Some(1));
+        assert_eq!(turns.run(ONE, || 1).await, Some(1));
         assert_eq!(begun.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn a_client_with_many_searches_delays_another_client_by_one() {
+        let turns = Turns(Arc::new(State {
+            running_max: 1,
+            queue: Mutex::default(),
+        }));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let (go_on, waits) = std::sync::mpsc::channel::<()>();
+        let mut asked = JoinSet::new();
+        asked.spawn({
+            let turns = turns.clone();
+            async move { turns.run(ONE, move || waits.recv().is_ok()).await.map(drop) }
+        });
+        // The first search runs, and all others wait.
+        while turns.0.queue().threads == 0 || turns.0.queue().len() > 0 {
+            tokio::task::yield_now().await;
+        }
+        for (client, count, all) in [(ONE, 50, 50), (OTHER, 2, 52)] {
+            for _ in 0..count {
+                let (turns, order) = (turns.clone(), Arc::clone(&order));
+                let search = move || order.lock().unwrap().push(client);
+                asked.spawn(async move { turns.run(client, search).await });
+            }
+            while turns.0.queue().len() < all {
+                tokio::task::yield_now().await;
+            }
+        }
+        go_on.send(()).unwrap();
+        assert_eq!(asked.join_all().await.len(), 53);
+        let order = order.lock().unwrap();
+        assert_eq!(order[..4], [ONE, OTHER, ONE, OTHER]);
     }
 }

@@ -511,6 +511,7 @@ impl Reloader {
                 cache: Arc::clone(&self.cache),
                 release: pointer.current.release,
                 project: site.project.clone(),
+                owner: Arc::from(&*site.owner),
                 older_files: OnceLock::new(),
             },
             listing,

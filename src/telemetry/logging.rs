@@ -112,12 +112,14 @@ fn write_text(
     now: SystemTime,
 ) -> std::io::Result<()> {
     let target = record.target().trim_start_matches("waypost::");
+    let message = printable(&record.args().to_string());
+    // Further lines of a message are no lines of the log.
+    let message = message.replace('\n', "\n    ");
     write!(
         out,
-        "{} {} {target}: {}",
+        "{} {} {target}: {message}",
         timestamp(now),
-        record.level(),
-        record.args()
+        record.level()
     )?;
     let mut pairs = Pairs::default();
     // A value that cannot be formatted is left out; the line is written without it.
@@ -151,7 +153,8 @@ fn write_json(
         record.level().as_str().to_lowercase().into(),
     );
     line.insert("target".to_owned(), record.target().into());
-    line.insert("message".to_owned(), record.args().to_string().into());
+    let message = printable(&record.args().to_string());
+    line.insert("message".to_owned(), message.into());
     let mut pairs = Pairs::default();
     let _shown = record.key_values().visit(&mut pairs);
     for (key, value) in pairs.0 {
@@ -160,6 +163,23 @@ fn write_json(
     let mut text = serde_json::to_vec(&line)?;
     text.push(b'\n');
     out.write_all(&text)
+}
+
+/// Replaces the characters that a terminal would obey: control characters, except for tabs and the
+/// ends of lines, and characters that change the direction of the text (Unicode TR 36 §3.2).
+///
+/// Logs and records contain text of strangers: of authors, of git hosts, of servers of sites.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let shown = text.chars().map(|c| match c {
+        '\n' | '\t' => c,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    });
+    shown.collect()
 }
 
 /// The key-values of a record. Numbers stay numbers, so that a program that reads the log can
@@ -180,7 +200,7 @@ impl<'kvs> VisitSource<'kvs> for Pairs {
 
 impl<'kvs> VisitValue<'kvs> for ToJson {
     fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
-        self.0 = value.to_string().into();
+        self.0 = printable(&value.to_string()).into();
         Ok(())
     }
 
@@ -270,6 +290,40 @@ mod tests {
                 text
             );
         }
+    }
+
+    #[test]
+    fn text_of_strangers_neither_begins_a_line_nor_reaches_a_terminal_as_a_command() {
+        let said = "git said: \u{1b}]0;owned\u{7}\r\n2026-11-20T20:17:30.123Z ERROR x: a lie";
+        let host = kv::Value::from("a\u{9b}2J\u{202e}b");
+        let pairs = [("host", host)];
+        let write = |write: fn(&mut dyn io::Write, &log::Record<'_>, SystemTime) -> _| {
+            let mut out = Vec::new();
+            let written: io::Result<()> = write(
+                &mut out,
+                &log::Record::builder()
+                    .args(format_args!("{said}"))
+                    .level(log::Level::Warn)
+                    .key_values(&pairs)
+                    .build(),
+                SystemTime::UNIX_EPOCH,
+            );
+            written.unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let [text, json] = [write(write_text), write(write_json)];
+        for line in [&text, &json] {
+            let obeyed = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+            assert!(!line.contains(obeyed), "{line:?}");
+            assert!(line.contains("owned"), "{line}");
+        }
+        let begins = |line: &&str| line.starts_with("1970-");
+        assert_eq!(text.lines().filter(begins).count(), 1, "{text}");
+        assert!(
+            text.lines()
+                .all(|line| begins(&line) || line.starts_with("    "))
+        );
+        assert_eq!(json.lines().count(), 1);
     }
 
     #[test]

@@ -139,6 +139,7 @@ impl<F: Future> Future for Caught<'_, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::telemetry::logging;
 
     #[tokio::test]
     async fn a_panic_in_a_future_is_an_error_also_after_it_has_waited() {
@@ -149,6 +150,53 @@ mod tests {
         });
         let panic: Box<dyn std::any::Any + Send> = late.await.unwrap_err();
         assert_eq!(message(&*panic), "late");
+    }
+
+    /// Runs in a process of its own, whose panics are reported.
+    #[test]
+    fn a_panic_is_logged_with_its_backtrace_and_counted() {
+        const CHILD: &str = "WAYPOST_TEST_REPORT";
+        const NAME: &str =
+            "telemetry::panics::tests::a_panic_is_logged_with_its_backtrace_and_counted";
+        if std::env::var_os(CHILD).is_some() {
+            let config = logging::Config {
+                format: logging::Format::Json,
+                ..logging::Config::default()
+            };
+            logging::start(&config).unwrap();
+            let count = IntCounter::new("panics", "Panics.").unwrap();
+            report(count.clone());
+            let thread = std::thread::Builder::new().name("tester".to_owned());
+            let thread = thread.spawn(|| panic!("broken")).unwrap();
+            assert!(thread.join().is_err());
+            assert!(without_report(|| panic!("of a text")).is_none());
+            std::process::exit(i32::try_from(count.get()).unwrap());
+        }
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", NAME, "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let lines = String::from_utf8(output.stderr).unwrap();
+        assert!(!lines.contains("of a text"), "{lines}");
+        let line = lines.lines().find(|line| line.contains("a panic in"));
+        let line: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
+        assert_eq!(
+            (&line["level"], &line["thread"]),
+            (&"error".into(), &"tester".into())
+        );
+        assert!(
+            line["message"].as_str().unwrap().ends_with(": broken"),
+            "{line}"
+        );
+        assert!(
+            line["backtrace"]
+                .as_str()
+                .unwrap()
+                .contains("panics::tests"),
+            "{line}"
+        );
     }
 
     /// Runs in a process of its own, which it ends.

@@ -418,6 +418,87 @@ fn pure_modules_have_no_async_no_files_and_no_clock() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Tasks and threads that are not [essential](waypost::telemetry::panics): how many a file starts,
+/// and why a panic in them stops nothing that others need.
+const PANICS_END_ALONE: &[(&str, usize, &str)] = &[
+    ("cli/preview/server.rs", 1, "it serves one connection"),
+    (
+        "database/link.rs",
+        2,
+        "its connection ends, and another one is opened",
+    ),
+    ("gateway/balance/check.rs", 1, "each check is caught"),
+    ("gateway/followers.rs", 1, "it serves one connection"),
+    ("gateway/handler.rs", 1, "it serves one connection"),
+    ("gateway/http2.rs", 3, "it serves one stream"),
+    ("gateway/operator.rs", 1, "it serves one connection"),
+    (
+        "index/files/stored.rs",
+        1,
+        "its permit is dropped, and another text is encoded",
+    ),
+    (
+        "isolation/mod.rs",
+        1,
+        "its panic is the result that it is joined for",
+    ),
+    (
+        "isolation/process/child.rs",
+        1,
+        "it runs in a process of one update",
+    ),
+    (
+        "origin/resolve.rs",
+        1,
+        "its lookup ends, and nobody waits for it",
+    ),
+    (
+        "source/git/program.rs",
+        2,
+        "it runs in a process of one update",
+    ),
+    (
+        "telemetry/panics.rs",
+        1,
+        "it is the thread that ends the process",
+    ),
+    (
+        "telemetry/repeats.rs",
+        1,
+        "numbers are logged with the next line instead",
+    ),
+];
+
+#[test]
+fn a_panic_in_a_task_that_others_need_ends_the_process() {
+    let mut wrong = Vec::new();
+    for source in program() {
+        let path = source.path.strip_prefix("src").unwrap();
+        let path = path.to_str().unwrap();
+        let code = source
+            .text
+            .split("#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap();
+        let starts = ["tokio::spawn(", "thread::spawn(", "thread::Builder::new()"];
+        let lines = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        let started = lines.filter(|line| starts.iter().any(|start| line.contains(start)));
+        let found = started
+            .filter(|line| !line.contains("panics::essential"))
+            .count();
+        let known = PANICS_END_ALONE.iter().find(|(known, ..)| *known == path);
+        let expected = known.map_or(0, |(_, count, _)| *count);
+        if found != expected {
+            wrong.push(format!(
+                "{path}: {found} tasks or threads, {expected} are known"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn names_are_read_from_use_trees_paths_and_macros_and_not_from_tests() {
     let code = "

@@ -28,6 +28,9 @@ pub struct Policy {
     pub waiting_max: u64,
     /// How long the records of ended updates are kept.
     pub retention: Duration,
+    /// How many of the newest ended updates of a project keep their log. A log may be long, and a
+    /// project may have many updates: without this limit one owner could fill the disk of the queue.
+    pub logs_max: u32,
     /// How long an `Idempotency-Key` is stored.
     pub idempotency: Duration,
 }
@@ -43,6 +46,7 @@ impl Default for Policy {
             retry_delay_max: Duration::from_secs(15 * 60),
             waiting_max: 100_000,
             retention: Duration::from_secs(30 * 24 * 60 * 60),
+            logs_max: 30,
             idempotency: Duration::from_secs(24 * 60 * 60),
         }
     }

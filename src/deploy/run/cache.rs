@@ -6,7 +6,9 @@
 //! is slower and nothing else happens. A file larger than [`BYTES_MAX`] is not written.
 //!
 //! The build writes the file in its workspace, and the parent moves it to its place. Each project
-//! has its own, so no project takes anything from the build of another.
+//! has its own, so no project takes anything from the build of another. A project has only one, for
+//! its present repository. The caches count with the mirrors: those that were written least recently
+//! make room.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -16,6 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::build::Articles;
 use crate::digest::Digest;
 use crate::release::ReleaseId;
+use crate::source::git;
 
 /// The first bytes of the file.
 const MAGIC: &[u8; 16] = b"waypost-cache-1\n";
@@ -110,9 +113,30 @@ pub(super) fn path(
     branch: &str,
     directory: &str,
 ) -> PathBuf {
-    let name = format!("{project}\0{url}\0{branch}\0{directory}");
+    let name = format!("{url}\0{branch}\0{directory}");
     let digest = Digest::of(name.as_bytes()).to_string();
-    mirrors.join(format!("{}.cache", &digest[..32]))
+    mirrors.join(format!("{}{}.cache", git::prefix(project), &digest[..32]))
+}
+
+/// Removes the caches of the project of this cache that were made of another repository, branch or
+/// directory.
+pub(super) fn remove_earlier(path: &Path) -> io::Result<()> {
+    let name = |path: &Path| path.file_name()?.to_str().map(str::to_owned);
+    let own = name(path).unwrap_or_default();
+    let (Some((prefix, _)), Some(directory)) = (own.split_once('-'), path.parent()) else {
+        return Ok(());
+    };
+    for entry in fs::read_dir(directory)? {
+        let found = entry?.path();
+        let is_earlier = found.extension() == path.extension()
+            && name(&found).is_some_and(|name| {
+                name != own && name.split_once('-').is_some_and(|(of, _)| of == prefix)
+            });
+        if is_earlier {
+            fs::remove_file(found)?;
+        }
+    }
+    Ok(())
 }
 
 /// Identifies this program, because another version may render differently.
@@ -150,6 +174,23 @@ mod tests {
             release: built.release.id(),
             articles: built.articles,
         }
+    }
+
+    #[test]
+    fn a_project_has_one_cache_however_often_its_repository_changes() {
+        let mirrors = tempfile::tempdir().unwrap();
+        let of = |project: &str, branch: &str| path(mirrors.path(), project, "u", branch, "");
+        fs::write(of("other", "0"), "other").unwrap();
+        for branch in ["1", "2", "3", "3"] {
+            let cache = of("acme", branch);
+            remove_earlier(&cache).unwrap();
+            fs::write(cache, branch).unwrap();
+        }
+        let names = fs::read_dir(mirrors.path()).unwrap();
+        let texts = names.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        let mut texts: Vec<_> = texts.collect();
+        texts.sort();
+        assert_eq!(texts, ["3", "other"]);
     }
 
     #[test]

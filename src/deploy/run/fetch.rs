@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use super::child::Parent;
 use super::job::{Event, FetchJob, Step, Stopped};
-use crate::deploy::record::{Commit, FilesChanged, printable};
+use crate::deploy::record::{Commit, FilesChanged};
 use crate::error::chain;
 use crate::source::git::{self, Address, FetchError, Fetching, Head};
+use crate::telemetry::logging::printable;
 
 /// Fetches a branch and reports its newest commit; the last event says how it ended.
 pub(super) fn fetch(job: &FetchJob, parent: &mut Parent<'_>) {

@@ -272,6 +272,9 @@ impl Stages {
                 &repository.branch,
                 &repository.directory,
             );
+            if let Err(error) = cache::remove_earlier(&cache) {
+                log::warn!(target: "deploy", "cannot remove the earlier caches of {project}: {error}");
+            }
             Ok(Update {
                 cache: absolute(cache),
                 skill_files: SkillFiles::of(&git.mirrors, &site.project),

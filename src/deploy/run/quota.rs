@@ -22,6 +22,8 @@ use crate::release::{Inventory, ReleaseId};
 use crate::site::ProjectId;
 use crate::store::{FileError, OwnerLock, Promotion, ReadError, Store};
 
+/// How many sizes of releases are remembered.
+const SIZES_MAX: usize = 100_000;
 /// How long another process may store a release of the same owner.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -254,7 +256,12 @@ impl Quota {
             Err(_damaged) => return Ok(0),
         };
         let size = bytes_of(&inventory);
-        lock().insert(release, size);
+        let mut sizes = lock();
+        // Most are of releases that are removed meanwhile.
+        if sizes.len() >= SIZES_MAX {
+            sizes.clear();
+        }
+        sizes.insert(release, size);
         Ok(size)
     }
 }

@@ -1,5 +1,6 @@
 //! The servers of one site.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,6 +9,7 @@ use tokio::time::Instant;
 use super::check::{Checks, RunningCheck};
 use super::places::Places;
 use super::row::Row;
+use super::shares::{OfOwner, Share, Shares};
 use crate::gateway::UpstreamLimits;
 use crate::gateway::ending::End;
 use crate::site::{Site, Upstream};
@@ -29,7 +31,9 @@ pub(in crate::gateway) struct Group {
     is_touched: AtomicBool,
     limits: UpstreamLimits,
     /// The places of the process.
-    all: Arc<Places>,
+    all: Arc<Shares>,
+    /// How many of them the owner of the site has.
+    of_owner: OfOwner,
     metrics: Arc<Metrics>,
 }
 
@@ -75,8 +79,8 @@ pub(in crate::gateway) struct HeldPlace {
     server: usize,
     is_trial: bool,
     is_reported: bool,
-    /// Whether it counts against the cap of the server, and of the process.
-    has_place: bool,
+    /// The place of the process. If there is one, the request has a place of the server too.
+    share: Option<Share>,
 }
 
 /// Why a request has no place.
@@ -88,7 +92,8 @@ pub(in crate::gateway) enum Refused {
     Full,
     /// The request was in the queue for too long.
     Late,
-    /// The process has no descriptor for another connection to an upstream.
+    /// The process has no descriptor for another connection to an upstream, or not for this owner
+    /// or this client.
     NoDescriptor,
 }
 
@@ -99,7 +104,7 @@ impl Group {
         site: Arc<Site>,
         upstream: &Upstream,
         limits: &UpstreamLimits,
-        all: &Arc<Places>,
+        all: &Arc<Shares>,
         metrics: &Arc<Metrics>,
         checks: Option<&Checks>,
     ) -> Self {
@@ -132,6 +137,7 @@ impl Group {
             .chain(others)
             .collect();
         Self {
+            of_owner: all.of_owner(&site.owner),
             site,
             state: Mutex::new(vec![State::default(); servers.len()].into()),
             servers,
@@ -187,34 +193,37 @@ impl Group {
         taken.is_ok()
     }
 
-    /// Finds a place without waiting, if the site has one server and it has room.
-    pub(in crate::gateway) fn hold_now(self: &Arc<Self>) -> Option<HeldPlace> {
+    /// Finds a place for a request of a client without waiting, if the site has one server and it
+    /// has room.
+    pub(in crate::gateway) fn hold_now(self: &Arc<Self>, client: IpAddr) -> Option<HeldPlace> {
         let [server] = &*self.servers else {
             return None;
         };
         if !server.places.take() {
             return None;
         }
-        if !self.all.take() {
+        let Some(share) = self.all.take(&self.of_owner, client) else {
             server.places.free();
             return None;
-        }
+        };
         Some(HeldPlace {
             group: Arc::clone(self),
             server: 0,
             is_trial: false,
             is_reported: false,
-            has_place: true,
+            share: Some(share),
         })
     }
 
-    /// Finds a place at a server that was not tried, and waits in its queue if it has none.
+    /// Finds a place for a request of a client at a server that was not tried, and waits in its
+    /// queue if it has none.
     ///
     /// # Errors
     ///
     /// [`Refused`].
     pub(in crate::gateway) async fn hold(
         self: &Arc<Self>,
+        client: IpAddr,
         tried: Tried,
         is_idempotent: bool,
     ) -> Result<HeldPlace, Refused> {
@@ -228,16 +237,16 @@ impl Group {
             server,
             is_trial,
             is_reported: false,
-            has_place: false,
+            share: None,
         };
         if !self.servers[server].places.take() {
             self.wait_for_place(server).await?;
         }
-        if !self.all.take() {
+        held.share = self.all.take(&self.of_owner, client);
+        if held.share.is_none() {
             self.servers[server].places.free();
             return Err(Refused::NoDescriptor);
         }
-        held.has_place = true;
         Ok(held)
     }
 
@@ -555,9 +564,8 @@ impl Drop for HeldPlace {
         if self.is_trial && !self.is_reported {
             self.group.untried(self.server);
         }
-        if self.has_place {
+        if self.share.is_some() {
             self.group.servers[self.server].places.free();
-            self.group.all.free();
         }
     }
 }
@@ -590,7 +598,7 @@ mod tests {
             Arc::new(site),
             &upstream,
             &limits,
-            &Arc::new(Places::new(usize::MAX)),
+            &Arc::new(Shares::new(Arc::new(Places::new(usize::MAX)))),
             &metrics,
             None,
         );
@@ -598,7 +606,9 @@ mod tests {
     }
 
     async fn hold(group: &Arc<Group>, is_idempotent: bool) -> HeldPlace {
-        group.hold(Tried::default(), is_idempotent).await.unwrap()
+        let client = IpAddr::from([192, 0, 2, 1]);
+        let held = group.hold(client, Tried::default(), is_idempotent);
+        held.await.unwrap()
     }
 
     /// Returns how many of 110 requests the first server gets.

@@ -14,7 +14,7 @@
 //! * **Cap.** A server has at most [`UpstreamLimits::requests_max`] requests at once, and a short
 //!   queue behind them. So one server that responds to nothing cannot hold all connections of the
 //!   gateway. All servers together have as many as the limit of file descriptors has room for; one
-//!   request more gets 503 at once.
+//!   request more gets 503 at once. No owner and no client can have all of them ([`shares`]).
 //! * **Retries.** Each request adds a part of a retry to the budget of its site, and each attempt
 //!   at another connection or server takes one ([`UpstreamLimits::retry_percent`]). So a dead
 //!   server does not get several times as many requests. A request that may have reached a server
@@ -32,6 +32,7 @@ mod group;
 mod places;
 pub(super) mod race;
 mod row;
+mod shares;
 
 use std::fmt;
 use std::hash::BuildHasher as _;
@@ -53,6 +54,7 @@ pub(super) use places::Places;
 
 use check::Checks;
 use row::Row;
+use shares::Shares;
 
 /// How many parts the table has, each with its lock.
 const SHARDS: usize = 16;
@@ -66,6 +68,7 @@ pub struct Balancer {
     limits: UpstreamLimits,
     /// The places of the process.
     places: Arc<Places>,
+    shares: Arc<Shares>,
     metrics: Arc<Metrics>,
     /// `None`: no server is asked whether it works.
     checks: Option<Checks>,
@@ -79,9 +82,11 @@ impl Balancer {
     /// Makes it without any site; a site is added with its first request.
     #[must_use]
     pub fn new(limits: UpstreamLimits, metrics: Arc<Metrics>) -> Self {
+        let places = Arc::new(Places::new(usize::MAX));
         Self {
             limits,
-            places: Arc::new(Places::new(usize::MAX)),
+            shares: Arc::new(Shares::new(Arc::clone(&places))),
+            places,
             metrics,
             checks: None,
             hasher: RandomState::default(),
@@ -92,8 +97,10 @@ impl Balancer {
     /// Lets this many requests of all sites have a server at once.
     #[must_use]
     pub fn with_requests_max(self, requests_max: usize) -> Self {
+        let places = Arc::new(Places::new(requests_max));
         Self {
-            places: Arc::new(Places::new(requests_max)),
+            shares: Arc::new(Shares::new(Arc::clone(&places))),
+            places,
             ..self
         }
     }
@@ -144,7 +151,7 @@ impl Balancer {
             site,
             upstream,
             &self.limits,
-            &self.places,
+            &self.shares,
             &self.metrics,
             checks,
         );
@@ -165,6 +172,7 @@ impl Balancer {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             shard.retain(|group| group.take_touched() || Arc::strong_count(group) > 1);
         }
+        self.shares.sweep();
         if let Some(checks) = &self.checks {
             checks.sweep();
         }

@@ -67,6 +67,15 @@ impl Places {
         self.used() < self.max
     }
 
+    pub(super) fn max(&self) -> usize {
+        self.max
+    }
+
+    /// Returns how many places are free.
+    pub(super) fn left(&self) -> usize {
+        self.max.saturating_sub(self.used())
+    }
+
     /// Returns how many requests have a place.
     pub(super) fn used(&self) -> usize {
         self.used.load(Ordering::SeqCst)

@@ -121,4 +121,32 @@ mod tests {
         assert!(third <= 2, "{third}");
         assert!(send("192.0.2.3", &b) >= 3);
     }
+
+    #[test]
+    fn a_dry_run_counts_messages_and_rejects_none() {
+        let limits = ClientLimits {
+            mcp_requests_per_second: 1,
+            mcp_site_requests_per_second: 1,
+            burst: Duration::from_secs(1),
+            dry_run: vec![LimitKind::Mcp, LimitKind::McpSite],
+            ..ClientLimits::default()
+        };
+        let metrics = Metrics::new();
+        let clients = Arc::new(Clients::new(limits, TrustedPeers::default(), &metrics));
+        let (client, site) = ("192.0.2.1".parse().unwrap(), ProjectId::parse("a").unwrap());
+        for _ in 0..10 {
+            clients.may_ask(client, &site).unwrap();
+            clients.ask(client, &site, 1);
+        }
+        for limit in ["mcp", "mcp_site"] {
+            let counted = |mode| {
+                metrics
+                    .client_limits
+                    .with_label_values(&[limit, mode])
+                    .get()
+            };
+            assert!(counted("dry_run") >= 5, "{limit}");
+            assert_eq!(counted("enforced"), 0, "{limit}");
+        }
+    }
 }

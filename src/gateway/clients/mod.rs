@@ -241,6 +241,13 @@ impl Clients {
         }
     }
 
+    /// Returns the address, or the first address of the IPv6 prefix, that stands for a client.
+    #[must_use]
+    pub fn network_of(&self, client: IpAddr) -> IpAddr {
+        let address = Address::of(client, self.limits.ipv6_prefix);
+        IpAddr::from(Ipv6Addr::from_bits(address.0)).to_canonical()
+    }
+
     /// Counts a new connection.
     ///
     /// # Errors

@@ -56,7 +56,8 @@ impl Proxy {
                 Some(held) => held,
                 None => {
                     let is_idempotent = session.req_header().method.is_idempotent();
-                    let holding = group.hold(ctx.tried, is_idempotent);
+                    let client = self.gateway.clients.network_of(self.counted(session));
+                    let holding = group.hold(client, ctx.tried, is_idempotent);
                     holding.await.map_err(refused)?
                 }
             };

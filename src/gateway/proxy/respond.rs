@@ -130,7 +130,10 @@ impl Proxy {
             })
         };
         let made = match is_search {
-            true => self.searches.run(make).await,
+            true => {
+                let client = self.gateway.clients.network_of(self.counted(session));
+                self.searches.run(client, make).await
+            }
             false => self.reads.run(make).await,
         };
         made.unwrap_or_else(|| Problem::new(500, "this page cannot be made").response())

@@ -49,6 +49,7 @@ pub(super) enum DigestCheck {
 /// A large file of a release.
 #[derive(Debug)]
 pub(super) struct LargeFile {
+    pub(super) owner: Arc<str>,
     pub(super) store: Arc<Store>,
     pub(super) cache: Arc<Cache>,
     pub(super) item: Item,
@@ -89,10 +90,12 @@ impl LargeFile {
         let is_damaged = |file: &ContentFile| matches!(checked, Some(DigestCheck::Damaged(since)) if since == file.modified());
         // A slow reader may still have the damaged file open, although it was put again.
         let open = || self.store.open(&self.item);
-        let file = self
-            .cache
-            .open
-            .open(self.item.digest, |file| !is_damaged(file), open)?;
+        let file = self.cache.open.open(
+            &self.owner,
+            self.item.digest,
+            |file| !is_damaged(file),
+            open,
+        )?;
         match checked {
             Some(DigestCheck::Damaged(_)) if is_damaged(&file) => {
                 Err(io::Error::other(damaged(&file)))
@@ -341,6 +344,7 @@ mod tests {
 
         fn file(&self) -> LargeFile {
             LargeFile {
+                owner: "acme".into(),
                 store: Arc::clone(&self.store),
                 cache: Arc::clone(&self.cache),
                 item: self.release.inventory().get("a").unwrap().clone(),

@@ -2,7 +2,8 @@
 //!
 //! Pieces are read at offsets, so readers share no position. A client can have a hundred streams on
 //! one connection and read nothing: it must not use up the descriptors of the process. So the
-//! number of open files is bounded, and a request for one more gets 503.
+//! number of open files is bounded, and a request for one more gets 503. An owner gets another file
+//! only while fewer of its files are open than are left for all others.
 
 use std::collections::HashMap;
 use std::io;
@@ -27,6 +28,8 @@ struct Table {
     /// How many files are open. A file that was put again is open beside the earlier one.
     count: usize,
     files: HashMap<Digest, Weak<OpenFile>, RandomState>,
+    /// How many of the open files each owner has opened.
+    owners: HashMap<Arc<str>, usize, RandomState>,
 }
 
 /// A file that is open until its last reader has gone.
@@ -39,6 +42,7 @@ pub(super) struct OpenFile {
 /// Counts an open file.
 #[derive(Debug)]
 struct Place {
+    owner: Arc<str>,
     digest: Digest,
     table: Arc<Mutex<Table>>,
 }
@@ -54,13 +58,14 @@ impl OpenFiles {
         }
     }
 
-    /// Returns the open file if it may be shared, or opens the file. It may block.
+    /// Returns the open file if it may be shared, or opens the file for an owner. It may block.
     ///
     /// # Errors
     ///
     /// [`TooManyOpenFiles`]; and when the file cannot be opened.
     pub(super) fn open(
         &self,
+        owner: &Arc<str>,
         digest: Digest,
         may_share: impl Fn(&ContentFile) -> bool,
         open: impl FnOnce() -> Result<ContentFile, ReadError>,
@@ -72,13 +77,17 @@ impl OpenFiles {
         {
             return Ok(Arc::clone(shared));
         }
-        if table.count >= self.max {
+        let left = self.max.saturating_sub(table.count);
+        let of_owner = table.owners.get(owner).copied().unwrap_or_default();
+        if of_owner >= left {
             drop(table);
             return Err(io::Error::other(TooManyOpenFiles));
         }
         table.count += 1;
+        table.owners.insert(Arc::clone(owner), of_owner + 1);
         drop(table);
         let place = Place {
+            owner: Arc::clone(owner),
             digest,
             table: Arc::clone(&self.table),
         };
@@ -117,6 +126,12 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut table = lock(&self.table);
         table.count -= 1;
+        if let Some(of_owner) = table.owners.get_mut(&self.owner) {
+            *of_owner -= 1;
+            if *of_owner == 0 {
+                table.owners.remove(&self.owner);
+            }
+        }
         let is_gone = |file: &Weak<OpenFile>| file.strong_count() == 0;
         if table.files.get(&self.digest).is_some_and(is_gone) {
             table.files.remove(&self.digest);

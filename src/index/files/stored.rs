@@ -34,6 +34,8 @@ pub struct Stored {
     pub release: ReleaseId,
     /// The project of the release.
     pub project: ProjectId,
+    /// The owner of the project.
+    pub owner: Arc<str>,
     /// The files that pages of older releases load. The list is made at the first such request.
     pub older_files: OnceLock<HashMap<Box<str>, Item>>,
 }
@@ -302,6 +304,7 @@ impl Stored {
 
     fn large(&self, item: &Item) -> LargeFile {
         LargeFile {
+            owner: Arc::clone(&self.owner),
             store: Arc::clone(&self.store),
             cache: Arc::clone(&self.cache),
             item: item.clone(),

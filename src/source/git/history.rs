@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::failure::{FetchError, GitError};
 use super::program::{Extent, Git};
-use super::{Address, Config, Fetching, clean, git_of, mirror, update};
+use super::{Address, Config, Fetching, clean, git_of, mirror, of_room, update};
 use crate::source::TreePath;
 use crate::source::history::{COMMITS_MAX, End, History};
 
@@ -42,13 +42,14 @@ pub fn fetch_history(
         source,
     })?;
     let others = mirror::size(fetching.mirror).saturating_sub(mirror::size(&directory));
-    let fetching = Fetching {
+    let within = Fetching {
         mirror: &directory,
         bytes_max: fetching.bytes_max.saturating_sub(others),
         ..*fetching
     };
-    let git = git_of(config, address, &fetching)?;
-    update(&git, address, &fetching, Extent::History)?;
+    let git = git_of(config, address, &within)?;
+    let updated = update(&git, address, &within, Extent::History);
+    updated.map_err(|error| of_room(error, config, fetching))?;
     clean(&git, &directory);
     Ok(())
 }

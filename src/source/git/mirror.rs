@@ -1,11 +1,15 @@
-//! Mirrors on the disk: one for each project and URL, within limits of bytes.
+//! Mirrors on the disk: one for each project, within limits of bytes.
 //!
 //! ```text
 //! {mirrors}/
-//!   {name}.git/    the mirror; {name} begins the digest of project and URL
-//!   {name}.lock    locked while an update uses the mirror; holds its size in bytes
-//!   {name}-2.git   the same for an update that finds the first one locked
+//!   {project}-{URL}.git/    the mirror; both parts begin digests
+//!   {project}-{URL}.lock    locked while an update uses the mirror; holds its size in bytes
+//!   {project}-{URL}-2.git   the same for an update that finds the first one locked
+//!   {project}-{…}.cache     the cache of the last build, which counts like a mirror
 //! ```
+//!
+//! When the URL of a project changes, the mirror of the earlier URL is removed. So a project cannot
+//! fill the disk, or remove the mirrors of others, with new URLs.
 //!
 //! Projects do not share mirrors, also if they have the same repository. So what one project may
 //! read comes from its own fetch, with its own credentials, and no update waits for another.
@@ -33,6 +37,8 @@ use crate::isolation::{User, make_directory, make_passage};
 const ATTEMPTS_MAX: u32 = 16;
 /// How the names of a project's mirrors end.
 const PLACES: [&str; 2] = ["", "-2"];
+/// The extension of the caches of builds.
+pub(super) const CACHE: &str = "cache";
 /// With less room than this, there is no room for a mirror.
 const ROOM_BYTES_MIN: u64 = 64 << 10;
 
@@ -44,9 +50,10 @@ pub struct Mirror {
     bytes_max: u64,
 }
 
-/// A mirror that another update may use.
+/// A mirror that another update may use, or the cache of a build.
 struct Other {
-    lock: PathBuf,
+    /// The lock of the mirror, or the cache.
+    path: PathBuf,
     bytes: u64,
     used: SystemTime,
 }
@@ -85,6 +92,7 @@ impl Mirror {
         }
         let (path, lock) = free.ok_or(FetchError::Busy)?;
         let directory = path.with_extension("git");
+        remove_earlier(root, project, &name).map_err(failed(root))?;
         let bytes_max = make_room(config, &path).map_err(failed(root))?;
         if bytes_max < ROOM_BYTES_MIN {
             return Err(FetchError::Full);
@@ -132,10 +140,34 @@ impl Drop for Mirror {
     }
 }
 
-/// Returns the name of a mirror. It is a digest, because a URL may contain any character.
+/// Returns how the names of the files of a project begin: 16 digits and a hyphen.
+pub(super) fn prefix(project: &str) -> String {
+    let digest = Digest::of(project.as_bytes()).to_string();
+    format!("{}-", &digest[..16])
+}
+
+/// Returns the name of a mirror. It has a digest, because a URL may contain any character.
 pub(super) fn name(project: &str, url: &str) -> String {
-    let digest = Digest::of(format!("{project}\0{url}").as_bytes()).to_string();
-    digest[..32].to_owned()
+    let digest = Digest::of(url.as_bytes()).to_string();
+    prefix(project) + &digest[..32]
+}
+
+/// Removes the mirrors of a project that do not have this name: those of earlier URLs. One that is
+/// in use stays.
+fn remove_earlier(root: &Path, project: &str, name: &str) -> io::Result<()> {
+    let prefix = prefix(project);
+    for entry in fs::read_dir(root)? {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        let is_earlier = path
+            .extension()
+            .is_some_and(|extension| extension == "lock")
+            && stem.is_some_and(|stem| stem.starts_with(&prefix) && !stem.starts_with(name));
+        if is_earlier {
+            remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Takes a lock without waiting; `None` when another process has it.
@@ -179,7 +211,8 @@ fn make_room(config: &Config, own: &Path) -> io::Result<u64> {
     while !is_enough(sum, free)
         && let Some(oldest) = others.pop()
     {
-        if remove(&oldest.lock)? {
+        if remove(&oldest.path)? {
+            log::info!(target: "source", "removed {}, which was used least recently", oldest.path.display());
             sum -= oldest.bytes;
             free = free_space(&config.mirrors)?;
         }
@@ -198,29 +231,44 @@ fn make_room(config: &Config, own: &Path) -> io::Result<u64> {
 fn others(root: &Path, own: &Path) -> io::Result<Vec<Other>> {
     let mut others = Vec::new();
     for entry in fs::read_dir(root)? {
-        let lock = entry?.path();
-        if lock == own || lock.extension().is_none_or(|extension| extension != "lock") {
+        let path = entry?.path();
+        let is = |kind: &str| path.extension().is_some_and(|extension| extension == kind);
+        if path == own || !is("lock") && !is(CACHE) {
             continue;
         }
-        let mut text = String::new();
-        let read = File::open(&lock).and_then(|file| {
-            file.take(20).read_to_string(&mut text)?;
-            fs::metadata(&lock)?.modified()
-        });
         // Another process may have removed it.
-        let Ok(used) = read else { continue };
-        let bytes = text.trim().parse();
-        others.push(Other {
-            bytes: bytes.unwrap_or_else(|_damaged| size(&lock.with_extension("git"))),
-            lock,
-            used,
-        });
+        let Ok(found) = fs::metadata(&path) else {
+            continue;
+        };
+        let Ok(used) = found.modified() else { continue };
+        let bytes = match is(CACHE) {
+            true => found.len(),
+            false => recorded_size(&path),
+        };
+        others.push(Other { path, bytes, used });
     }
     Ok(others)
 }
 
-/// Removes a mirror that no update uses. Returns whether it was removed.
+/// Returns the size that the lock of a mirror holds.
+fn recorded_size(lock: &Path) -> u64 {
+    let mut text = String::new();
+    let read = File::open(lock).and_then(|file| file.take(20).read_to_string(&mut text));
+    let bytes = text.trim().parse();
+    match (read, bytes) {
+        (Ok(_length), Ok(bytes)) => bytes,
+        _ => size(&lock.with_extension("git")),
+    }
+}
+
+/// Removes a mirror that no update uses, or a cache. Returns whether it was removed.
 fn remove(path: &Path) -> io::Result<bool> {
+    if path.extension().is_some_and(|extension| extension == CACHE) {
+        return match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(true),
+        };
+    }
     let Some(_lock) = lock(path)? else {
         return Ok(false);
     };
@@ -230,7 +278,6 @@ fn remove(path: &Path) -> io::Result<bool> {
         _ => {}
     }
     fs::remove_file(path)?;
-    log::info!(target: "source", "removed the mirror {}, which was used least recently", directory.display());
     Ok(true)
 }
 
@@ -327,6 +374,41 @@ mod tests {
             "it was used least recently"
         );
         assert!(new.exists() && newest.exists());
+    }
+
+    #[test]
+    fn a_project_has_a_mirror_of_its_present_url_only() {
+        let root = tempfile::tempdir().unwrap();
+        let config = config(root.path());
+        let other = filled(&config, "other", 1000);
+        let mut before: Option<PathBuf> = None;
+        for url in ["a", "b", "c"] {
+            let mirror = Mirror::take(&config, "acme", url, None).unwrap();
+            assert!(before.is_none_or(|before| !before.exists()), "{url}");
+            before = Some(mirror.directory().to_owned());
+        }
+        // A frozen process may hold a mirror of an earlier URL.
+        let held = Mirror::take(&config, "acme", "d", None).unwrap();
+        let present = filled(&config, "acme", 1000);
+        assert!(held.directory().exists() && present.exists() && other.exists());
+    }
+
+    #[test]
+    fn caches_of_builds_count_and_make_room() {
+        let root = tempfile::tempdir().unwrap();
+        let config = config(root.path());
+        let cache = |name: &str, used: u64| {
+            let path = root.path().join(name).with_extension(CACHE);
+            fs::write(&path, vec![0; 700 << 10]).unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
+            let used = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(used);
+            file.set_modified(used).unwrap();
+            path
+        };
+        let caches = [3, 1, 2].map(|used| cache(&format!("cache-{used}"), used));
+        // Two and a half mebibytes are allowed: one for the mirror, the rest for two caches.
+        let _mirror = Mirror::take(&config, "a", "u", None).unwrap();
+        assert_eq!(caches.map(|cache| cache.exists()), [true, false, true]);
     }
 
     #[test]

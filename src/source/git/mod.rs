@@ -170,7 +170,8 @@ pub fn fetch(
     fetching: &Fetching<'_>,
 ) -> Result<Head, FetchError> {
     let git = git_of(config, address, fetching)?;
-    update(&git, address, fetching, Extent::Newest)?;
+    let updated = update(&git, address, fetching, Extent::Newest);
+    updated.map_err(|error| of_room(error, config, fetching))?;
     let [commit, author, message] = git.head(address.branch())?;
     Ok(Head {
         git,
@@ -178,6 +179,19 @@ pub fn fetch(
         message,
         author,
     })
+}
+
+/// Returns the error of a fetch into a mirror that was given less room than one may use: others
+/// had the rest, so a repository that needs more is not too large, and a later attempt may succeed.
+fn of_room(error: FetchError, config: &Config, fetching: &Fetching<'_>) -> FetchError {
+    match error {
+        FetchError::TooLarge(_) | FetchError::OverQuota { .. }
+            if fetching.bytes_max < config.mirror_bytes_max =>
+        {
+            FetchError::Full
+        }
+        error => error,
+    }
 }
 
 /// Fetches a branch into a repository, which is created again if it is damaged or too large.
@@ -382,6 +396,12 @@ fn clean(git: &Git, directory: &Path) {
     if let Err(error) = std::fs::write(&note, size().to_string()) {
         log::warn!(target: "source", "cannot record the size of a mirror: {error}");
     }
+}
+
+/// Returns how the names of the files of a project begin in the directory of mirrors.
+#[must_use]
+pub fn prefix(project: &str) -> String {
+    mirror::prefix(project)
 }
 
 // === impl Config ===

@@ -436,6 +436,22 @@ fn a_mirror_that_is_full_is_made_anew_and_a_repository_over_the_limit_is_rejecte
 }
 
 #[test]
+fn a_repository_is_not_too_large_because_others_use_the_disk() {
+    let mut place = TestRepository::new();
+    place.config.mirror_bytes_max = 6 << 20;
+    place.config.mirrors_bytes_max = 8 << 20;
+    place.write("large", noise(1, 4 << 20));
+    place.commit("One");
+    // Updates of other projects may use six of eight mebibytes.
+    let held = Mirror::take(&place.config, "other", "u", None).unwrap();
+    let error = place.fetch("main").unwrap_err();
+    assert!(matches!(error, FetchError::Full), "{error:?}");
+    assert!(error.is_transient());
+    drop(held);
+    assert_eq!(&*place.head().message, "One");
+}
+
+#[test]
 fn a_repository_with_sha_256_names_is_rejected_for_good() {
     let place = TestRepository::new();
     let made = Command::new("git")

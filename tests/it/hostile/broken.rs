@@ -306,6 +306,26 @@ fn a_queue_without_a_directory_stops_no_site() {
 }
 
 #[test]
+fn the_path_of_a_queue_may_be_the_name_of_a_file() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &PAGES);
+    let root = setup.path("").display().to_string();
+    let setup = setup
+        .conf("queue", "{ sqlite: { path: updates.sqlite } }")
+        .wrapped_by(&["env", "--chdir", &root])
+        .site("acme", &format!("owner: acme\n{}", docs.record()));
+    let key = key(&setup, "acme");
+    let edge = setup.start();
+    let accepted = call(&edge, &key, "POST", "/v1/project/update/acme");
+    assert_eq!(accepted.status, 202, "{}", accepted.text());
+    wait_until("the update is not served", || {
+        edge.get(HOST, "/").status == 200
+    });
+    assert!(edge.setup.path("updates.sqlite").exists());
+}
+
+#[test]
 fn a_queue_file_that_is_deleted_while_the_gateway_runs_is_noticed() {
     let (edge, _docs, key) = deployed_with_key();
     let file = edge.setup.path("updates.sqlite");
@@ -446,6 +466,33 @@ fn a_pointer_that_is_lost_with_its_copy_is_set_aside_by_a_repair() {
     let told = String::from_utf8(repaired.stdout).unwrap();
     assert!(told.contains("acme.damaged"), "{told}");
     setup.publish("acme", &PAGES);
+}
+
+#[test]
+fn a_site_stays_served_when_its_pointer_and_the_copy_are_lost() {
+    let setup = Setup::new().site("acme", "").site("other", "");
+    setup.publish("acme", &PAGES);
+    setup.publish("other", &PAGES);
+    let edge = setup.start();
+    assert_eq!(part(&edge, "releases")["status"], "ok");
+    let file = pointer_file(&edge.setup, "acme");
+    for file in [&file, &file.with_extension("copy")] {
+        fs::write(file, "{").unwrap();
+    }
+    edge.signal("HUP");
+    wait_until("the lost pointer is not shown", || {
+        part(&edge, "releases")["status"] == "failing"
+    });
+    assert!(edge.get(HOST, "/").text().contains("Welcome"));
+    // After a restart nothing says which release was served. Other sites do not notice.
+    edge.signal("TERM");
+    let edge = edge.ended().start();
+    assert_eq!(part(&edge, "releases")["status"], "failing");
+    assert_eq!(edge.get(HOST, "/").status, 404);
+    assert_eq!(edge.get("other.waypost.localhost", "/").status, 200);
+    edge.setup.run(&["store", "check", "--repair"]);
+    edge.publish("acme", &PAGES);
+    assert!(edge.get(HOST, "/").text().contains("Welcome"));
 }
 
 #[test]

@@ -10,9 +10,10 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
+use super::neighbours::children;
 use crate::edge::{Edge, Setup};
 use crate::presets::DOMAIN;
-use crate::repository::{Repository, follow, key, setup, trigger};
+use crate::repository::{Repository, SilentHost, follow, key, queue, setup, trigger};
 
 const PAGES: [(&str, &str); 2] = [
     (
@@ -184,6 +185,34 @@ fn a_command_of_another_user_cannot_start_processes_without_end() {
 fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     status.lines().any(|line| line.starts_with("Uid:\t0\t"))
+}
+
+/// What the service has in its environment, such as passwords, is not in that of its processes. If
+/// memory is short, they are ended before the service.
+#[test]
+fn the_processes_of_an_update_have_no_environment_and_are_ended_first() {
+    let host = SilentHost::start();
+    let edge = setup()
+        .wrapped_by(&["env", "WAYPOST_TEST_SECRET=s3cr3t"])
+        .site("acme", &host.record())
+        .start();
+    queue(&edge.setup, "acme");
+    let _held = host.connected();
+    let read = |id: u32, file: &str| fs::read_to_string(format!("/proc/{id}/{file}")).unwrap();
+    assert!(read(edge.id(), "environ").contains("WAYPOST_TEST_SECRET"));
+    let process = children(edge.id())[0];
+    let programs = children(process);
+    assert!(!programs.is_empty(), "git runs");
+    for id in [&[process][..], &programs].concat() {
+        assert!(!read(id, "environ").contains("WAYPOST_TEST_SECRET"));
+        // proc_pid_oom_score_adj(5)
+        let score: i32 = read(id, "oom_score_adj").trim().parse().unwrap();
+        assert!(score >= 500, "{score}");
+        let status = read(id, "status");
+        for restriction in ["Seccomp:\t2", "NoNewPrivs:\t1", "CapEff:\t0000000000000000"] {
+            assert!(status.contains(restriction), "{restriction}: {status}");
+        }
+    }
 }
 
 #[test]

@@ -23,17 +23,10 @@ const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// Connects from one of the loopback addresses.
 fn connect_from(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()
-        .unwrap();
-    let stream = runtime.block_on(async {
-        let socket = tokio::net::TcpSocket::new_v4().unwrap();
-        socket.bind((from, 0).into()).unwrap();
-        let stream = socket.connect(to).await.unwrap();
-        stream.into_std().unwrap()
-    });
-    stream.set_nonblocking(false).unwrap();
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+    socket.connect(&to.into()).unwrap();
+    let stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
@@ -167,6 +160,28 @@ fn an_address_cannot_send_more_requests_than_its_share() {
         let third = Ipv4Addr::new(127, 0, 0, 3);
         assert_eq!(get_from(third, &edge, "/guide").status, 200);
     }
+}
+
+#[test]
+fn a_304_costs_an_address_a_tenth_of_a_request() {
+    let setup = Setup::new()
+        .conf("clients", "{ requests_per_second: 1, burst_seconds: 10 }")
+        .acme("origin: embedded");
+    let config = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
+    setup.publish("acme", &[("docs.json", config), ("index.mdx", "Hello.")]);
+    let edge = setup.start();
+    let page = get_from(OTHER, &edge, "/");
+    let fields = format!("If-None-Match: {}\r\n", page.field("etag").unwrap());
+    let mut connection = Connection::open(edge.http);
+    let mut count = 0;
+    loop {
+        match get_on(&mut connection, "/", &fields).unwrap().status {
+            304 => count += 1,
+            status => break assert_eq!(status, 429),
+        }
+        assert!(count <= 150, "{count}");
+    }
+    assert!(count >= 90, "{count}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -343,6 +358,28 @@ fn at_the_limit_the_longest_idle_connection_is_closed() {
     assert!(shed(&edge, "idle_longest") > 0.5);
 }
 
+#[test]
+fn a_connection_over_the_limit_of_its_address_closes_no_other() {
+    let edge = Setup::new()
+        .conf("connections", "{ connections_max: 10 }")
+        .conf("clients", "{ connections_max: 5 }")
+        .acme("")
+        .with_skill()
+        .start();
+    let mut others: Vec<_> = (0..5)
+        .map(|_| Connection::over(connect_from(OTHER, edge.http)))
+        .collect();
+    let serve = |connection: &mut Connection| get_on(connection, "/skill.md", "").unwrap().status;
+    assert!(others.iter_mut().all(|other| serve(other) == 200));
+    let _open = open_all(5, &edge);
+    for _ in 0..20 {
+        let mut rejected = connect_from(Ipv4Addr::LOCALHOST, edge.http);
+        assert!(is_closed(&mut rejected));
+    }
+    assert!(others.iter_mut().all(|other| serve(other) == 200));
+    assert!(shed(&edge, "idle_longest") < 0.5);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_memory_of_closed_connections_is_given_back() {
     const CONNECTIONS: usize = 500;
@@ -464,6 +501,66 @@ fn a_request_in_progress_is_never_closed_for_others() {
     assert_eq!(busy.receive("GET").unwrap().text(), "late");
 }
 
+/// Measures how long requests of another address take beside many sockets of one address: the
+/// 99th percentiles alone, while the sockets are opened, and while they are open.
+#[expect(clippy::print_stdout, reason = "a figure of the long run")]
+fn beside_one_address(clients: &str) {
+    let is_long = std::env::var_os("WAYPOST_LONG_TESTS").is_some();
+    let (sockets, requests) = if is_long {
+        (15_000_u32, 2000)
+    } else {
+        (600, 100)
+    };
+    let most = sockets / 10 * 9;
+    let edge = Setup::new()
+        .conf("clients", clients)
+        .conf("connections", &format!("{{ connections_max: {most} }}"))
+        .acme("")
+        .with_skill()
+        .start();
+    let request = || {
+        let since = Instant::now();
+        assert_eq!(get_from(OTHER, &edge, "/skill.md").status, 200);
+        since.elapsed()
+    };
+    let p99 = |mut times: Vec<Duration>| {
+        times.sort();
+        times[(times.len() * 99).div_ceil(100) - 1]
+    };
+    let some = || (0..requests).map(|_| request()).collect::<Vec<_>>();
+    let alone = p99(some());
+    let (held, during) = std::thread::scope(|scope| {
+        let open = || connect_from(Ipv4Addr::LOCALHOST, edge.http);
+        let opening = scope.spawn(move || (0..sockets).map(|_| open()).collect::<Vec<_>>());
+        let mut times = some();
+        while !opening.is_finished() {
+            times.push(request());
+        }
+        (opening.join().unwrap(), p99(times))
+    });
+    let beside = p99(some());
+    println!(
+        "{} sockets of one address, clients {clients}: p99 alone {alone:?}, while they are \
+         opened {during:?}, while they are open {beside:?}",
+        held.len()
+    );
+    // All tests of the short run share the processors of the machine.
+    let slack = Duration::from_millis(if is_long { 20 } else { 1000 });
+    assert!(during <= alone * 2 + slack && beside <= alone * 2 + slack);
+    let rejected = shed(&edge, "address_connections") + shed(&edge, "idle_longest");
+    assert!(rejected >= f64::from(sockets / 20), "{rejected}");
+}
+
+#[test]
+fn many_sockets_of_one_address_delay_no_other_address() {
+    beside_one_address("{ connections_max: 100 }");
+}
+
+#[test]
+fn many_idle_sockets_delay_no_other_address_without_a_limit_for_each_address() {
+    beside_one_address("{ connections_max: 0 }");
+}
+
 #[test]
 fn connections_leave_enough_descriptors() {
     let setup = Setup::new()
@@ -506,6 +603,26 @@ fn connections_leave_enough_descriptors() {
     };
     assert_eq!(edge.count_log(accepts), 0, "descriptors were never used up");
     drop(idle);
+}
+
+#[test]
+fn the_soft_limit_of_descriptors_is_raised_to_the_hard_one() {
+    const SOFT: usize = 256;
+    let script = format!("ulimit -Sn {SOFT}; ulimit -Hn 2048; exec \"$@\"");
+    let edge = Setup::new()
+        .wrapped_by(&["sh", "-c", &script, "sh"])
+        .acme("")
+        .with_skill()
+        .start();
+    // proc_pid_limits(5): name, soft limit, hard limit, unit.
+    let limits = fs::read_to_string(format!("/proc/{}/limits", edge.id())).unwrap();
+    let files = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let files: Vec<_> = files.unwrap().split_whitespace().collect();
+    assert_eq!(files[3..5], ["2048", "2048"]);
+    let _open = open_all(2 * SOFT, &edge);
+    assert_eq!(get_from(OTHER, &edge, "/skill.md").text(), SKILL);
 }
 
 /// Returns the processor time of a process in clock ticks (proc(5): `utime` and `stime`).

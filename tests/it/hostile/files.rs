@@ -309,6 +309,9 @@ async fn a_download_above_the_minimum_rate_ends_whole_however_long_it_takes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_below_the_minimum_rate_is_closed_and_counted_and_no_error_is_logged() {
     let site = Site::start("{ write_seconds: 2, write_rate_min: 100000 }", 8 << 20);
+    let is_error = |line: &serde_json::Value| line["level"] == "error" || line["level"] == "warn";
+    // The limits of this machine are warnings of the start.
+    let of_start = site.edge.count_log(is_error);
     let slow = "gateway_slow_clients_total{reason=\"slow\"}";
     let stalled = "gateway_slow_clients_total{reason=\"stalled\"}";
 
@@ -362,8 +365,7 @@ async fn a_reader_below_the_minimum_rate_is_closed_and_counted_and_no_error_is_l
         .body(())
         .unwrap();
     assert_eq!(client.request(head).await.unwrap().status, 200);
-    let is_error = |line: &serde_json::Value| line["level"] == "ERROR" || line["level"] == "WARN";
-    assert_eq!(site.edge.count_log(is_error), 0);
+    assert_eq!(site.edge.count_log(is_error), of_start);
 }
 
 #[test]

@@ -42,18 +42,30 @@ fn http_1_0_gets_no_chunks_and_no_interim_responses() {
         let _closed = stream.write_all(response.as_bytes());
         After::Keep
     });
-    let edge = Setup::new().acme(&origin.record()).start();
-    for fields in ["", "Connection: keep-alive\r\n", "Expect: 100-continue\r\n"] {
-        let mut connection = Connection::open(edge.http);
-        let head =
-            format!("POST /a HTTP/1.0\r\nHost: {DOMAIN}\r\nContent-Length: 2\r\n{fields}\r\nhi");
-        connection.send(head.as_bytes());
-        let response = connection.receive_head().unwrap();
-        // RFC 9112 §6.1, RFC 9110 §15.2 and §10.1.1.
-        assert_eq!(response.status, 200, "{fields}");
-        assert_eq!(response.field("transfer-encoding"), None, "{fields}");
-        assert_eq!(response.field("connection"), Some("close"), "{fields}");
-        assert_eq!(connection.receive_rest(), b"hello world", "{fields}");
+    for fast_path in [true, false] {
+        let edge = Setup::new()
+            .conf("connections", &format!("{{ fast_path: {fast_path} }}"))
+            .acme(&origin.record())
+            .start();
+        for (fields, content) in [
+            ("", ""),
+            ("Connection: keep-alive\r\n", ""),
+            ("Content-Length: 2\r\n", "hi"),
+            ("Content-Length: 2\r\nConnection: keep-alive\r\n", "hi"),
+            ("Content-Length: 2\r\nExpect: 100-continue\r\n", "hi"),
+        ] {
+            let what = format!("fast path {fast_path}: {fields}");
+            let mut connection = Connection::open(edge.http);
+            let method = if content.is_empty() { "GET" } else { "POST" };
+            let head = format!("{method} /a HTTP/1.0\r\nHost: {DOMAIN}\r\n{fields}\r\n{content}");
+            connection.send(head.as_bytes());
+            let response = connection.receive_head().unwrap();
+            // RFC 9112 §6.1, RFC 9110 §15.2 and §10.1.1.
+            assert_eq!(response.status, 200, "{what}");
+            assert_eq!(response.field("transfer-encoding"), None, "{what}");
+            assert_eq!(response.field("connection"), Some("close"), "{what}");
+            assert_eq!(connection.receive_rest(), b"hello world", "{what}");
+        }
     }
     for received in origin.received() {
         assert_eq!(received.field("expect"), None);

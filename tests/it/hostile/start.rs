@@ -212,6 +212,16 @@ fn full_readiness_names_the_failing_parts() {
 }
 
 #[test]
+fn a_warning_about_a_site_is_no_error_in_the_log() {
+    let edge = Setup::new().site("acme", "visibility: private").start();
+    let of_site = |line: &serde_json::Value| {
+        let message = line["message"].as_str();
+        message.is_some_and(|message| message.contains("warning[site]"))
+    };
+    assert_eq!(edge.wait_for_log(of_site)["level"], "warn");
+}
+
+#[test]
 fn a_build_without_enough_address_space_is_rejected_at_the_start() {
     let (status, words) = Setup::new()
         .conf("worker", "{ memory_bytes_max: 1073741824 }")

@@ -245,3 +245,40 @@ async fn every_response_conforms_to_the_description_and_every_described_status_o
     }
     assert_eq!(given, named);
 }
+
+/// In OpenAPI 3.1.1 §4.8.23, a reference has no other members than a summary and a description.
+/// Schemas follow JSON Schema, where it may have any.
+#[tokio::test]
+async fn a_reference_of_the_description_stands_alone_and_leads_somewhere() {
+    fn walk(document: &Value, value: &Value, is_schema: bool, wrong: &mut Vec<String>) {
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    walk(document, item, is_schema, wrong);
+                }
+            }
+            Value::Object(members) => {
+                if let Some(target) = members.get("$ref").and_then(Value::as_str) {
+                    let others = members.keys().filter(|name| {
+                        !["$ref", "summary", "description"].contains(&name.as_str())
+                    });
+                    let is_alone = is_schema || others.count() == 0;
+                    let leads = document.pointer(target.trim_start_matches('#')).is_some();
+                    if !is_alone || !leads {
+                        wrong.push(value.to_string());
+                    }
+                }
+                for (name, member) in members {
+                    let is_schema = is_schema || name == "schema" || name == "schemas";
+                    walk(document, member, is_schema, wrong);
+                }
+            }
+            _ => {}
+        }
+    }
+    let node = Node::new();
+    let document = json(&node.api.handle(&request("GET", "/openapi.json")).await);
+    let mut wrong = Vec::new();
+    walk(&document, &document, false, &mut wrong);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

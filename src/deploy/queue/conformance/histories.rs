@@ -277,6 +277,7 @@ fn compare(
         // With every id this delay ends after one second and before two.
         retry_delay_max: Duration::from_millis(1400),
         retention: Duration::from_secs(120),
+        logs_max: 2,
         idempotency: Duration::from_secs(60),
         ..Policy::default()
     };

@@ -219,6 +219,38 @@ fn ended_updates_and_old_keys_are_removed_and_queued_ones_are_not() {
 }
 
 #[test]
+fn the_newest_updates_of_a_project_keep_their_log() {
+    let policy = Policy {
+        logs_max: 2,
+        ..Policy::default()
+    };
+    for (queue, _directory) in queues(&policy) {
+        let other = enqueue(&queue, "other", 0).id;
+        let claimed = claim(&queue, 0);
+        let _ = queue.finish(&claimed, &published(), "done", at(0)).unwrap();
+        let mut ids = Vec::new();
+        for second in 1..6 {
+            ids.push(enqueue(&queue, "docs", second).id);
+            let claimed = claim(&queue, second);
+            let progress = Progress {
+                lines: vec!["a long diagnostic".to_owned()],
+                commit: None,
+            };
+            let _ = queue.heartbeat(&claimed, progress, at(second)).unwrap();
+            let outcome = Outcome::Failure;
+            let _ = queue
+                .finish(&claimed, &outcome, "wrong", at(second))
+                .unwrap();
+        }
+        let lines = ids.iter().map(|id| record(&queue, id).logs.len());
+        assert_eq!(lines.collect::<Vec<_>>(), [0, 0, 0, 2, 2]);
+        // The rest of the record stays, and so do the logs of other projects.
+        assert_eq!(&*record(&queue, &ids[0]).update.summary, "wrong");
+        assert_eq!(record(&queue, &other).logs.len(), 1);
+    }
+}
+
+#[test]
 fn an_unknown_id_has_no_record() {
     on_each(|queue| {
         let id = StatusId::generate(at(0)).unwrap();

@@ -19,6 +19,9 @@ use crate::site::ProjectId;
 /// The most records removed in one transaction, so that triggers do not wait long for a sweep.
 const SWEEP_ROWS_MAX: i64 = 500;
 
+/// The most logs removed when an update has ended.
+const LOGS_REMOVED_MAX: i64 = 100;
+
 /// Counts the generations of a project.
 const COUNT_UP: &str = "INSERT INTO projects (project, generation) VALUES (?1, 1) \
      ON CONFLICT (project) DO UPDATE SET generation = projects.generation + 1 \
@@ -205,6 +208,7 @@ fn take(
             save(tables, &update)?;
             log(tables, &update.id, now, &update.summary)?;
             end_superseded(tables, &update)?;
+            remove_old_logs(tables, &update.project, policy)?;
             return Ok(None);
         }
     }
@@ -321,7 +325,10 @@ pub(in super::super) fn finish(
     log(tables, claim.id(), now, summary)?;
     match &update.state {
         State::Superseded { by } => forward(tables, claim.id(), by)?,
-        State::Success { .. } | State::Failure { .. } => end_superseded(tables, &update)?,
+        State::Success { .. } | State::Failure { .. } => {
+            end_superseded(tables, &update)?;
+            remove_old_logs(tables, claim.project(), policy)?;
+        }
         State::Queued { .. } | State::InProgress(_) => {}
     }
     if let (Outcome::Success { .. }, Some(commit)) = (outcome, &update.commit) {
@@ -434,6 +441,23 @@ fn end_superseded(tables: &dyn Tables, newer: &Update) -> Result<(), QueueError>
         save(tables, &older)?;
     }
     Ok(())
+}
+
+/// Removes the logs of the project's ended updates, except for the newest ones.
+fn remove_old_logs(
+    tables: &dyn Tables,
+    project: &ProjectId,
+    policy: &Policy,
+) -> Result<(), QueueError> {
+    const SQL: &str = "DELETE FROM logs WHERE id IN \
+         (SELECT id FROM updates WHERE project = ?1 AND ended_at IS NOT NULL \
+         ORDER BY id DESC LIMIT ?2 OFFSET ?3)";
+    let values = [
+        Text(project.as_str()),
+        Integer(LOGS_REMOVED_MAX),
+        Integer(policy.logs_max.into()),
+    ];
+    tables.execute(SQL, &values).map(|_lines| ())
 }
 
 fn log(tables: &dyn Tables, id: &StatusId, now: Timestamp, text: &str) -> Result<(), QueueError> {

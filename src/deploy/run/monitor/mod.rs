@@ -18,11 +18,12 @@ use super::workspace::{SPECIFICATIONS, Workspace};
 use super::{Stages, Update, Work, Writing, blocking, generate, sandbox, until_set};
 use crate::deploy::NICENESS_OF_HEAVY;
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
-use crate::deploy::record::{self, Commit};
+use crate::deploy::record::Commit;
 use crate::deploy::slots::{Revoked, Slot};
 use crate::deploy::writer::Spent;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::isolation::Sandbox;
+use crate::telemetry::logging::printable;
 
 /// How often new lines are written to the record.
 const RECORD_INTERVAL: Duration = Duration::from_millis(250);
@@ -88,7 +89,7 @@ pub(super) enum BuildResult {
 /// Returns a text of a process as authors may read it: without what a terminal would obey, and with
 /// addresses of the site as paths, because a build does not know the domain.
 fn readable(text: &str) -> String {
-    record::printable(text).replace(BASE_URL_PLACEHOLDER, "")
+    printable(text).replace(BASE_URL_PLACEHOLDER, "")
 }
 
 // === impl BuildMonitor ===

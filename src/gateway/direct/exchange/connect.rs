@@ -1,6 +1,6 @@
 //! A connection to a server of the site, from the pool or a new one.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::task::Poll;
 use std::time::Instant;
 
@@ -29,11 +29,12 @@ impl<D: Downstream> Exchange<'_, D> {
             ..
         } = *self;
         let has_others = plan.group.len() > 1;
+        let client = gateway.clients.network_of(plan.client.counted);
         let mut failures = 0;
         loop {
-            let held = match self.held.take().or_else(|| plan.group.hold_now()) {
+            let held = match self.held.take().or_else(|| plan.group.hold_now(client)) {
                 Some(held) => held,
-                None => Box::pin(self.hold()).await?,
+                None => Box::pin(self.hold(client)).await?,
             };
             let upstream = held.upstream();
             let owner = &plan.served.site.owner;
@@ -83,12 +84,12 @@ impl<D: Downstream> Exchange<'_, D> {
     }
 
     /// Waits for a place at a server of the site.
-    async fn hold(&mut self) -> Result<HeldPlace, ExchangeEnd> {
+    async fn hold(&mut self, client: IpAddr) -> Result<HeldPlace, ExchangeEnd> {
         let plan = self.plan;
         // The queue has its own timeout, which is shorter.
         let late = self.gateway.upstream.queue * 2;
         let mut deadline = None;
-        let holding = plan.group.hold(self.tried, plan.is_idempotent);
+        let holding = plan.group.hold(client, self.tried, plan.is_idempotent);
         let mut holding = std::pin::pin!(holding);
         std::future::poll_fn(|cx| {
             if let Poll::Ready(held) = holding.as_mut().poll(cx) {

@@ -97,6 +97,7 @@ fn served_of(
             cache: Arc::new(cache),
             release: release.id(),
             project: site.project.clone(),
+            owner: std::sync::Arc::from(&*site.owner),
             older_files: std::sync::OnceLock::new(),
         },
         listing,

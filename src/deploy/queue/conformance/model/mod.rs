@@ -173,7 +173,10 @@ impl Model {
         entry.log(now, summary);
         match state {
             State::Superseded { by } => tables.forward(claim.id(), &by)?,
-            State::Success { .. } | State::Failure { .. } => tables.end_superseded(claim.id())?,
+            State::Success { .. } | State::Failure { .. } => {
+                tables.end_superseded(claim.id())?;
+                tables.remove_old_logs(claim.project(), &self.policy);
+            }
             _ => {}
         }
         if let (Outcome::Success { .. }, Some(commit)) = (outcome, commit)

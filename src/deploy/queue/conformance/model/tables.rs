@@ -230,6 +230,7 @@ impl Tables {
                 let summary = entry.update.summary.clone();
                 entry.log(now, &summary);
                 self.end_superseded(id)?;
+                self.remove_old_logs(&project, policy);
                 return Ok(None);
             }
         }
@@ -264,6 +265,16 @@ impl Tables {
         let superseded =
             updates.filter(|update| matches!(&update.state, State::Superseded { by } if by == id));
         superseded.map(|update| update.id.clone()).collect()
+    }
+
+    /// Removes the logs of the project's ended updates, except for the newest ones.
+    pub(super) fn remove_old_logs(&mut self, project: &ProjectId, policy: &Policy) {
+        let ended =
+            self.updates.values_mut().rev().filter(|entry| {
+                entry.update.project == *project && entry.update.ended_at().is_some()
+            });
+        let newest = usize::try_from(policy.logs_max).unwrap_or(usize::MAX);
+        ended.skip(newest).for_each(|entry| entry.logs.clear());
     }
 
     pub(super) fn end_superseded(&mut self, id: &StatusId) -> Result<(), QueueError> {

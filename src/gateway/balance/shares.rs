@@ -1,0 +1,224 @@
+//! The places of the process for requests to servers of sites, and the part of them that an owner
+//! or a client may have.
+//!
+//! File descriptors limit the places. A request holds its place for long if the server does not
+//! respond, or if the client reads slowly. So that no owner and no client can hold all places, each
+//! gets another place only while it has fewer than are left: the first one that takes all it can
+//! get has half of the places, the next one a quarter. However many a few of them hold, the others
+//! find some.
+//!
+//! A client is an address, or a prefix of IPv6. Clients are counted only while more than an eighth of
+//! the places is in use: before that, counting would take time and reject nothing.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher as _;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use foldhash::fast::RandomState;
+
+use super::places::Places;
+
+/// The number of parts of the table of clients, each with its lock.
+const SHARDS: usize = 16;
+/// Clients are counted when one place of so many is in use.
+const UNCOUNTED_PART: usize = 8;
+
+/// The places of the process, and who has how many of them.
+#[derive(Debug)]
+pub(super) struct Shares {
+    all: Arc<Places>,
+    owners: Mutex<HashMap<Box<str>, Weak<AtomicUsize>>>,
+    hasher: RandomState,
+    clients: [Mutex<HashMap<IpAddr, usize>>; SHARDS],
+}
+
+/// How many places the sites of an owner have.
+pub(super) type OfOwner = Arc<AtomicUsize>;
+
+/// A place of the process, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Share {
+    shares: Arc<Shares>,
+    owner: OfOwner,
+    /// Set if the client was counted.
+    client: Option<IpAddr>,
+}
+
+// === impl Shares ===
+
+impl Shares {
+    pub(super) fn new(all: Arc<Places>) -> Self {
+        Self {
+            all,
+            owners: Mutex::default(),
+            hasher: RandomState::default(),
+            clients: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
+
+    /// Returns the number of an owner's places. It is forgotten when nobody has it any more.
+    pub(super) fn of_owner(&self, owner: &str) -> OfOwner {
+        let mut owners = self.owners();
+        if let Some(known) = owners.get(owner).and_then(Weak::upgrade) {
+            return known;
+        }
+        let new = OfOwner::default();
+        owners.insert(owner.into(), Arc::downgrade(&new));
+        new
+    }
+
+    /// Forgets owners without sites.
+    pub(super) fn sweep(&self) {
+        self.owners().retain(|_, owner| owner.strong_count() > 0);
+    }
+
+    /// Takes a place; `None` if there is none, or if the owner or the client has its part already.
+    pub(super) fn take(self: &Arc<Self>, owner: &OfOwner, client: IpAddr) -> Option<Share> {
+        let left = self.all.left();
+        if owner.load(Ordering::Relaxed) >= left {
+            return None;
+        }
+        let is_counted = self.all.used() >= self.all.max() / UNCOUNTED_PART;
+        if is_counted && !self.count(client, left) {
+            return None;
+        }
+        if !self.all.take() {
+            if is_counted {
+                self.uncount(client);
+            }
+            return None;
+        }
+        owner.fetch_add(1, Ordering::Relaxed);
+        Some(Share {
+            shares: Arc::clone(self),
+            owner: Arc::clone(owner),
+            client: is_counted.then_some(client),
+        })
+    }
+
+    /// Counts a place of a client, if it may have one more.
+    fn count(&self, client: IpAddr, left: usize) -> bool {
+        let mut shard = self.shard(client);
+        match shard.get_mut(&client) {
+            Some(count) if *count >= left => false,
+            Some(count) => {
+                *count += 1;
+                true
+            }
+            None => {
+                shard.insert(client, 1);
+                true
+            }
+        }
+    }
+
+    fn uncount(&self, client: IpAddr) {
+        let mut shard = self.shard(client);
+        if let Some(count) = shard.get_mut(&client) {
+            *count -= 1;
+            if *count == 0 {
+                shard.remove(&client);
+            }
+        }
+    }
+
+    /// Every change is one number, so the tables are whole after a panic too.
+    fn owners(&self) -> MutexGuard<'_, HashMap<Box<str>, Weak<AtomicUsize>>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shard(&self, client: IpAddr) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the lowest bits choose the part"
+        )]
+        let at = self.hasher.hash_one(client) as usize % SHARDS;
+        self.clients[at]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Share ===
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.owner.fetch_sub(1, Ordering::Relaxed);
+        if let Some(client) = self.client {
+            self.shares.uncount(client);
+        }
+        self.shares.all.free();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(max: usize) -> Arc<Shares> {
+        Arc::new(Shares::new(Arc::new(Places::new(max))))
+    }
+
+    fn client(number: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, number])
+    }
+
+    #[test]
+    fn each_owner_gets_half_of_what_the_others_have_left() {
+        let shares = shares(64);
+        let mut held = Vec::new();
+        let mut clients = (0..=255).cycle();
+        for (owner, most) in [("a", 32), ("b", 16), ("c", 8), ("d", 4)] {
+            let of_owner = shares.of_owner(owner);
+            let before = held.len();
+            // Each request has another client.
+            held.extend(std::iter::from_fn(|| {
+                shares.take(&of_owner, client(clients.next()?))
+            }));
+            assert_eq!(held.len() - before, most, "{owner}");
+        }
+        drop(held);
+        assert_eq!(shares.all.used(), 0);
+        assert!(
+            shares
+                .clients
+                .iter()
+                .all(|shard| shard.lock().unwrap().is_empty())
+        );
+        shares.sweep();
+        assert!(shares.owners().is_empty());
+    }
+
+    #[test]
+    fn a_client_gets_about_half_however_many_owners_it_asks() {
+        let shares = shares(64);
+        let owners: Vec<_> = (0..64).map(|n| shares.of_owner(&n.to_string())).collect();
+        let take = |number| -> Vec<Share> {
+            let client = client(number);
+            let taken = owners.iter().map(|owner| shares.take(owner, client));
+            taken.flatten().collect()
+        };
+        let held = take(1);
+        // An eighth is not counted.
+        assert!((32..=36).contains(&held.len()), "{}", held.len());
+        assert!(take(2).len() > 8);
+    }
+
+    #[test]
+    fn without_a_limit_nothing_is_counted() {
+        let shares = shares(usize::MAX);
+        let owner = shares.of_owner("a");
+        let held: Vec<_> = (0..100)
+            .filter_map(|_| shares.take(&owner, client(1)))
+            .collect();
+        assert_eq!(held.len(), 100);
+        assert!(
+            shares
+                .clients
+                .iter()
+                .all(|shard| shard.lock().unwrap().is_empty())
+        );
+    }
+}
