@@ -3,6 +3,7 @@
 
 mod faults;
 mod figures;
+mod limits;
 mod numbers;
 mod relay;
 mod rollout;
