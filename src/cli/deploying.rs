@@ -207,8 +207,10 @@ pub(super) fn stages(
     announce: Option<Announce>,
 ) -> anyhow::Result<Stages> {
     let local = config.store.local();
+    let quota = Quota::new(local.owner_bytes_max, projects_of)
+        .with_file_bytes_max(config.edges.object_bytes_max);
     Ok(Stages {
-        quota: Arc::new(Quota::new(local.owner_bytes_max, projects_of)),
+        quota: Arc::new(quota),
         queue: Arc::clone(queue),
         builds: Slots::new(Shares {
             count: config.worker.builds_max,

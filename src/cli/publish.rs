@@ -123,7 +123,8 @@ fn site(config: &Config, project: &ProjectId) -> (Option<Arc<Site>>, Quota) {
         owned.extend(all.map(|other| other.project.clone()));
     }
     let projects_of = move |_owner: &str| owned.clone();
-    let quota = Quota::new(local.owner_bytes_max, Arc::new(projects_of));
+    let quota = Quota::new(local.owner_bytes_max, Arc::new(projects_of))
+        .with_file_bytes_max(config.edges.object_bytes_max);
     (site, quota)
 }
 

@@ -230,6 +230,7 @@ pub(super) fn read_edges(section: Section<'_, '_, '_>, edges: &mut Edges, report
         rings,
         hold,
         snapshot_bytes_max,
+        object_bytes_max,
     } = edges;
     section.set("listen", listen, super::read::address_or_off);
     section.set("certificate", certificate, |value| path(value).map(Some));
@@ -240,6 +241,8 @@ pub(super) fn read_edges(section: Section<'_, '_, '_>, edges: &mut Edges, report
     section.set("challenge_wait_seconds", challenge_wait, seconds(0..=120));
     let snapshot = number(1 << 10..=1 << 36);
     section.set("snapshot_bytes_max", snapshot_bytes_max, snapshot);
+    let object = number(1 << 10..=1 << 32);
+    section.set("object_bytes_max", object_bytes_max, object);
     let Some(listen) = listen else {
         return;
     };

@@ -171,6 +171,8 @@ pub struct Edges {
     pub hold: Duration,
     /// The longest list of all sites that edges read, in bytes without compression.
     pub snapshot_bytes_max: u64,
+    /// The longest file of a release that edges fetch, in bytes. No longer one is published.
+    pub object_bytes_max: u64,
 }
 
 impl Default for Edges {
@@ -184,6 +186,7 @@ impl Default for Edges {
             rings: 1,
             hold: Duration::from_secs(300),
             snapshot_bytes_max: crate::follow::Config::default().snapshot_bytes_max,
+            object_bytes_max: crate::follow::Config::default().object_bytes_max,
         }
     }
 }

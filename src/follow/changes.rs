@@ -18,6 +18,7 @@ use super::files;
 use super::message::{Entry, Head, Identity, Kind, VERSION, push_line};
 use super::revisions::Revisions;
 use super::secrets::SecretLog;
+use super::store_revision::{ServedRevision, StoreRevision};
 use crate::deploy::sites::Representation;
 use crate::index::reload::Observer;
 use crate::site::{ProjectId, Site};
@@ -37,6 +38,8 @@ pub struct ChangeLog {
     ring: u8,
     /// The revision of the first ring, which all rings of a life share.
     source_revision: Arc<AtomicU64>,
+    /// The revision of the store of several machines; all rings share it.
+    store: Arc<ServedRevision>,
     projects: Mutex<Revisions<ProjectId, ProjectState>>,
     latest: watch::Sender<u64>,
 }
@@ -92,6 +95,7 @@ impl ChangeLog {
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let id = hex::encode(random);
         let source_revision: Arc<AtomicU64> = Arc::default();
+        let store: Arc<ServedRevision> = Arc::default();
         let logs = (0..rings).map(|ring| {
             let id = match ring {
                 0 => id.clone(),
@@ -102,6 +106,7 @@ impl ChangeLog {
             Self {
                 ring,
                 source_revision: Arc::clone(&source_revision),
+                store: Arc::clone(&store),
                 ..Self::new(Identity { life, id }, service)
             }
         });
@@ -120,6 +125,7 @@ impl ChangeLog {
             service: service.to_owned(),
             ring: 0,
             source_revision: Arc::default(),
+            store: Arc::default(),
             projects: Mutex::default(),
             latest: watch::Sender::new(0),
         }
@@ -152,6 +158,11 @@ impl ChangeLog {
         self.source_revision.load(Ordering::Acquire)
     }
 
+    /// Returns the revision of the store of several machines.
+    pub(super) fn store(&self) -> &ServedRevision {
+        &self.store
+    }
+
     /// Returns how many projects have a site.
     #[must_use]
     pub fn sites(&self) -> usize {
@@ -170,7 +181,7 @@ impl ChangeLog {
     /// The same, in a message that ends with the entry that reaches this length.
     fn after_within(&self, identity: &str, after: u64, bytes_max: usize) -> After {
         // Before the entries: a message may be newer than it says, and never older.
-        let source_revision = self.source_revision();
+        let before = (self.source_revision(), self.store.get());
         let projects = self.projects();
         if identity != self.identity.id || !projects.continues(after) {
             return After::Gone;
@@ -189,7 +200,7 @@ impl ChangeLog {
         let revision = lines.revision.unwrap_or(latest);
         let revisions = (after, revision, latest);
         After::Message {
-            content: self.message(Kind::Changes, source_revision, revisions, &lines),
+            content: self.message(Kind::Changes, before, revisions, &lines),
             revision,
         }
     }
@@ -197,6 +208,7 @@ impl ChangeLog {
     /// Returns a message with everything, its revision, and that of the first ring.
     pub(super) fn snapshot(&self) -> (u64, u64, Vec<u8>) {
         let source_revision = self.source_revision();
+        let store = self.store.get();
         let projects = self.projects();
         let revision = projects.latest();
         let found = projects
@@ -207,14 +219,15 @@ impl ChangeLog {
         drop(projects);
         let revisions = (0, revision, revision);
         let lines = Lines::of(found, usize::MAX);
-        let message = self.message(Kind::Snapshot, source_revision, revisions, &lines);
+        let before = (source_revision, store);
+        let message = self.message(Kind::Snapshot, before, revisions, &lines);
         (revision, source_revision, message)
     }
 
     fn message(
         &self,
         kind: Kind,
-        source_revision: u64,
+        (source_revision, store): (u64, Option<StoreRevision>),
         (after, revision, latest): (u64, u64, u64),
         lines: &Lines,
     ) -> Vec<u8> {
@@ -225,6 +238,7 @@ impl ChangeLog {
             identity: self.identity.clone(),
             ring: self.ring,
             source_revision,
+            store: self.store.since(store),
             after,
             revision,
             latest,

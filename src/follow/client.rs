@@ -120,6 +120,17 @@ pub enum FollowError {
     /// The message is older than what the cache has.
     #[error("the message is of an earlier state of the source than the cache (F4)")]
     Older,
+    /// The source may not have everything of a shared store that the cache has.
+    #[error(
+        "the source has revision {found} of the store, and this edge has revision {known}: it would \
+         go back to an earlier state, and waits until the source has caught up (F4)"
+    )]
+    Behind {
+        /// The revision up to which the source has everything.
+        found: u64,
+        /// The revision that the cache may have.
+        known: u64,
+    },
     /// The database or the object store that is followed fails.
     #[error("read the store")]
     Store(#[source] ReadError),
@@ -223,6 +234,7 @@ impl FollowError {
             Self::Message(_) | Self::OtherRequest => "message",
             Self::Service { .. } => "service",
             Self::Older => "older",
+            Self::Behind { .. } => "behind",
             Self::Digest(_) => "digest",
             Self::Missing(_) => "missing",
             Self::Store(_) => "store",

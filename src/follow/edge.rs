@@ -16,16 +16,18 @@ use super::Config;
 use super::cached::Space;
 use super::client::{Changes, Client, FollowError};
 use super::fetch::Fetcher;
-use super::message::{Entry, Identity, Message};
+use super::message::{Entry, Head, Message};
 use super::position::Position;
 use super::report::{Reason, Reporter};
 use super::status::Status;
+use super::store_revision::StoreRevision;
 use super::upstream::{OfStore, Upstream};
 use crate::error::chain;
 use crate::jitter;
 use crate::parallel;
 use crate::site::{PrivateHosts, ProjectId, Service};
 use crate::store::sites::read_record;
+use crate::store::watch::Followed;
 use crate::store::{Promotion, SiteRecord, Store};
 use crate::telemetry::Metrics;
 
@@ -76,6 +78,17 @@ pub struct FollowerParts {
     pub metrics: Arc<Metrics>,
     /// Set by an operator who accepts that the next comparison removes many sites.
     pub accepts_removals: Arc<AtomicBool>,
+    /// Who is told what is written, if a store of several machines is followed.
+    pub observer: Option<Arc<dyn StoreObserver>>,
+}
+
+/// Somebody who is told how far a store of several machines is followed.
+pub trait StoreObserver: std::fmt::Debug + Send + Sync {
+    /// Changes up to this revision may be written from now on. `id` is the identity of the store.
+    fn begins(&self, id: &str, newest: u64);
+
+    /// This was written.
+    fn followed(&self, followed: Followed);
 }
 
 /// Follows a source.
@@ -103,6 +116,8 @@ pub struct Follower {
     refused: BTreeMap<ProjectId, (u64, String)>,
     /// When releases are tried again, and how long was waited.
     again: Option<(Instant, Duration)>,
+    /// What was written since the observer was told, with the revision that it was told.
+    unreported: Followed,
 }
 
 /// A release that a project should have.
@@ -146,6 +161,11 @@ impl Follower {
             let revision = position.revision;
             parts.status.at(&position.identity.id, revision, revision);
         }
+        if let (Some(observer), Some(position)) = (&parts.observer, &position) {
+            // Before the first edge asks.
+            let (_, newest) = position.of_store();
+            observer.begins(&position.identity.id, newest);
+        }
         parts.status.cache_has(space.used());
         Ok(Self {
             reporter: Reporter::new(&parts.metrics),
@@ -161,6 +181,10 @@ impl Follower {
             waiting: BTreeMap::new(),
             refused: BTreeMap::new(),
             again: None,
+            unreported: Followed {
+                is_everything: true,
+                ..Followed::default()
+            },
         })
     }
 
@@ -171,6 +195,11 @@ impl Follower {
         let path = self.parts.directory.join(POSITION);
         self.position = Position::read(&path, &self.parts.config.url);
         self.written.clone_from(&self.position);
+        if let (Some(observer), Some(position)) = (&self.parts.observer, &self.position) {
+            let (id, (revision, newest)) = (position.identity.id.clone(), position.of_store());
+            observer.begins(&id, newest);
+            self.notify_observer(&id, revision);
+        }
         let is_node = matches!(self.client, Upstream::Node(_));
         let pause_max = match is_node {
             true => PAUSE_MAX,
@@ -282,19 +311,21 @@ impl Follower {
             Changes::None => {
                 self.comparisons = 0;
                 self.contacted();
-                let source_revision = position.source_revision;
-                self.keep(identity.clone(), position.revision, source_revision)
+                self.keep(position)
             }
             Changes::Gone => self.compare(),
             Changes::Some(message) if message.head.identity != *identity => Err(FollowError::Older),
             Changes::Some(message) => {
                 let Message { head, entries } = message;
+                self.client.accept(&position, &head)?;
+                self.begins(&head);
                 self.comparisons = 0;
                 self.latest = head.latest;
                 self.apply(entries)?;
                 self.contacted();
-                let source_revision = head.source_revision.max(position.source_revision);
-                self.keep(head.identity, head.revision, source_revision)
+                let mut next = Position::of(&self.parts.config.url, head);
+                next.source_revision = next.source_revision.max(position.source_revision);
+                self.keep(next)
             }
         }
     }
@@ -339,13 +370,16 @@ impl Follower {
         self.waiting.clear();
         self.refused.clear();
         self.latest = head.latest;
+        self.begins(&head);
+        self.unreported.is_everything = true;
         self.apply(entries)?;
         let (revision, identity) = (head.revision, &head.identity.id);
         let ring = head.ring;
         log::info!(target: "follow", revision, identity:%, ring, sites, removed = count; "compared everything with the source");
         self.comparisons = self.comparisons.saturating_add(1);
         self.contacted();
-        self.keep(head.identity, head.revision, head.source_revision)?;
+        let position = Position::of(&self.parts.config.url, head);
+        self.keep(position)?;
         status.filled();
         Ok(())
     }
@@ -374,6 +408,10 @@ impl Follower {
                 })
                 .collect();
             store.replace_site_records(&changed)?;
+            if self.parts.observer.is_some() && !self.unreported.is_everything {
+                let records = changed.iter().map(|(project, _)| project.clone());
+                self.unreported.records.extend(records);
+            }
             for (project, _) in &batch {
                 self.refused.remove(project);
             }
@@ -420,9 +458,16 @@ impl Follower {
             log::warn!(target: "follow", project:%; "the release of {project} stays as it is: {why}");
             Some(why)
         });
+        let is_reported = self.parts.observer.is_some() && !self.unreported.is_everything;
         for ((project, one), failed) in wanted.into_iter().zip(failed) {
-            if let Some(why) = failed {
-                self.waiting.insert(project, (one, why));
+            match failed {
+                Some(why) => {
+                    self.waiting.insert(project, (one, why));
+                }
+                None if is_reported => {
+                    self.unreported.pointers.insert(project);
+                }
+                None => {}
             }
         }
         if self.waiting.is_empty() {
@@ -450,11 +495,7 @@ impl Follower {
             self.again = Some((Instant::now() + jitter::pause(pause), pause));
         }
         if let Some(position) = self.position.clone()
-            && let Err(error) = self.keep(
-                position.identity,
-                position.revision,
-                position.source_revision,
-            )
+            && let Err(error) = self.keep(position)
         {
             // The next round reports it.
             self.parts.status.count(&error);
@@ -467,27 +508,25 @@ impl Follower {
     }
 
     /// Moves the position. On disk it is before the first change that waits.
-    fn keep(
-        &mut self,
-        identity: Identity,
-        revision: u64,
-        source_revision: u64,
-    ) -> Result<(), FollowError> {
+    fn keep(&mut self, mut position: Position) -> Result<(), FollowError> {
         let contact = self.parts.status.now();
-        let url = &self.parts.config.url;
-        let mut position = Position::new(url, identity, revision, contact);
-        position.source_revision = source_revision;
+        position.contact = contact;
         let mut kept = position.clone();
         // After a restart, what was refused is read and refused again, or taken.
         let refused = self.refused.values().map(|(revision, _)| *revision).min();
         let refused = refused.map_or(u64::MAX, |revision| revision.saturating_sub(1));
         kept.revision = self.complete(&position).min(refused);
+        if let Some(store) = &mut kept.store {
+            store.revision = self.complete_of_store(store);
+        }
         self.client.has_followed(position.revision);
         self.position = Some(position);
+        let store = kept.store.clone();
         let is_written = self.written.as_ref().is_some_and(|written| {
             written.identity == kept.identity
                 && written.revision == kept.revision
                 && written.source_revision == kept.source_revision
+                && written.store == kept.store
                 && contact < written.contact.saturating_add(CONTACT_SECONDS)
         });
         if !is_written {
@@ -495,7 +534,58 @@ impl Follower {
             kept.write(&path).map_err(FollowError::File)?;
             self.written = Some(kept);
         }
+        if let Some(store) = store {
+            self.notify_observer(&store.id, store.revision);
+        }
         Ok(())
+    }
+
+    /// Returns the revision of the store up to which nothing waits. It is never less than what the
+    /// observer was told: a release that waits leaves its project as it was then.
+    fn complete_of_store(&self, store: &StoreRevision) -> u64 {
+        let waiting = self.waiting.values();
+        let first = waiting.map(|(wanted, _)| wanted.revision).min();
+        let complete = first.map_or(u64::MAX, |first| first.saturating_sub(1));
+        let told = match self.unreported.id == store.id {
+            true => self.unreported.revision,
+            false => 0,
+        };
+        store.revision.min(complete).max(told)
+    }
+
+    /// Tells the observer that changes of a message are about to be written.
+    fn begins(&mut self, head: &Head) {
+        let (Some(observer), Some(store)) = (&self.parts.observer, &head.store) else {
+            return;
+        };
+        observer.begins(&store.id, store.newest);
+        if self.unreported.id != store.id || store.newest < self.unreported.revision {
+            // The database has another history.
+            self.unreported.id.clone_from(&store.id);
+            self.unreported.revision = 0;
+        }
+    }
+
+    /// Tells the observer what was written, and that everything up to a revision was.
+    fn notify_observer(&mut self, id: &str, revision: u64) {
+        let Some(observer) = &self.parts.observer else {
+            return;
+        };
+        let next = Followed {
+            id: id.to_owned(),
+            revision,
+            ..Followed::default()
+        };
+        let told = std::mem::replace(&mut self.unreported, next);
+        let is_same = told.id == id && told.revision == revision;
+        if is_same && !told.is_everything && told.records.is_empty() && told.pointers.is_empty() {
+            return;
+        }
+        observer.followed(Followed {
+            id: id.to_owned(),
+            revision,
+            ..told
+        });
     }
 
     /// Returns the revision up to which nothing waits.

@@ -13,11 +13,9 @@ use super::status::Status;
 use super::upstream::Upstream;
 use crate::digest::Digest;
 use crate::parallel;
-use crate::release::{Inventory, Item, ReleaseId};
+use crate::release::{INVENTORY_BYTES_MAX, Inventory, Item, ReleaseId};
 use crate::store::{PromoteError, PutError, Store};
 
-/// The longest inventory that is fetched, in bytes.
-const INVENTORY_BYTES_MAX: u64 = 64 << 20;
 /// How many files are fetched at once, for one release.
 const PARALLEL: usize = 6;
 /// How many files, and how many bytes of files, are fetched before they are written.
@@ -86,11 +84,11 @@ impl Fetcher<'_> {
         if inventory.id() != release {
             return Err(invalid("its inventory is not in the usual form".to_owned()));
         }
-        let longest = inventory.iter().map(|(_, item)| item.length).max();
-        if longest.is_some_and(|length| length > self.object_bytes_max) {
-            let most = self.object_bytes_max;
+        let most = self.object_bytes_max;
+        if let Some((path, length)) = inventory.longer_than(most) {
             return Err(invalid(format!(
-                "a file has more than {most} bytes (`store.follow.object_bytes_max`)"
+                "{path} has {length} bytes, and at most {most} are fetched \
+                 (`store.follow.object_bytes_max`)"
             )));
         }
         Ok(inventory)

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::store_revision::StoreRevision;
 use crate::site::{Host, InvalidProjectId, ProjectId};
 use crate::store::{Ownership, Promotion};
 use crate::version::newer_than;
@@ -51,6 +52,10 @@ pub(super) struct Head {
     /// The revision of the first ring when the message was made: a number that all rings of a life
     /// share, so that the messages of two rings have an order too.
     pub(super) source_revision: u64,
+    /// The revision of the store of several machines, if the source has one. All gateways of the
+    /// store share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) store: Option<StoreRevision>,
     /// The revision that the edge has named; 0 in a snapshot.
     pub(super) after: u64,
     /// The revision of an edge that has applied the message.

@@ -33,7 +33,10 @@
 //! * **F4** A message of an earlier life of the source, or of an earlier revision of the same
 //!   life, is refused: nobody between can bring back an old state. Messages of different rings are
 //!   compared by the revision of the first ring, which each message has. An edge that an operator
-//!   points at another address compares everything with the source there.
+//!   points at another address compares everything with the source there. If both sources are
+//!   gateways of one store, a message says which changes of the store it has: the edge refuses
+//!   the source as long as it may lack a change that the edge has. If the database has another
+//!   history, after a fail-over for example, the edge logs it, and compares everything.
 //! * **F5** A full comparison that would remove more than a tenth of the sites, and at least ten,
 //!   is refused until an operator accepts it.
 //! * **F6** A change that cannot be fetched or stored is tried again, and the earlier state stays
@@ -63,6 +66,7 @@ mod secrets;
 mod signature;
 mod source;
 mod status;
+mod store_revision;
 mod tokens;
 mod upstream;
 
@@ -72,7 +76,7 @@ use std::sync::Arc;
 pub use changes::ChangeLog;
 pub use client::FollowError;
 pub use counts::CountSender;
-pub use edge::{Follower, FollowerParts};
+pub use edge::{Follower, FollowerParts, StoreObserver};
 pub use fleet::Fleet;
 pub use metrics::{RelayMetrics, SourceMetrics};
 pub use relay::Relay;

@@ -11,7 +11,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::files;
-use super::message::Identity;
+use super::message::{Head, Identity};
+use super::store_revision::StoreRevision;
 
 const VERSION: u32 = 1;
 
@@ -27,6 +28,9 @@ pub(super) struct Position {
     /// The revision of the first ring of the source, from the last message.
     #[serde(default)]
     pub(super) source_revision: u64,
+    /// The revision of the store of several machines, from the last message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) store: Option<StoreRevision>,
     /// The address of the source.
     #[serde(default)]
     url: String,
@@ -35,20 +39,42 @@ pub(super) struct Position {
 }
 
 impl Position {
+    /// Makes a position.
     pub(super) fn new(url: &str, identity: Identity, revision: u64, contact: u64) -> Self {
         Self {
             version: VERSION,
             identity,
             revision,
             source_revision: 0,
+            store: None,
             url: url.to_owned(),
             contact,
         }
     }
 
+    /// Makes the position of an edge that has applied a message of the source at an address.
+    pub(super) fn of(url: &str, head: Head) -> Self {
+        Self {
+            source_revision: head.source_revision,
+            store: head.store,
+            ..Self::new(url, head.identity, head.revision, 0)
+        }
+    }
+
+    /// Returns the revisions of the store that is followed: up to which everything is in the cache,
+    /// and after which nothing is.
+    pub(super) fn of_store(&self) -> (u64, u64) {
+        match &self.store {
+            Some(store) => (store.revision, store.newest),
+            // An earlier version of this program has written it.
+            None => (self.revision, self.revision),
+        }
+    }
+
     /// Reads the file; `None` if there is none that can be used. If the edge followed another
     /// address before, nothing is known of the lives of the source there: the operator has chosen
-    /// another source, and everything is compared with it.
+    /// another source, and everything is compared with it. Only the revision of a store that both
+    /// share can be compared.
     pub(super) fn read(path: &Path, url: &str) -> Option<Self> {
         let position = Self::read_any(path)?;
         if position.url.is_empty() || position.url == url {
@@ -104,13 +130,25 @@ mod tests {
             life: 3,
             id: "a".to_owned(),
         };
-        let position = Position::new("a", identity, 9, 10);
+        let position = Position {
+            store: Some(StoreRevision {
+                id: "s/1".to_owned(),
+                revision: 5,
+                newest: 6,
+            }),
+            ..Position::new("a", identity, 9, 10)
+        };
         position.write(&path).unwrap();
         assert_eq!(Position::read(&path, "a"), Some(position.clone()));
-        // The lives of another source cannot be compared with these.
+        // The lives of another source cannot be compared with these; the revisions of the store can.
         let other = Position::read(&path, "b").unwrap();
         assert_eq!((other.identity.life, other.contact), (0, 10));
         assert_ne!(other.identity.id, position.identity.id);
+        assert_eq!(other.store, position.store);
+        // An earlier version of the program wrote no revision of the store.
+        let earlier = r#"{"version":1,"identity":{"life":3,"id":"a"},"revision":9,"contact":10}"#;
+        fs::write(&path, earlier).unwrap();
+        assert_eq!(Position::read(&path, "a").unwrap().store, None);
         for damaged in ["", "{}", "{\"version\":2}"] {
             fs::write(&path, damaged).unwrap();
             assert_eq!(Position::read(&path, "a"), None);

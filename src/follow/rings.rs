@@ -40,6 +40,9 @@ pub struct Rings {
     /// The file that an operator makes to freeze.
     frozen: PathBuf,
     state: Mutex<Vec<State>>,
+    /// What this node has of the store of several machines, while the first ring does not have it
+    /// yet: the identity and the revision.
+    held: Mutex<Option<(String, u64)>>,
 }
 
 #[derive(Debug)]
@@ -107,6 +110,28 @@ impl Rings {
             hold,
             frozen,
             state: Mutex::new(states),
+            held: Mutex::default(),
+        }
+    }
+
+    /// Says that this node begins to serve changes of a store of several machines, up to a revision.
+    /// `id` is the identity of the store.
+    pub fn begins(&self, id: &str, newest: u64) {
+        self.rings[0].log.store().begins(id, newest);
+    }
+
+    /// Says that the first ring has all changes of the store up to the revision that is held.
+    fn release_held(&self, state: &[State]) {
+        if self.is_frozen() || !state[0].waiting.is_empty() {
+            return;
+        }
+        let held = self
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some((id, revision)) = held {
+            self.rings[0].log.store().has(&id, revision);
         }
     }
 
@@ -231,6 +256,9 @@ impl Rings {
                 self.rings[ring].log.wake();
             }
             state[ring].reason = before.reason;
+            if ring == 0 {
+                self.release_held(&state);
+            }
         }
     }
 
@@ -345,6 +373,12 @@ impl Observer for Rings {
             self.take(project, Change::Removed);
         }
     }
+
+    fn followed(&self, id: &str, revision: u64) {
+        let held = Some((id.to_owned(), revision));
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+        self.release_held(&self.state());
+    }
 }
 
 #[cfg(test)]
@@ -441,6 +475,26 @@ mod tests {
             pass(&fleet, well);
         }
         assert!(generation(&fleet, 1).unwrap() >= 4);
+    }
+
+    #[test]
+    fn the_revision_of_the_store_counts_when_the_first_ring_has_its_changes() {
+        let fleet = fleet(1);
+        let revision = || Some(fleet.rings.log(0).store().get()?.revision);
+        fleet.rings.begins("a/1", 1);
+        fleet.rings.loaded(&site("one", "a"), promotion(1));
+        assert_eq!(revision(), Some(0));
+        fleet.rings.followed("a/1", 1);
+        assert_eq!(revision(), Some(1));
+        std::fs::write(&fleet.rings.frozen, "").unwrap();
+        fleet.rings.begins("a/1", 2);
+        fleet.rings.loaded(&site("one", "a"), promotion(2));
+        fleet.rings.followed("a/1", 2);
+        fleet.rings.step(well);
+        assert_eq!((generation(&fleet, 0), revision()), (Some(1), Some(1)));
+        std::fs::remove_file(&fleet.rings.frozen).unwrap();
+        fleet.rings.step(well);
+        assert_eq!((generation(&fleet, 0), revision()), (Some(2), Some(2)));
     }
 
     #[test]

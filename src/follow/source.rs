@@ -34,6 +34,7 @@ use super::secrets::{
     CERTIFICATES, CERTIFICATES_MAX, Certificate, ITEMS, OPEN, SEALED, SecretKind, SecretLog,
 };
 use super::signature::SigningKey;
+use super::store_revision::StoreRevision;
 use super::tokens::{ListedEdge, Tokens};
 use crate::digest::Digest;
 use crate::error::chain;
@@ -106,6 +107,7 @@ pub trait Certificates: std::fmt::Debug + Send + Sync {
 struct Snapshot {
     revision: u64,
     source_revision: u64,
+    store: Option<StoreRevision>,
     made_at: Instant,
     content: Bytes,
     signature: String,
@@ -431,8 +433,9 @@ impl Source {
         let mut kept = self.snapshots[ring].lock().await;
         let log = self.fleet.rings().log(edge.ring);
         let latest = (log.revision(), log.source_revision());
+        let store = log.store().get();
         let is_fresh = |kept: &Snapshot| {
-            (kept.revision, kept.source_revision) == latest
+            (kept.revision, kept.source_revision) == latest && kept.store == store
                 || kept.made_at.elapsed() < SNAPSHOT_AGE_MAX
         };
         let snapshot = match kept.as_ref().filter(|kept| is_fresh(kept)) {
@@ -462,7 +465,9 @@ impl Source {
 
     fn make_snapshot(&self, ring: u8) -> io::Result<Snapshot> {
         let since = Instant::now();
-        let (revision, source_revision, message) = self.fleet.rings().log(ring).snapshot();
+        let log = self.fleet.rings().log(ring);
+        let store = log.store().get();
+        let (revision, source_revision, message) = log.snapshot();
         self.check_length(ring, message.len() as u64)?;
         let content: Bytes = zstd::bulk::compress(&message, SNAPSHOT_LEVEL)?.into();
         let (bytes, took_ms) = (content.len(), since.elapsed().as_millis());
@@ -470,6 +475,7 @@ impl Source {
         Ok(Snapshot {
             revision,
             source_revision,
+            store,
             made_at: Instant::now(),
             signature: self.key.sign(&message),
             content,

@@ -8,6 +8,7 @@ use super::client::{Changes, Client, FollowError};
 use super::message::{Entry, Head, Identity, Kind, Message, VERSION};
 use super::position::Position;
 use super::report::Report;
+use super::store_revision::{StoreRevision, store_of};
 use crate::digest::Digest;
 use crate::store::shared::{Change, Changes as Stored, Life};
 use crate::store::{Shared, Store};
@@ -74,7 +75,7 @@ impl Upstream {
             {
                 Err(FollowError::Older)
             }
-            Self::Node(_) => Ok(()),
+            Self::Node(_) => accept_store(known, head),
             Self::Store(_) => {
                 if store_of(&known.identity.id) != store_of(&head.identity.id) {
                     return Err(FollowError::OtherStore);
@@ -164,6 +165,7 @@ impl OfStore {
             (project, entry)
         };
         let entries: Vec<_> = stored.changes.into_iter().map(entry).collect();
+        let id = id(&stored.life);
         Message {
             head: Head {
                 version: VERSION,
@@ -171,10 +173,15 @@ impl OfStore {
                 service: self.service.clone(),
                 identity: Identity {
                     life: 0,
-                    id: id(&stored.life),
+                    id: id.clone(),
                 },
                 ring: 0,
                 source_revision: 0,
+                store: Some(StoreRevision {
+                    id,
+                    revision: stored.revision,
+                    newest: stored.latest,
+                }),
                 after,
                 revision: stored.revision,
                 latest: stored.latest,
@@ -190,7 +197,71 @@ fn id(life: &Life) -> String {
     format!("{}/{}", life.store, life.server)
 }
 
-/// Returns the store of an identity.
-fn store_of(id: &str) -> &str {
-    id.split('/').next().unwrap_or_default()
+/// Refuses a source that may lack changes of a shared store which the cache has.
+fn accept_store(known: &Position, head: &Head) -> Result<(), FollowError> {
+    let (Some(before), Some(now)) = (&known.store, &head.store) else {
+        return Ok(());
+    };
+    // The revisions of a life have an order of their own, unless its database has gone back.
+    let is_behind = match known.identity == head.identity {
+        true => now.id == before.id && now.newest < before.newest,
+        false => now.may_lack(before),
+    };
+    if is_behind {
+        return Err(FollowError::Behind {
+            found: now.revision,
+            known: before.newest,
+        });
+    }
+    if now.has_other_history(before) {
+        let (found, known) = (now.newest, before.newest);
+        log::error!(target: "follow", "the database of the source has another history than before (revision {found} after {known}), and sites may go back to an earlier state");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(life: u64, store: Option<(&str, u64, u64)>) -> Head {
+        Head {
+            version: VERSION,
+            kind: Kind::Snapshot,
+            service: "waypost.localhost".to_owned(),
+            identity: Identity {
+                life,
+                id: format!("life {life}"),
+            },
+            ring: 0,
+            source_revision: 0,
+            store: store.map(|(id, revision, newest)| StoreRevision {
+                id: id.to_owned(),
+                revision,
+                newest,
+            }),
+            after: 0,
+            revision: 1,
+            latest: 1,
+            entries: 0,
+        }
+    }
+
+    #[test]
+    fn a_source_that_may_lack_changes_of_the_same_store_is_refused() {
+        let known = Position::of("", head(1, Some(("store/1", 5, 7))));
+        let accept = |life, store| accept_store(&known, &head(life, store)).is_ok();
+        // Another gateway has everything, or perhaps not.
+        assert!(accept(2, Some(("store/1", 7, 9))));
+        assert!(!accept(2, Some(("store/1", 6, 9))));
+        // The same gateway goes on, while a change is on its way; or its database has gone back.
+        assert!(accept(1, Some(("store/1", 5, 8))));
+        assert!(!accept(1, Some(("store/1", 5, 6))));
+        // Nothing can be compared after a fail-over, with another store, or with none.
+        assert!(accept(2, Some(("store/2", 1, 1))));
+        assert!(accept(2, Some(("other/1", 1, 1))));
+        assert!(accept(2, None));
+        let known = Position::of("", head(1, None));
+        accept_store(&known, &head(2, Some(("store/1", 1, 1)))).unwrap();
+    }
 }

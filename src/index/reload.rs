@@ -63,6 +63,10 @@ pub trait Observer: std::fmt::Debug + Send + Sync {
 
     /// These projects have no site any more.
     fn removed(&self, projects: &[ProjectId]);
+
+    /// Everything up to a revision of a store of several machines was loaded, and observed. `id` is
+    /// the identity of the store.
+    fn followed(&self, _id: &str, _revision: u64) {}
 }
 
 /// The projects whose current release cannot be served.
@@ -291,6 +295,24 @@ impl Reloader {
         }
         self.update_gauges();
         self.served(project).filter(|now| Some(*now) != before)
+    }
+
+    /// Reads the pointer of one project, if it is not the one that was read last. Returns the same
+    /// as [`Reloader::promoted`].
+    pub fn promoted_meanwhile(&self, project: &ProjectId) -> Option<Fence> {
+        let current = self.store.current(project).ok()?;
+        let fence = current.map(|pointer| pointer.current.fence());
+        match fence == self.served(project) {
+            true => None,
+            false => self.promoted(project),
+        }
+    }
+
+    /// Says that everything up to a revision of a store of several machines was loaded.
+    pub fn followed(&self, id: &str, revision: u64) {
+        if let Some(observer) = &self.observer {
+            observer.followed(id, revision);
+        }
     }
 
     /// Returns the fence of the release that a project serves.

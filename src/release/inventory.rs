@@ -133,6 +133,14 @@ impl Inventory {
         self.files.0.iter()
     }
 
+    /// Returns the longest file and its length in bytes, if that is more than `length`.
+    #[must_use]
+    pub fn longer_than(&self, length: u64) -> Option<(&ReleasePath, u64)> {
+        let longest = self.iter().max_by_key(|(_, item)| item.length);
+        let (path, item) = longest.filter(|(_, item)| item.length > length)?;
+        Some((path, item.length))
+    }
+
     /// Returns how many files there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -28,6 +28,9 @@ pub use path::{InvalidReleasePath, PATH_LENGTH_MAX, ReleasePath, SEGMENT_LENGTH_
 
 /// The most files a release may have.
 pub const FILES_MAX: usize = 1_000_000;
+/// The longest inventory that is put, and that an edge fetches, in bytes. It has space for
+/// [`FILES_MAX`] files with paths of a hundred bytes. An edge fetches it whole, into memory.
+pub const INVENTORY_BYTES_MAX: u64 = 256 << 20;
 
 /// An immutable set of files.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::{Fence, FileError};
 use crate::digest::Digest;
-use crate::release::{InvalidInventory, ReleaseId};
+use crate::release::{INVENTORY_BYTES_MAX, InvalidInventory, ReleaseId};
 
 /// Why a release was not stored.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +20,12 @@ pub enum PutError {
     /// The bytes of a file do not have the digest in the inventory.
     #[error("content {0} of the release has other bytes")]
     Digest(Digest),
+    /// The inventory of the release is longer than [`INVENTORY_BYTES_MAX`]: no edge would fetch it.
+    #[error(
+        "the list of the files of the release has {0} bytes, and {INVENTORY_BYTES_MAX} are \
+         allowed; use fewer files or shorter paths"
+    )]
+    Inventory(u64),
     /// The release has more files or bytes than it may have, or cannot be read.
     #[error("read the release: {0}")]
     Release(String),
@@ -113,7 +119,19 @@ impl PutError {
             | Self::Digest(_)
             | Self::Full { .. }
             | Self::ReadOnly => true,
-            Self::Release(_) => false,
+            Self::Inventory(_) | Self::Release(_) => false,
+        }
+    }
+
+    /// Refuses an inventory of this length, in bytes, if no edge would fetch it.
+    ///
+    /// # Errors
+    ///
+    /// [`PutError::Inventory`].
+    pub(crate) fn check_inventory(length: u64) -> Result<(), Self> {
+        match length > INVENTORY_BYTES_MAX {
+            true => Err(Self::Inventory(length)),
+            false => Ok(()),
         }
     }
 }

@@ -53,6 +53,7 @@
 //! | `specifications` | OpenAPI files by URL: which hosts are allowed, and the result when none responds |
 //! | `start` | every mistake in the configuration is reported at the start |
 //! | `store_documents` | gateways of one database share certificates, challenges, ticket keys, admin keys |
+//! | `store_faults` | an object store that fails, hangs or lies, and two gateways that get the triggers of one project |
 //! | `store_servers` | a database server proves who it is; one that lost commits is noticed |
 //! | `store_postgres` | several machines share releases and records, and serve alone while those are away |
 //! | `tidy` | the layers of the source tree |
@@ -144,6 +145,7 @@ mod sites_api;
 mod specifications;
 mod start;
 mod store_documents;
+mod store_faults;
 mod store_postgres;
 mod store_servers;
 mod tidy;

@@ -372,14 +372,14 @@ const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 \
 /// Moto: a server with the protocol of S3, with an empty bucket. It ends with the value.
 pub struct S3 {
     process: Child,
-    address: String,
+    pub address: String,
     secret: &'static str,
 }
 
 impl S3 {
     /// Starts it. With `is_strict`, it refuses every request whose key it does not know.
     #[track_caller]
-    fn start(is_strict: bool) -> Self {
+    pub fn start(is_strict: bool) -> Self {
         let address = free_address();
         let program =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("target/clients/moto/bin/moto_server");

@@ -24,6 +24,7 @@ use crate::store_postgres::{cluster, private};
 
 const PAGE: &str = include_str!("../../conf/demo/docs/operate/deploy.mdx");
 const SHARED_STORE: &str = include_str!("../../conf/demo/docs/operate/shared-store.mdx");
+const EDGES: &str = include_str!("../../conf/demo/docs/operate/edges.mdx");
 const HEADING: &str = "## Example";
 
 /// Returns the commands of the section's last console block.
@@ -262,6 +263,108 @@ fn the_commands_of_a_shared_store_work() {
     assert!(is_success && printed.contains("published"), "{printed}");
     wait_until("both edges serve the change", || {
         both(&mut shell, "Second.")
+    });
+}
+
+/// Ends the gateway that runs in a directory with a configuration.
+fn end_gateway(directory: &Path, conf: &str) {
+    let directory = directory.canonicalize().unwrap();
+    let is_it = |process: &Path| {
+        let command = fs::read(process.join("cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        fs::read_link(process.join("cwd")).is_ok_and(|place| place == directory)
+            && command.contains(&format!("waypost serve --conf {conf} "))
+    };
+    let processes = fs::read_dir("/proc").unwrap();
+    let process = processes
+        .map(|entry| entry.unwrap().path())
+        .find(|one| is_it(one));
+    let process = process.expect("it runs");
+    let id = process.file_name().unwrap();
+    let ended = Command::new("kill").arg(id).status().unwrap();
+    assert!(ended.success());
+    wait_until("the gateway does not end", || !is_it(&process));
+}
+
+#[test]
+fn the_commands_of_a_node_with_two_edges_work() {
+    let (_, section) = EDGES.split_once("## Walkthrough").expect("the page has it");
+    let mut section = section.split("\n## ").next().unwrap().to_owned();
+    // Every port is one of this machine that is free.
+    let free: Vec<u16> = (0..7).map(|_| free_port()).collect();
+    let of_edge = |first: usize| {
+        let (one, two) = (free[first], free[first + 1]);
+        format!("127.0.0.1:$([ $port = 1 ] && echo {one} || echo {two})")
+    };
+    for (nth, of_page) in ["8080", "9080", "9443", "8081", "8082", "9081"]
+        .iter()
+        .enumerate()
+    {
+        assert!(section.contains(of_page), "{of_page}");
+        section = section.replace(of_page, &free[nth].to_string());
+    }
+    section = section
+        .replace("127.0.0.1:808$port", &of_edge(3))
+        .replace("127.0.0.1:908$port", &of_edge(5));
+    let block = |kind: &str, nth: usize| {
+        let begins = format!("```{kind}\n");
+        let block = section.split(&begins).nth(nth + 1).expect("a block");
+        block.split("```").next().unwrap().to_owned()
+    };
+    let setup = setup();
+    let directory = setup.path(".");
+    fs::write(directory.join("node.yaml"), block("yaml", 0)).unwrap();
+    let mut shell = Shell::start(&directory);
+    let succeeds = |shell: &mut Shell, block: &str| {
+        let (is_success, printed) = shell.run(block);
+        assert!(is_success, "{block}\n{printed}");
+        printed
+    };
+    assert!(succeeds(&mut shell, &block("bash", 0)).contains("promoted"));
+    succeeds(&mut shell, &block("bash", 1));
+    let follow = |shell: &mut Shell, count: usize, text: &str| {
+        let (is_success, printed) = shell.run(&block("bash", 2));
+        is_success
+            && printed.matches("following  0 behind").count() == count
+            && printed.contains(text)
+    };
+    wait_until("both edges follow", || follow(&mut shell, 2, "First."));
+    let change = block("bash", 3);
+    assert!(succeeds(&mut shell, &change).contains("promoted"));
+    let (_, ask_the_second) = change.trim_end().rsplit_once('\n').unwrap();
+    assert!(ask_the_second.starts_with("curl "), "{ask_the_second}");
+    let serves = |shell: &mut Shell| shell.run(ask_the_second).1.contains("Second.");
+    wait_until("the second edge serves the change", || serves(&mut shell));
+    wait_until("the first edge serves the change", || {
+        follow(&mut shell, 2, "Second.")
+    });
+
+    // The outage.
+    let (_, outage) = section
+        .rsplit_once("The outage: ")
+        .expect("the page has it");
+    let command = |begin: &str| {
+        let command = outage.split('`').find(|part| part.starts_with(begin));
+        command
+            .unwrap_or_else(|| panic!("{begin} is in the page"))
+            .to_owned()
+    };
+    end_gateway(&directory, "node.yaml");
+    end_gateway(&directory, "one.yaml");
+    assert!(serves(&mut shell));
+    succeeds(&mut shell, "waypost serve --conf one.yaml &");
+    let readiness = command("curl ");
+    wait_until("the edge says that the node is away", || {
+        let (_, printed) = shell.run(&readiness);
+        printed.contains("\"degraded\"") && printed.contains("\"age_seconds\"")
+    });
+    let ask_the_first = block("bash", 2);
+    let (_, ask_the_first) = ask_the_first.trim_end().rsplit_once('\n').unwrap();
+    assert!(shell.run(ask_the_first).1.contains("Second."));
+    succeeds(&mut shell, "waypost serve --conf node.yaml &");
+    let fleet = command("waypost fleet ");
+    wait_until("both edges follow again", || {
+        shell.run(&fleet).1.matches("following  0 behind").count() == 2
     });
 }
 

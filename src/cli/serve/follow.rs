@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Process;
 use super::certificates::{self, Acme};
-use super::reload::{Request, lock_reloader};
+use super::reload::{Reload, Request, lock_reloader};
 use super::shared::{ByEdges, EdgeSecrets, SourceSecrets};
 use super::state::State;
 use crate::acme::Elsewhere;
@@ -20,7 +20,7 @@ use crate::config::{self, Config};
 use crate::error::chain;
 use crate::follow::{
     self, ChangeLog, Fleet, Follower, FollowerParts, Relay, Responder, Rings, SecretFollower,
-    Source, SourceParts, Status,
+    Source, SourceParts, Status, StoreObserver,
 };
 use crate::gateway::followers::{self, Identity};
 use crate::gateway::operator;
@@ -28,6 +28,7 @@ use crate::index::reload::Reloader;
 use crate::numbers::received::Receiver;
 use crate::store::Store;
 use crate::store::sites::Removals;
+use crate::store::watch::{Followed, Watch};
 use crate::telemetry::{Health, Metrics, panics};
 
 /// How often it is checked whether the cache was filled.
@@ -77,6 +78,13 @@ pub(super) struct Following {
 struct EdgeRequest {
     request: Request,
     accepts_removals: Arc<AtomicBool>,
+}
+
+/// What edges are told of the store of several machines.
+#[derive(Debug)]
+struct ToEdges {
+    rings: Arc<Rings>,
+    watch: Arc<Watch>,
 }
 
 /// Begins the logs of changes, if edges follow this node. They are filled by the first load.
@@ -314,7 +322,7 @@ impl Following {
     pub(super) fn open(
         config: &Config,
         secrets: Option<EdgeSecrets>,
-        (store, written): (&Arc<Store>, &Arc<Store>),
+        (reload, rings, written): (&Reload, Option<&Arc<Rings>>, &Arc<Store>),
         metrics: &Arc<Metrics>,
         health: &Health,
     ) -> anyhow::Result<Option<Self>> {
@@ -332,6 +340,10 @@ impl Following {
             }
         };
         let is_edge = config.store.is_edge();
+        let observer = rings.map(|rings| {
+            let (rings, watch) = (Arc::clone(rings), Arc::clone(reload.watch()));
+            Arc::new(ToEdges { rings, watch }) as Arc<dyn StoreObserver>
+        });
         let status = Status::new(&follow.url, metrics, health.part("follow"));
         let status = Arc::new(status);
         let accepts_removals: Arc<AtomicBool> = Arc::default();
@@ -339,11 +351,12 @@ impl Following {
             config: (*follow).clone(),
             service: config.service.clone(),
             private_hosts: config.private_hosts.clone(),
-            store: Arc::clone(store),
+            store: Arc::clone(&reload.store),
             directory: cache.path.clone(),
             status: Arc::clone(&status),
             metrics: Arc::clone(metrics),
             accepts_removals: Arc::clone(&accepts_removals),
+            observer,
         };
         let follower = match is_edge {
             true => Follower::open(parts).context("follow another node")?,
@@ -384,6 +397,17 @@ impl Following {
         }
         panics::essential_thread("follow", move || follower.run()).context("start a thread")?;
         Ok(())
+    }
+}
+
+impl StoreObserver for ToEdges {
+    fn begins(&self, id: &str, newest: u64) {
+        self.rings.begins(id, newest);
+    }
+
+    fn followed(&self, followed: Followed) {
+        // The rings have it when it was loaded.
+        self.watch.followed(followed);
     }
 }
 

@@ -16,9 +16,10 @@ use crate::gateway::operator;
 use crate::gateway::tls::{self, Certificates};
 use crate::index::reload::{Observer, Reloader};
 use crate::index::{Cache, Index};
+use crate::site::ProjectId;
 use crate::store::Store;
-use crate::store::sites::Removals;
-use crate::store::watch::{Change, Watch};
+use crate::store::sites::{Removals, ScanError};
+use crate::store::watch::{Change, Followed, Watch};
 use crate::telemetry::{Health, Metrics, panics};
 
 /// How often the store is swept; the first time is at the start.
@@ -93,6 +94,11 @@ impl Reload {
         }
     }
 
+    /// Returns the watch of the store.
+    pub(super) fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
     pub(super) fn start(
         self,
         certificates: Option<Arc<Certificates>>,
@@ -120,6 +126,13 @@ impl Reload {
                     apply(&reloader, &change, &accepts_removals, &served_log);
                     match &change {
                         Change::Records(projects) => {
+                            projects.iter().for_each(|one| domain_changes.project(one));
+                        }
+                        Change::Followed(followed) if followed.is_everything => {
+                            domain_changes.all();
+                        }
+                        Change::Followed(followed) => {
+                            let projects = &followed.records;
                             projects.iter().for_each(|one| domain_changes.project(one));
                         }
                         Change::Sites | Change::Rescan => domain_changes.all(),
@@ -167,12 +180,44 @@ fn apply(
         }
         Change::Records(projects) => lock_reloader(reloader).rescan_records(projects),
         Change::Sites => lock_reloader(reloader).rescan_sites(removals()),
+        Change::Followed(followed) => {
+            let removed = read_followed(reloader, followed, served_log);
+            if removed.is_ok() {
+                lock_reloader(reloader).followed(&followed.id, followed.revision);
+            }
+            removed
+        }
         Change::Rescan => lock_reloader(reloader).rescan(removals()),
     };
     served_log.scanned(removed);
     if let Change::Rescan = change {
         served_log.compare(reloader);
     }
+}
+
+/// Reads what a follower has written, as far as the events of the system have not reported it yet.
+fn read_followed(
+    reloader: &Mutex<Reloader>,
+    followed: &Followed,
+    served_log: &ServedLog,
+) -> Result<Vec<ProjectId>, ScanError> {
+    if followed.is_everything {
+        let removed = lock_reloader(reloader).rescan(Removals::Guarded);
+        served_log.compare(reloader);
+        return removed;
+    }
+    let records: Vec<ProjectId> = followed.records.iter().cloned().collect();
+    let removed = match records.is_empty() {
+        true => Ok(Vec::new()),
+        false => lock_reloader(reloader).rescan_records(&records),
+    };
+    for project in &followed.pointers {
+        let served = lock_reloader(reloader).promoted_meanwhile(project);
+        if let Some(fence) = served {
+            served_log.served(project, fence);
+        }
+    }
+    removed
 }
 
 pub(super) fn sweep(store: &Store) {

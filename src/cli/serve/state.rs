@@ -81,8 +81,8 @@ impl State {
                 certificates::tls(config, &resolver, source, health)
             })
             .transpose()?;
-        let stores = (&reload.store, &written);
-        let following = Following::open(config, followed, stores, metrics, health)?;
+        let parts = (&reload, rings.as_ref(), &written);
+        let following = Following::open(config, followed, parts, metrics, health)?;
         let counting = Counting::open(config, &index, &written, following.as_ref())?;
         let documents = acme.as_ref().map(Acme::documents);
         let updates = (!config.store.is_edge())

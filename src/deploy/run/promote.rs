@@ -253,6 +253,9 @@ impl Stages {
                 let stopped = Stopped::lasting(&exceeded);
                 return Ok(Err(BuildResult::Stopped(stopped)));
             }
+            Err(PutFailure::Put(error @ PutError::Inventory(_))) => {
+                return Ok(Err(BuildResult::Stopped(Stopped::lasting(&error))));
+            }
             Err(PutFailure::Put(error)) => {
                 if matches!(error, PutError::Existing(_) | PutError::Missing(_)) {
                     // A file of the previous release is damaged. Without its cache, the next

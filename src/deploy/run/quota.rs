@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::digest::Digest;
 use crate::error::chain;
-use crate::release::{Inventory, ReleaseId};
+use crate::release::{Inventory, ReleaseId, ReleasePath};
 use crate::site::ProjectId;
 use crate::store::{FileError, OwnerLock, Promotion, ReadError, Store};
 
@@ -30,10 +30,12 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// Returns the projects of an owner.
 pub type ProjectsOf = Arc<dyn Fn(&str) -> Vec<ProjectId> + Send + Sync>;
 
-/// The quota of each owner.
+/// The quota of each owner, and the limit of each file.
 pub struct Quota {
     /// How many bytes the releases of an owner may use; 0 for any.
     bytes_max: u64,
+    /// The longest file of a release that edges fetch.
+    file_bytes_max: u64,
     projects_of: ProjectsOf,
     /// How many bytes the files of a release have, for releases that were measured.
     sizes: Mutex<HashMap<ReleaseId, u64>>,
@@ -55,6 +57,19 @@ pub struct ReservedSpace {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuotaError {
+    /// A file of the release is longer than edges fetch.
+    #[error(
+        "{path} has {length} bytes, and edges load files of at most {allowed}; make it smaller, \
+         or ask the operator for more (`edges.object_bytes_max`)"
+    )]
+    File {
+        /// The path of the file in the release.
+        path: ReleasePath,
+        /// How many bytes it has.
+        length: u64,
+        /// How many it may have.
+        allowed: u64,
+    },
     /// The releases of the owner need too many bytes.
     #[error(
         "the releases of this owner would use {needed} bytes, and {allowed} are allowed; \
@@ -97,13 +112,23 @@ impl Quota {
     pub fn new(bytes_max: u64, projects_of: ProjectsOf) -> Self {
         Self {
             bytes_max,
+            file_bytes_max: u64::MAX,
             projects_of,
             sizes: Mutex::default(),
         }
     }
 
-    /// Makes room for a new release of a project: removes the oldest releases of the owner's
-    /// history. Returns how many releases were removed.
+    /// Refuses releases with a file that is longer than this many bytes.
+    #[must_use]
+    pub fn with_file_bytes_max(self, file_bytes_max: u64) -> Self {
+        Self {
+            file_bytes_max,
+            ..self
+        }
+    }
+
+    /// Checks the files of a new release of a project, and makes room for it: removes the oldest
+    /// releases of the owner's history. Returns how many releases were removed.
     ///
     /// The release that `project` serves stays until the new one is promoted. Then [`Quota::trim`]
     /// removes it if the history has no room for it.
@@ -118,6 +143,15 @@ impl Quota {
         project: &ProjectId,
         new: &Inventory,
     ) -> Result<ReservedSpace, QuotaError> {
+        let allowed = self.file_bytes_max;
+        if let Some((path, length)) = new.longer_than(allowed) {
+            let path = path.clone();
+            return Err(QuotaError::File {
+                path,
+                length,
+                allowed,
+            });
+        }
         let lock = match self.bytes_max {
             0 => None,
             _ => store

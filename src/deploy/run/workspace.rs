@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::content::Content;
 use crate::isolation::{User, make_directory, make_passage};
-use crate::release::{FILES_MAX, Inventory, ReleaseId};
+use crate::release::{FILES_MAX, INVENTORY_BYTES_MAX, Inventory, ReleaseId};
 use crate::store::{PutError, Store};
 
 pub(super) const PREVIOUS: &str = "previous";
@@ -53,8 +53,6 @@ const FILES: [&str; 14] = [
     Part::Second.inventory(),
     Part::Second.content(),
 ];
-/// The longest inventory that is read.
-const INVENTORY_BYTES_MAX: u64 = 512 << 20;
 
 /// The directory of one update. Dropping it removes it.
 #[derive(Debug)]
@@ -205,8 +203,15 @@ impl Workspace {
     /// Reads the inventory that a process has written, and checks that it is the one of `release`.
     pub(super) fn inventory(&self, part: Part, release: ReleaseId) -> Result<Inventory, PutError> {
         let invalid = |why: String| PutError::Release(why);
-        let bytes = self.read(part.inventory(), INVENTORY_BYTES_MAX);
-        let bytes = bytes.map_err(|error| invalid(error.to_string()))?;
+        let unreadable = |error: io::Error| invalid(error.to_string());
+        let file = open_file(&self.file(part.inventory())).map_err(unreadable)?;
+        PutError::check_inventory(file.metadata().map_err(unreadable)?.len())?;
+        let mut bytes = Vec::new();
+        // The process that wrote it may still run, and write more.
+        let most = INVENTORY_BYTES_MAX;
+        file.take(most)
+            .read_to_end(&mut bytes)
+            .map_err(unreadable)?;
         let inventory = Inventory::parse(&bytes).map_err(|error| invalid(error.to_string()))?;
         if inventory.id() != release {
             return Err(invalid("its inventory is another one".to_owned()));
@@ -215,16 +220,6 @@ impl Workspace {
             return Err(invalid(format!("it has more than {FILES_MAX} files")));
         }
         Ok(inventory)
-    }
-
-    fn read(&self, name: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
-        let file = open_file(&self.file(name))?;
-        let mut bytes = Vec::new();
-        file.take(bytes_max + 1).read_to_end(&mut bytes)?;
-        match bytes.len() as u64 > bytes_max {
-            true => Err(io::ErrorKind::FileTooLarge.into()),
-            false => Ok(bytes),
-        }
     }
 
     /// Puts the release that a process has written. Files of the `known` inventories are in the
@@ -398,6 +393,12 @@ mod tests {
         fs::remove_file(workspace.file("content")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", workspace.file("content")).unwrap();
         assert!(matches!(put(&ours), Err(PutError::Release(_))));
+        // The inventory is longer than an edge fetches. It is not read.
+        let long = workspace.file(Part::First.inventory());
+        let long = File::options().write(true).open(long).unwrap();
+        long.set_len(INVENTORY_BYTES_MAX + 1).unwrap();
+        let rejected = put(&ours).unwrap_err();
+        assert!(matches!(rejected, PutError::Inventory(_)), "{rejected}");
         assert!(store.inventory(ours.id()).is_err());
     }
 }

@@ -83,7 +83,7 @@ pub use verification::VerificationLead;
 const BATCH_FILES: usize = 128;
 /// The longest pointer that is read.
 const POINTER_BYTES_MAX: u64 = 1 << 20;
-/// The longest inventory that is read: a million files with long paths.
+/// The longest inventory that is read. An earlier version put longer ones than this version does.
 const INVENTORY_BYTES_MAX: u64 = 1 << 30;
 
 /// The settings of a local store.
@@ -256,6 +256,7 @@ impl Local {
         if let Some((_, file)) = release.files().find(|(_, file)| !file.has_bytes()) {
             return Err(PutError::Missing(file.digest()));
         }
+        PutError::check_inventory(release.inventory_bytes().len() as u64)?;
         let bytes = release.files().map(|(_, file)| file.bytes.len() as u64);
         self.check_space(bytes.sum())?;
         let writer = self.layout.lock_for_writer()?;

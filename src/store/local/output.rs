@@ -31,6 +31,8 @@ impl Local {
         // The store has most files of a release already. Only the files themselves show how many
         // bytes must be written, so the free space is checked before each batch.
         self.check_space(0)?;
+        let inventory_bytes = inventory.to_bytes();
+        PutError::check_inventory(inventory_bytes.len() as u64)?;
         let writer = self.layout.lock_for_writer()?;
         let items: BTreeMap<Digest, &Item> = inventory
             .iter()
@@ -66,8 +68,8 @@ impl Local {
         for directory in &directories {
             durable::flush_directory(directory)?;
         }
-        let (id, bytes) = (inventory.id(), inventory.to_bytes());
-        let mut inventory = std::iter::once((self.layout.inventory(id), &*bytes));
+        let id = ReleaseId::of(Digest::of(&inventory_bytes));
+        let mut inventory = std::iter::once((self.layout.inventory(id), &*inventory_bytes));
         self.keep(&writer, &mut inventory)?;
         Ok(id)
     }

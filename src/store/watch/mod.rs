@@ -2,8 +2,9 @@
 //!
 //! The operating system reports most changes within a millisecond, but some never: network file
 //! systems send no events, event queues overflow, whole directories are replaced. So there are
-//! four kinds of [`Change`]: the pointer of one project, site records in the store, the files of
-//! site records, or "compare everything", which also occurs at regular intervals.
+//! five kinds of [`Change`]: the pointer of one project, site records in the store, the files of
+//! site records, what a follower has written, or "compare everything", which also occurs at regular
+//! intervals.
 //!
 //! * Start the watch before reading the files. A change in between is then reported, even if the
 //!   reader has already seen it.
@@ -19,6 +20,9 @@
 //!   once. When too many projects wait, they become one comparison of everything.
 //! * Site records that wait are taken together: an edge that begins with an empty cache writes all
 //!   of them at once, and each reading of records has a cost of its own.
+//! * A follower of a store of several machines reports what it has written, and the revision of it,
+//!   because events of the system may come later. The reader reads what it has not read yet, and
+//!   then has everything up to the revision.
 //!
 //! If the system refuses a watch (usually because of its limit of watches), this is logged and
 //! everything is compared more often.
@@ -56,8 +60,25 @@ pub enum Change {
     Records(Vec<ProjectId>),
     /// Any file of site records.
     Sites,
+    /// What a follower of a store of several machines has written. Most of it was reported before.
+    Followed(Followed),
     /// Anything: events were lost, or a comparison is due.
     Rescan,
+}
+
+/// What a follower of a store of several machines has written into this store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Followed {
+    /// The identity of the store that is followed.
+    pub id: String,
+    /// All changes up to this revision are written.
+    pub revision: u64,
+    /// The projects whose records were written.
+    pub records: BTreeSet<ProjectId>,
+    /// The projects whose pointers were written.
+    pub pointers: BTreeSet<ProjectId>,
+    /// Whether anything else may have been written too.
+    pub is_everything: bool,
 }
 
 /// A watch of the pointers of a store and of the site records.
@@ -87,6 +108,7 @@ struct PendingChanges {
     /// Whether the directory of site records may have been replaced.
     is_replaced: bool,
     rescan: bool,
+    followed: Option<Followed>,
     rescanned: Option<Instant>,
     closed: bool,
 }
@@ -176,6 +198,17 @@ impl Watch {
         self.waiting.changed.notify_all();
     }
 
+    /// Reports what a follower has written, after the changes that are reported already.
+    pub fn followed(&self, followed: Followed) {
+        let mut pending = self.waiting.pending();
+        match &mut pending.followed {
+            Some(waiting) => waiting.add(followed),
+            none => *none = Some(followed),
+        }
+        drop(pending);
+        self.waiting.changed.notify_all();
+    }
+
     /// Ends the watch: [`Watch::next`] returns `None`.
     pub fn close(&self) {
         self.waiting.pending().closed = true;
@@ -195,6 +228,19 @@ impl Watch {
         {
             log::warn!(target: "watch", "cannot watch {}: {error}", self.sites.display());
         }
+    }
+}
+
+// === impl Followed ===
+
+impl Followed {
+    /// Adds what was written later.
+    fn add(&mut self, later: Self) {
+        self.id = later.id;
+        self.revision = later.revision;
+        self.records.extend(later.records);
+        self.pointers.extend(later.pointers);
+        self.is_everything |= later.is_everything;
     }
 }
 
@@ -220,6 +266,7 @@ impl Waiting {
             if pending.rescan || now >= rescan_due {
                 *pending = PendingChanges {
                     rescanned: Some(now),
+                    followed: pending.followed.take(),
                     ..PendingChanges::default()
                 };
                 return Some((Change::Rescan, true));
@@ -231,6 +278,9 @@ impl Waiting {
             }
             if let Some(project) = pending.pointers.pop_first() {
                 return Some((Change::Pointer(project), false));
+            }
+            if let Some(followed) = pending.followed.take() {
+                return Some((Change::Followed(followed), false));
             }
             let mut due = rescan_due;
             if let Some((first, last)) = pending.sites {

@@ -229,3 +229,36 @@ fn closing_a_watch_wakes_its_waiters() {
         assert_eq!(waiter.join().unwrap(), None);
     });
 }
+
+#[test]
+fn what_a_follower_has_written_is_reported_once_after_its_changes() {
+    let watched = watched("sites");
+    let written = |revision, name: &str| Followed {
+        id: "a/1".to_owned(),
+        revision,
+        records: BTreeSet::from([project(name)]),
+        ..Followed::default()
+    };
+    watched.promote(&project("acme"));
+    watched
+        .watch
+        .waiting
+        .pending()
+        .pointers
+        .insert(project("acme"));
+    watched.watch.followed(written(1, "one"));
+    watched.watch.followed(written(2, "two"));
+    assert_eq!(watched.watch.next(), Some(Change::Pointer(project("acme"))));
+    let both = Followed {
+        records: BTreeSet::from([project("one"), project("two")]),
+        ..written(2, "one")
+    };
+    let next = std::iter::from_fn(|| watched.watch.next());
+    let mut next = next.filter(|change| !matches!(change, Change::Pointer(_)));
+    assert_eq!(next.next(), Some(Change::Followed(both)));
+    // A comparison of everything does not replace the report.
+    watched.watch.followed(written(3, "one"));
+    watched.watch.rescan();
+    assert_eq!(next.next(), Some(Change::Rescan));
+    assert_eq!(next.next(), Some(Change::Followed(written(3, "one"))));
+}

@@ -120,9 +120,20 @@ fn an_edge_serves_while_the_network_loses_every_answer_and_is_current_afterwards
     assert_eq!(served(&edge, DOMAIN), SKILL);
     wait_until("it says why", || cause(&edge).contains(&listen.to_string()));
     assert_eq!(readiness(&edge)["status"], "degraded");
+    // Its age grows as long as the source is away, and the time of contact stays.
+    let age = || readiness(&edge)["follow"]["age_seconds"].as_u64().unwrap();
+    let contact = || edge.metric("follow_contact_timestamp_seconds");
+    let (young, last) = (age(), contact());
+    wait_until("the age grows", || {
+        assert_eq!(contact(), last);
+        age() >= young + 3
+    });
+    let old = age();
     network.heal();
     wait_until_serves(&edge, PAY);
     wait_until("it follows", || readiness(&edge)["status"] == "ready");
+    assert!(age() < old, "{} after {old}", age());
+    assert!(contact() > last);
 }
 
 /// Holds the answer with a number, until the edge is gone.

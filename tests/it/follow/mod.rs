@@ -3,6 +3,7 @@
 
 mod faults;
 mod figures;
+mod limits;
 mod numbers;
 mod relay;
 mod rollout;
@@ -56,7 +57,7 @@ fn write_private(path: PathBuf, text: &str) {
 }
 
 /// Returns the setup of an edge of a source, with more keys of `store.follow`.
-fn edge_of(source: &Setup, url: &str, name: &str, more: &str) -> Setup {
+pub fn edge_of(source: &Setup, url: &str, name: &str, more: &str) -> Setup {
     let edge = Setup::new();
     let token = output(source, &["edge", "add", name]);
     write_private(edge.path("token"), &token);
@@ -99,7 +100,7 @@ fn trusting(edge: Setup, url: &str, keys: &[&str], more: &str) -> Setup {
     edge.conf("store", &store)
 }
 
-fn url(address: SocketAddr) -> String {
+pub fn url(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
@@ -413,8 +414,19 @@ fn the_key_of_a_source_is_replaced_without_an_outage() {
         output(&source.setup, &["edge", "key", "--file", &path]),
         new
     );
-    let edge = trusting(kill(edge), &address, &[&old, &new], "").start();
+    // An edge that knows only the new key refuses what the old one has signed, says so, and serves.
+    let edge = trusting(kill(edge), &address, &[&new], "").start();
     source.publish("acme", &[("skill.md", PAY)]);
+    wait_until("it says why", || {
+        assert_eq!(served(&edge, DOMAIN), SKILL);
+        cause(&edge).contains("no key of `store.follow.public_keys` has signed the message")
+    });
+    assert!(edge.metric("follow_failures_total{reason=\"signature\"}") >= 1.0);
+    wait_until("the source knows it", || {
+        fleet(&source).contains("cannot use what this node sends (signature)")
+    });
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+    let edge = trusting(kill(edge), &address, &[&old, &new], "").start();
     wait_until_serves(&edge, PAY);
     let source = kill(source);
     std::fs::rename(file, source.path("store/edges-key")).unwrap();

@@ -31,23 +31,29 @@ fn rings_of(source: Setup, hold: u64) -> (SocketAddr, Edge, [Edge; 2]) {
 
 /// Promotes a release that no gateway can serve.
 fn publish_poison(source: &Edge) {
-    let config = local::Config {
-        path: source.setup.path("store"),
-        ..local::Config::default()
-    };
-    let store = Store::Local(Local::open(&config, Clock::System).unwrap());
     let mut poison = Release::builder();
     let file = ReleaseFile::new("this is no documentation", "text/plain");
     poison
         .insert(ReleasePath::parse("poison").unwrap(), file)
         .unwrap();
+    publish_release(source, &poison.finish());
+}
+
+/// Puts a release into the store of a source, and promotes it.
+pub(super) fn publish_release(source: &Edge, release: &Release) {
+    let config = local::Config {
+        path: source.setup.path("store"),
+        ..local::Config::default()
+    };
+    let store = Store::Local(Local::open(&config, Clock::System).unwrap());
     let project = ProjectId::parse("acme").unwrap();
-    let release = store.put(&poison.finish()).unwrap();
+    let release = store.put(release).unwrap();
     let fence = store.next_fence(&project, 0).unwrap();
     store.promote(&project, release, fence).unwrap();
 }
 
-fn generation(edge: &Edge) -> Option<u64> {
+/// Returns the generation of the current release in the cache of an edge.
+pub(super) fn generation(edge: &Edge) -> Option<u64> {
     let config = local::Config {
         path: edge.setup.path("cache"),
         ..local::Config::default()

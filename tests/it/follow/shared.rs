@@ -287,3 +287,47 @@ fn a_gateway_that_has_lost_its_cache_takes_no_site_from_its_edges() {
     gateway.publish("acme", &[("skill.md", PAY)]);
     wait_until_serves(&edge, PAY);
 }
+
+#[test]
+fn an_edge_refuses_a_gateway_with_an_older_copy_of_the_store_until_it_has_caught_up() {
+    let mut cluster = cluster();
+    let ([one, two], [first, second]) = two_sources(&cluster);
+    let edge = edge_of(&second.setup, &url(two), "paris", "").start();
+    wait_until_serves(&edge, SKILL);
+    wait_until("filled", || readiness(&edge)["status"] == "ready");
+    let key = output(&second.setup, &["edge", "key"]);
+    let first = kill(first);
+    second.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&edge, PAY);
+    // The first gateway begins with what it had, and cannot reach the database.
+    cluster.stop();
+    let first = first.start();
+    assert_eq!(served(&first, DOMAIN), SKILL);
+    let mut edge = trusting(kill(edge), &url(one), &[&key], "").start();
+    for _start in 0..2 {
+        wait_until("it says why", || {
+            assert_eq!(served(&edge, DOMAIN), PAY);
+            cause(&edge).contains("of the store, and this edge has revision")
+        });
+        assert!(edge.metric("follow_failures_total{reason=\"behind\"}") >= 1.0);
+        assert_eq!(edge.metric("follow_comparisons_total"), 0.0);
+        edge.wait_for_log(|line| {
+            let message = line["message"].as_str().unwrap_or_default();
+            message.contains("it would go back to an earlier state")
+        });
+        wait_until("the gateway knows it", || {
+            fleet(&first).contains("cannot use what this node sends (behind)")
+        });
+        // The edge remembers what it had.
+        edge = kill(edge).start();
+    }
+    cluster.restart();
+    wait_until_serves(&first, PAY);
+    wait_until("it follows", || {
+        assert_eq!(served(&edge, DOMAIN), PAY);
+        readiness(&edge)["status"] == "ready"
+    });
+    first.publish("acme", &[("skill.md", &skill(3))]);
+    wait_until_serves(&edge, &skill(3));
+    assert_eq!(first.metric("follow_source_edges"), 1.0);
+}
