@@ -97,6 +97,17 @@ reads("menu: the MCP server of the site is added to an editor", async (open) => 
   assert.equal(await menu.getAttribute("open"), null);
 });
 
+reads("an article begins at the same place, whatever its first element is", async (open) => {
+  for (const at of ["/write/pages", "/write/components/callouts", "/write/components/code"]) {
+    const page = await open(at);
+    const space = await page.locator("article").evaluate((article) => {
+      const first = article.querySelector(":scope > :not(link)");
+      return [first.className, first.getBoundingClientRect().top - article.getBoundingClientRect().top];
+    });
+    assert.equal(space[1], 0, `${at} begins with ${space[0]}`);
+  }
+});
+
 reads("tabs: those with the same title change together, are stored, and move by arrow keys", async (open) => {
   const page = await open("/write/components/layout");
   const chosen = () => seen(page, "main [role=tab][aria-selected=true]");
