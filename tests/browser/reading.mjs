@@ -108,6 +108,26 @@ reads("an article begins at the same place, whatever its first element is", asyn
   }
 });
 
+reads("the space between elements is the same beside a panel as without one", async (open) => {
+  const page = await open("/write/components/layout");
+  const spaces = () => page.locator("article").evaluate((article) => {
+    const space = (selector) => {
+      const after = article.querySelector(selector);
+      return after.getBoundingClientRect().top - after.previousElementSibling.getBoundingClientRect().bottom;
+    };
+    return ["h2 + .cards", "p + .tabs", ".accordion + .accordion", "h2 + .steps"].map((selector) => [selector, Math.round(space(selector))]);
+  });
+  assert.equal(await page.locator("main.with-panel").count(), 1);
+  const beside = await spaces();
+  const [list, text] = await Promise.all([".contents", "article > .cards"].map((part) => page.locator(part).first().boundingBox()));
+  assert.equal(Math.round(list.width), Math.round(text.width), "the list of headings is as wide as the text");
+  await page.setViewportSize({ width: 1100, height: 850 });
+  for (const [n, [selector, space]] of (await spaces()).entries()) {
+    assert.ok(beside[n][1] <= space, `${selector}: ${beside[n][1]} beside the panel, ${space} without it`);
+  }
+  await page.setViewportSize({ width: 1440, height: 850 });
+});
+
 reads("tabs: those with the same title change together, are stored, and move by arrow keys", async (open) => {
   const page = await open("/write/components/layout");
   const chosen = () => seen(page, "main [role=tab][aria-selected=true]");
