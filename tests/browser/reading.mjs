@@ -128,6 +128,17 @@ reads("the space between elements is the same beside a panel as without one", as
   await page.setViewportSize({ width: 1440, height: 850 });
 });
 
+reads("a table of few columns ends where the code ends; one of many has all the width", async (open) => {
+  const page = await open("/write/pages");
+  const ends = (selector) => page.locator(selector).evaluateAll((all) => [...new Set(all.map((box) => Math.round(box.getBoundingClientRect().right)))]);
+  const code = await ends("article > figure.code");
+  assert.equal(code.length, 1);
+  assert.deepEqual(await ends("article > .table"), code);
+  await visit(page, "/operate/reference/metrics");
+  const [wide] = await ends("article > .table");
+  assert.ok(wide > code[0] + 50, `${wide} and ${code}`);
+});
+
 reads("tabs: those with the same title change together, are stored, and move by arrow keys", async (open) => {
   const page = await open("/write/components/layout");
   const chosen = () => seen(page, "main [role=tab][aria-selected=true]");
