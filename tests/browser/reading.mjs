@@ -139,6 +139,18 @@ reads("a table of few columns ends where the code ends; one of many has all the 
   assert.ok(wide > code[0] + 50, `${wide} and ${code}`);
 });
 
+reads("on a phone the text begins in the upper half of the screen", async (open) => {
+  const page = await open("/write/pages", { width: PHONE });
+  await page.setViewportSize({ width: PHONE, height: 844 });
+  await page.locator(".banner .dismiss").click();
+  const y = (selector) => page.locator(selector).first().evaluate((part) => part.getBoundingClientRect().top);
+  assert.ok(await y("article p") < 844 / 2 - 50, `${await y("article p")}`);
+  assert.ok(await y("article h2") - await y(".contents") < 80, "the list of headings is close to the text");
+  const size = await page.locator("article h2").first().evaluate((part) => getComputedStyle(part).fontSize);
+  assert.equal(size, "24px");
+  await page.setViewportSize({ width: PHONE, height: 850 });
+});
+
 reads("tabs: those with the same title change together, are stored, and move by arrow keys", async (open) => {
   const page = await open("/write/components/layout");
   const chosen = () => seen(page, "main [role=tab][aria-selected=true]");
