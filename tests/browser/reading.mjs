@@ -151,6 +151,22 @@ reads("on a phone the text begins in the upper half of the screen", async (open)
   await page.setViewportSize({ width: PHONE, height: 850 });
 });
 
+reads("tree: the name of a file begins where that of a folder beside it begins", async (open) => {
+  const page = await open("/write");
+  const starts = await page.locator(".tree").first().evaluate((tree) => ["index.mdx", "guides", "start.mdx"].map((name) => {
+    const walker = document.createTreeWalker(tree, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      if (walker.currentNode.data.trim() !== name) continue;
+      const range = document.createRange();
+      range.selectNodeContents(walker.currentNode);
+      return Math.round(range.getBoundingClientRect().x);
+    }
+    return null;
+  }));
+  assert.equal(starts[0], starts[1], `${starts}`);
+  assert.ok(starts[2] > starts[1], `${starts}`);
+});
+
 reads("tabs: those with the same title change together, are stored, and move by arrow keys", async (open) => {
   const page = await open("/write/components/layout");
   const chosen = () => seen(page, "main [role=tab][aria-selected=true]");
