@@ -167,6 +167,25 @@ reads("tree: the name of a file begins where that of a folder beside it begins",
   assert.ok(starts[2] > starts[1], `${starts}`);
 });
 
+reads("callouts: the ground of each kind is seen on the page, in dark mode too", async (open) => {
+  for (const [scheme, least] of [["light", 1.05], ["dark", 1.15]]) {
+    const page = await open("/write/components/callouts", { scheme });
+    const contrasts = await page.evaluate(() => {
+      const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
+      const luminance = (part) => {
+        canvas.fillStyle = getComputedStyle(part).backgroundColor;
+        canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((channel) => channel / 255)
+          .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+          .reduce((sum, value, n) => sum + value * [0.2126, 0.7152, 0.0722][n], 0.05);
+      };
+      const ground = luminance(document.body);
+      return ["note", "info", "tip", "check", "warning", "danger"].map((kind) => luminance(document.querySelector(`.callout.${kind}`))).map((own) => Math.max(own, ground) / Math.min(own, ground));
+    });
+    assert.ok(Math.min(...contrasts) >= least, `${scheme}: ${contrasts}`);
+  }
+});
+
 reads("tabs: those with the same title change together, are stored, and move by arrow keys", async (open) => {
   const page = await open("/write/components/layout");
   const chosen = () => seen(page, "main [role=tab][aria-selected=true]");
