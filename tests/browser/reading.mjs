@@ -186,6 +186,13 @@ reads("callouts: the ground of each kind is seen on the page, in dark mode too",
   }
 });
 
+reads("the logo has no text, which would have a font of the reader's system", async (open) => {
+  const page = await open("/quickstart");
+  const logos = await page.locator(".logo img").evaluateAll((all) => Promise.all(all.map(({ src }) => fetch(src).then((answer) => answer.text()))));
+  assert.equal(logos.length, 2);
+  for (const logo of logos) assert.doesNotMatch(logo, /<text/);
+});
+
 reads("tabs: those with the same title change together, are stored, and move by arrow keys", async (open) => {
   const page = await open("/write/components/layout");
   const chosen = () => seen(page, "main [role=tab][aria-selected=true]");
