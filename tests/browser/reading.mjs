@@ -151,6 +151,19 @@ reads("on a phone the text begins in the upper half of the screen", async (open)
   await page.setViewportSize({ width: PHONE, height: 850 });
 });
 
+reads("a name of code in the head of a table is on one line", async (open) => {
+  const page = await open("/write/themes");
+  const lines = await page.locator("th code").evaluateAll((all) => all.map((code) => code.getClientRects().length));
+  assert.ok(lines.length > 2 && lines.every((count) => count === 1), `${lines}`);
+});
+
+reads("home: on a phone the two buttons are as wide as the text", async (open) => {
+  const page = await open("/", { width: PHONE });
+  const widths = await page.locator("article h1 ~ div a").evaluateAll((all) => all.map((link) => link.getBoundingClientRect().width));
+  const { width } = await page.locator("article h1").locator("..").boundingBox();
+  assert.deepEqual(widths, [width, width]);
+});
+
 reads("tree: the name of a file begins where that of a folder beside it begins", async (open) => {
   const page = await open("/write");
   const starts = await page.locator(".tree").first().evaluate((tree) => ["index.mdx", "guides", "start.mdx"].map((name) => {
