@@ -245,6 +245,15 @@ reads("without scripts the search is a page with a form", async (open) => {
   assert.equal(await page.locator(".results a").first().innerText(), "Quickstart");
 });
 
+reads("without scripts the beginning of a page is below its title, before its sections", async (open) => {
+  const page = await open("/_waypost/search?q=certificate", { scripts: false });
+  const orders = await page.locator(".results > li").evaluateAll((all) => all.map((found) =>
+    [...found.querySelectorAll("h3, p")].map((part) => (part.localName === "h3" ? "h" : "p")).join("")));
+  assert.ok(orders.some((order) => order.includes("h")), `${orders}`);
+  // Each heading is followed by its excerpt; an excerpt without a heading is the first one.
+  for (const order of orders) assert.match(order, /^p?(hp)*$/, `${orders}`);
+});
+
 reads("axe: the open search has no serious violation", async (open) => {
   const page = await open("/");
   await begin(page);
