@@ -253,3 +253,16 @@ reads("narrow: the sidebar is a drawer, which Escape and a press outside close",
   assert.equal(path(page), "/write/components/callouts");
   assert.equal(await page.locator(".sidebar").isVisible(), false);
 });
+
+reads("of the entries of a list in the sidebar all have an icon, or none", async (open) => {
+  const page = await open("/quickstart");
+  for (const at of ["/quickstart", "/skills/mcp", "/operate/run", "/operate/sites", "/internals/architecture"]) {
+    await visit(page, at);
+    const lists = await page.locator(".sidebar .group > ul").evaluateAll((all) => all.map((list) => {
+      const entries = [...list.children];
+      return [entries.filter((entry) => entry.querySelector(":scope > a > .icon, :scope > details > summary > .icon")).length, entries.length];
+    }));
+    assert.ok(lists.length > 0, at);
+    for (const [icons, entries] of lists) assert.ok([0, entries].includes(icons), `${at}: ${icons} icons of ${entries} entries`);
+  }
+});

@@ -64,8 +64,14 @@ for (const [sort, at] of Object.entries(SORTS)) {
   }, { faults: isMissing });
 }
 
-/** Serves the site. A page arrives up to a share of its article; the rest when its beginning is painted. */
-async function inPieces(share, test) {
+/** The place in a page at a share of its article. */
+const atShare = (share) => (body) => {
+  const [begin, end] = ["<article", "</article>"].map((tag) => body.indexOf(tag));
+  return begin < 0 ? -1 : begin + Math.round((end - begin) * share);
+};
+
+/** Serves the site. A page arrives up to a place; the rest when its beginning is painted. */
+async function inPieces(place, test) {
   let send;
   const server = http.createServer((request, response) => {
     if (request.url === "/painted") {
@@ -77,9 +83,8 @@ async function inPieces(share, test) {
     http.get({ host: "127.0.0.1", port: new URL(site).port, path: request.url, headers }, async (answer) => {
       const body = Buffer.concat(await answer.toArray());
       response.writeHead(answer.statusCode, answer.headers);
-      const [begin, end] = ["<article", "</article>"].map((tag) => body.indexOf(tag));
-      if (begin < 0) return response.end(body);
-      const cut = begin + Math.round((end - begin) * share);
+      const cut = place(body);
+      if (cut < 0) return response.end(body);
       send = () => response.end(body.subarray(cut));
       response.write(body.subarray(0, cut));
     });
@@ -105,7 +110,7 @@ const tell = (last) => {
 for (const sort of ["first page", "layout", "fields", "endpoint", "cards", "accordions and tables"]) {
   reads(`${sort}: nothing moves when the rest of a page arrives after its beginning is painted`, async (open) => {
     for (const share of [0, 0.1, 0.5, 0.9]) {
-      await inPieces(share, async (url) => {
+      await inPieces(atShare(share), async (url) => {
         const prepare = async (page) => {
           await page.addInitScript(watch, SHIFT_MIN);
           await page.addInitScript(tell, share ? "article" : "main");
@@ -118,6 +123,28 @@ for (const sort of ["first page", "layout", "fields", "endpoint", "cards", "acco
     }
   });
 }
+
+reads("no column of a table moves when the rest of its rows arrive late", async (open) => {
+  for (const at of ["/write/themes", "/write/components/layout", "/operate/reference/metrics"]) {
+    for (const rows of [2, 4]) {
+      const place = (body) => {
+        let from = body.indexOf("<table");
+        for (let n = 0; n <= rows && from >= 0; n += 1) from = body.indexOf("<tr", from + 1);
+        return from;
+      };
+      await inPieces(place, async (url) => {
+        const prepare = async (page) => {
+          await page.addInitScript(watch, SHIFT_MIN);
+          await page.addInitScript(tell, "article table");
+        };
+        const page = await open(new URL(at, url).href, { prepare });
+        assert.deepEqual(await layoutShifts(page), [], `after ${rows} rows of ${at}`);
+        assert.ok(await page.locator("article table").first().isVisible(), at);
+        await page.goto("about:blank");
+      });
+    }
+  }
+});
 
 reads("a first visit is light", async (open) => {
   const sizes = new Map();

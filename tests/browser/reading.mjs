@@ -97,6 +97,115 @@ reads("menu: the MCP server of the site is added to an editor", async (open) => 
   assert.equal(await menu.getAttribute("open"), null);
 });
 
+reads("an article begins at the same place, whatever its first element is", async (open) => {
+  for (const at of ["/write/pages", "/write/components/callouts", "/write/components/code"]) {
+    const page = await open(at);
+    const space = await page.locator("article").evaluate((article) => {
+      const first = article.querySelector(":scope > :not(link)");
+      return [first.className, first.getBoundingClientRect().top - article.getBoundingClientRect().top];
+    });
+    assert.equal(space[1], 0, `${at} begins with ${space[0]}`);
+  }
+});
+
+reads("the space between elements is the same beside a panel as without one", async (open) => {
+  const page = await open("/write/components/layout");
+  const spaces = () => page.locator("article").evaluate((article) => {
+    const space = (selector) => {
+      const after = article.querySelector(selector);
+      return after.getBoundingClientRect().top - after.previousElementSibling.getBoundingClientRect().bottom;
+    };
+    return ["h2 + .cards", "p + .tabs", ".accordion + .accordion", "h2 + .steps"].map((selector) => [selector, Math.round(space(selector))]);
+  });
+  assert.equal(await page.locator("main.with-panel").count(), 1);
+  const beside = await spaces();
+  const [list, text] = await Promise.all([".contents", "article > .cards"].map((part) => page.locator(part).first().boundingBox()));
+  assert.equal(Math.round(list.width), Math.round(text.width), "the list of headings is as wide as the text");
+  await page.setViewportSize({ width: 1100, height: 850 });
+  for (const [n, [selector, space]] of (await spaces()).entries()) {
+    assert.ok(beside[n][1] <= space, `${selector}: ${beside[n][1]} beside the panel, ${space} without it`);
+  }
+  await page.setViewportSize({ width: 1440, height: 850 });
+});
+
+reads("a table of few columns ends where the code ends; one of many has all the width", async (open) => {
+  const page = await open("/write/pages");
+  const ends = (selector) => page.locator(selector).evaluateAll((all) => [...new Set(all.map((box) => Math.round(box.getBoundingClientRect().right)))]);
+  const code = await ends("article > figure.code");
+  assert.equal(code.length, 1);
+  assert.deepEqual(await ends("article > .table"), code);
+  await visit(page, "/operate/reference/metrics");
+  const [wide] = await ends("article > .table");
+  assert.ok(wide > code[0] + 50, `${wide} and ${code}`);
+});
+
+reads("on a phone the text begins in the upper half of the screen", async (open) => {
+  const page = await open("/write/pages", { width: PHONE });
+  await page.setViewportSize({ width: PHONE, height: 844 });
+  await page.locator(".banner .dismiss").click();
+  const y = (selector) => page.locator(selector).first().evaluate((part) => part.getBoundingClientRect().top);
+  assert.ok(await y("article p") < 844 / 2 - 50, `${await y("article p")}`);
+  assert.ok(await y("article h2") - await y(".contents") < 80, "the list of headings is close to the text");
+  const size = await page.locator("article h2").first().evaluate((part) => getComputedStyle(part).fontSize);
+  assert.equal(size, "24px");
+  await page.setViewportSize({ width: PHONE, height: 850 });
+});
+
+reads("a name of code in the head of a table is on one line", async (open) => {
+  const page = await open("/write/themes");
+  const lines = await page.locator("th code").evaluateAll((all) => all.map((code) => code.getClientRects().length));
+  assert.ok(lines.length > 2 && lines.every((count) => count === 1), `${lines}`);
+});
+
+reads("home: on a phone the two buttons are as wide as the text", async (open) => {
+  const page = await open("/", { width: PHONE });
+  const widths = await page.locator("article h1 ~ div a").evaluateAll((all) => all.map((link) => link.getBoundingClientRect().width));
+  const { width } = await page.locator("article h1").locator("..").boundingBox();
+  assert.deepEqual(widths, [width, width]);
+});
+
+reads("tree: the name of a file begins where that of a folder beside it begins", async (open) => {
+  const page = await open("/write");
+  const starts = await page.locator(".tree").first().evaluate((tree) => ["index.mdx", "guides", "start.mdx"].map((name) => {
+    const walker = document.createTreeWalker(tree, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      if (walker.currentNode.data.trim() !== name) continue;
+      const range = document.createRange();
+      range.selectNodeContents(walker.currentNode);
+      return Math.round(range.getBoundingClientRect().x);
+    }
+    return null;
+  }));
+  assert.equal(starts[0], starts[1], `${starts}`);
+  assert.ok(starts[2] > starts[1], `${starts}`);
+});
+
+reads("callouts: the ground of each kind is seen on the page, in dark mode too", async (open) => {
+  for (const [scheme, least] of [["light", 1.05], ["dark", 1.15]]) {
+    const page = await open("/write/components/callouts", { scheme });
+    const contrasts = await page.evaluate(() => {
+      const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
+      const luminance = (part) => {
+        canvas.fillStyle = getComputedStyle(part).backgroundColor;
+        canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((channel) => channel / 255)
+          .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+          .reduce((sum, value, n) => sum + value * [0.2126, 0.7152, 0.0722][n], 0.05);
+      };
+      const ground = luminance(document.body);
+      return ["note", "info", "tip", "check", "warning", "danger"].map((kind) => luminance(document.querySelector(`.callout.${kind}`))).map((own) => Math.max(own, ground) / Math.min(own, ground));
+    });
+    assert.ok(Math.min(...contrasts) >= least, `${scheme}: ${contrasts}`);
+  }
+});
+
+reads("the logo has no text, which would have a font of the reader's system", async (open) => {
+  const page = await open("/quickstart");
+  const logos = await page.locator(".logo img").evaluateAll((all) => Promise.all(all.map(({ src }) => fetch(src).then((answer) => answer.text()))));
+  assert.equal(logos.length, 2);
+  for (const logo of logos) assert.doesNotMatch(logo, /<text/);
+});
+
 reads("tabs: those with the same title change together, are stored, and move by arrow keys", async (open) => {
   const page = await open("/write/components/layout");
   const chosen = () => seen(page, "main [role=tab][aria-selected=true]");

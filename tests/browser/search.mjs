@@ -145,6 +145,32 @@ reads("another version can be chosen", async (open) => {
   assert.ok(after.length > 0 && after.every((path) => !path.startsWith(`${base}/next`)), `${after}`);
 });
 
+reads("an excerpt has at most two lines, so that results of several pages are seen at once", async (open) => {
+  const page = await open("/");
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await begin(page);
+  await find(page, "certificate");
+  const lines = await page.locator("#found .excerpt").evaluateAll((all) => all.map((excerpt) =>
+    Math.round(excerpt.getBoundingClientRect().height / parseFloat(getComputedStyle(excerpt).lineHeight))));
+  assert.ok(lines.length > 3 && Math.max(...lines) === 2, `${lines}`);
+  const seen = await page.locator("#found [role=group] > a:first-child").evaluateAll((all) => {
+    const end = document.getElementById("found").getBoundingClientRect().bottom;
+    return all.filter((title) => title.getBoundingClientRect().bottom <= end).length;
+  });
+  assert.ok(seen >= 3, `${seen} pages`);
+  await page.setViewportSize({ width: 1440, height: 850 });
+});
+
+reads("the search has its icon before the text, and on a phone the button that closes it", async (open) => {
+  for (const [width, icon] of [[1440, "block"], [PHONE, "none"]]) {
+    const page = await open("/", { width });
+    await begin(page);
+    const shown = await page.locator(".finder .asked").evaluate((row) => getComputedStyle(row, "::before").display);
+    assert.equal(shown, icon, `${width}`);
+    assert.equal(await page.locator(".finder .leave").isVisible(), width === PHONE);
+  }
+});
+
 reads("keys are shown below the results", async (open) => {
   const page = await open("/");
   await begin(page);
@@ -217,6 +243,15 @@ reads("without scripts the search is a page with a form", async (open) => {
   await page.locator("main input[name=q]").fill("quickstart");
   await Promise.all([page.waitForNavigation(), page.locator("main form button").click()]);
   assert.equal(await page.locator(".results a").first().innerText(), "Quickstart");
+});
+
+reads("without scripts the beginning of a page is below its title, before its sections", async (open) => {
+  const page = await open("/_waypost/search?q=certificate", { scripts: false });
+  const orders = await page.locator(".results > li").evaluateAll((all) => all.map((found) =>
+    [...found.querySelectorAll("h3, p")].map((part) => (part.localName === "h3" ? "h" : "p")).join("")));
+  assert.ok(orders.some((order) => order.includes("h")), `${orders}`);
+  // Each heading is followed by its excerpt; an excerpt without a heading is the first one.
+  for (const order of orders) assert.match(order, /^p?(hp)*$/, `${orders}`);
 });
 
 reads("axe: the open search has no serious violation", async (open) => {

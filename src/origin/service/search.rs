@@ -278,7 +278,13 @@ impl Request<'_> {
             out.text(label);
         }
         out.markup("</small>\n");
-        for section in &hit.sections {
+        // The beginning of the page is below its title, as in the dialog, although a section may have
+        // a better score.
+        let (start, below): (Vec<_>, Vec<_>) = hit
+            .sections
+            .iter()
+            .partition(|section| section.heading.is_none());
+        for section in start.into_iter().chain(below) {
             if let Some(heading) = &section.heading {
                 out.markup("<h3>");
                 link(out, &address(&url, section), heading);

@@ -259,12 +259,23 @@ impl<'s> Writer<'s> {
             }
             nodes.push(Node::Paragraph(line));
         }
-        let bounds = self.messages.bounds.by_keyword().into_iter();
-        let bounds: Vec<String> = bounds
-            .filter_map(|(key, message)| Some(message.replace("{}", schema.get(key)?.scalar()?)))
-            .collect();
-        if !bounds.is_empty() {
-            nodes.push(paragraph(&bounds.join(", ")));
+        let mut line = Vec::new();
+        for (key, message) in self.messages.bounds.by_keyword() {
+            let Some(bound) = schema.get(key).and_then(Json::scalar) else {
+                continue;
+            };
+            let (before, after) = message.split_once("{}").unwrap_or((message, ""));
+            let separator = if line.is_empty() { "" } else { ", " };
+            line.push(Node::Text(format!("{separator}{before}")));
+            // A pattern is code: its signs are hard to read as text.
+            line.push(match key {
+                "pattern" => Node::Code(bound.to_owned()),
+                _ => Node::Text(bound.to_owned()),
+            });
+            line.push(Node::Text(after.to_owned()));
+        }
+        if !line.is_empty() {
+            nodes.push(Node::Paragraph(line));
         }
         nodes
     }

@@ -15,7 +15,7 @@ const PAY: &str = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "
           "id": {"type": "string", "description": "The *id*."}, "next": {"$ref": "#/components/schemas/Node"}}}}},
       "security": [{"key": []}],
       "paths": {"/nodes/{id}": {"put": {"summary": "Set", "description": "Sets **it**.",
-        "parameters": [{"name": "id", "in": "path", "schema": {"type": "string"}}, {"name": "mode", "in": "query", "schema": {"type": "string", "enum": ["a", "b"], "default": "a"}}],
+        "parameters": [{"name": "id", "in": "path", "schema": {"type": "string", "maxLength": 9, "pattern": "^[a-z]{1,9}_*$"}}, {"name": "mode", "in": "query", "schema": {"type": "string", "enum": ["a", "b"], "default": "a"}}],
         "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}, "example": {"id": "it's", "n": [1, null]}}}},
         "responses": {"200": {"description": "Done."}}}}}}"##;
 
@@ -71,7 +71,7 @@ fn an_endpoint_shows_its_specification() {
         "```http\nPUT /nodes/{id}\n```",
         "Sets **it**.",
         "- `Authorization` HTTP bearer header required: `key`",
-        "- `id` string path required",
+        "- `id` string path required: length at most 9, matches `^[a-z]{1,9}_*$`",
         "- `mode` string query default: `a`: One of `a`, `b`",
         "- `id` string required: The *id*.",
         "[Node](#schema-node), as above.",

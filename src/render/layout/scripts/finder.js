@@ -55,7 +55,7 @@ const list = make("div", { id: "found" });
 const status = make("p", { className: "said" });
 const hint = (keys, text) => make("span", {}, ...keys.map((name) => make("kbd", {}, name)), ` ${text}`);
 const keys = make("p", { className: "keys" }, hint(["↑", "↓"], toChoose), hint(["↵"], toOpen), hint(["esc"], toClose));
-const dialog = make("dialog", { className: "finder" }, make("div", { className: "asked" }, input, versions, close), list, status, keys);
+const dialog = make("dialog", { className: "finder" }, make("div", { className: "asked sign sign-search" }, input, versions, close), list, status, keys);
 describe(dialog, { "aria-label": search });
 describe(input, {
   role: "combobox", "aria-label": search, "aria-controls": "found", "aria-expanded": false, "aria-autocomplete": "list",
