@@ -190,6 +190,7 @@ impl Outline {
         parent: Option<&str>,
     ) {
         let (own_part, own_label) = (plain(part.unwrap_or(label)), plain(label));
+        let own_parent = plain(parent.unwrap_or_default());
         let page = |node: &&Node| match node {
             Node::Page(id) => Some(*id),
             Node::Group(_) => None,
@@ -204,17 +205,12 @@ impl Outline {
                 Entry {
                     page: id,
                     title: plain(&page.title),
-                    role: Role::of(page, &own_part, &own_label),
+                    role: Role::of(page, &[&own_part, &own_label, &own_parent]),
                 }
             })
             .collect();
         if !entries.is_empty() {
-            self.add(
-                own_part,
-                own_label,
-                plain(parent.unwrap_or_default()),
-                entries,
-            );
+            self.add(own_part, own_label, own_parent, entries);
         }
         for node in nodes {
             if let Node::Group(group) = node {

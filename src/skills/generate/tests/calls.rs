@@ -352,3 +352,30 @@ fn a_plain_installation_comes_before_one_that_removes_something() {
     let only = start("");
     assert!(only.contains("npm i -g @acme/ac"), "{only}");
 }
+
+#[test]
+fn a_page_in_a_group_inside_the_quickstarts_leads_to_the_first_call() {
+    let call = |name: &str| {
+        format!(
+            "```bash\nnpm install acme\n```\n\n```js\nimport {{ Acme }} from 'acme';\nawait Acme.{name}();\n```\n"
+        )
+    };
+    let config = r#"{"name":"Acme","navigation":{"tabs":[{"tab":"Docs","groups":[{"group":"Money","pages":["index","refund"]},
+        {"group":"Quickstarts","pages":[{"group":"Web","pages":["react"]}]}]}]}}"#;
+    let text = text(&[
+        ("docs.json", config),
+        ("index.mdx", "# Acme\n"),
+        (
+            "refund.mdx",
+            &format!("---\ntitle: Refund a charge\n---\n\n{}", call("refund")),
+        ),
+        (
+            "react.mdx",
+            &format!("---\ntitle: Add a shop to React\n---\n\n{}", call("shop")),
+        ),
+    ]);
+    let first = text.split_once("### First working call").unwrap().1;
+    let first = first.split_once("###").unwrap().0;
+    assert!(first.contains("await Acme.shop();"), "{text}");
+    assert!(!first.contains("await Acme.refund();"), "{text}");
+}
