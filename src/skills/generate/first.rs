@@ -10,9 +10,10 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::PageId;
 use crate::mdx::Node;
 
-use super::about::{self, product_words};
+use super::about;
 use super::code::{Block, Kind, is_used};
 use super::group::{Group, groups};
+use super::name::Names;
 use super::outline::{Entry, Outline, content, endpoint, link_to};
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
@@ -137,7 +138,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
             parts.push(&category.part);
         }
     }
-    let names = names_of(&about::product(&docs.config.name));
+    let names = Names::of(docs, outline, &about::product(&docs.config.name));
     let mut plans: Vec<(String, Plan<'d>)> = Vec::new();
     for part in &parts {
         let candidates: Vec<(PageId, bool)> = entries_of_part(outline, part)
@@ -147,8 +148,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
                 (entry.page, is_start)
             })
             .collect();
-        let mut names = names.clone();
-        names.extend(names_of(part));
+        let names = names.with_part(part);
         let plan = Plan::of(docs, &candidates, &names);
         let is_own = |(id, group): &FirstExample<'_>| {
             let starts = candidates
@@ -219,16 +219,7 @@ fn entries_of_part<'o>(outline: &'o Outline, part: &'o str) -> impl Iterator<Ite
     of_part.flat_map(|category| &category.entries)
 }
 
-/// Returns the names by which code mentions a product: its words, and their initials.
-pub(super) fn names_of(product: &str) -> Vec<String> {
-    let mut names = product_words(product);
-    let words = product.split_whitespace();
-    let initials: String = words.filter_map(|word| word.chars().next()).collect();
-    names.extend(product_words(&initials));
-    names
-}
-
-fn score(group: &Group<'_>, names: &[String]) -> usize {
+fn score(group: &Group<'_>, names: &Names) -> usize {
     let scores = group.blocks.iter().map(|block| block.score(names));
     scores.max().unwrap_or(0)
 }
@@ -237,7 +228,7 @@ fn score(group: &Group<'_>, names: &[String]) -> usize {
 
 impl<'d> Plan<'d> {
     /// Finds the best of some pages; `true` marks those about the start.
-    fn of(docs: &'d Docs, candidates: &[(PageId, bool)], names: &[String]) -> Self {
+    fn of(docs: &'d Docs, candidates: &[(PageId, bool)], names: &Names) -> Self {
         let mut best = Self::default();
         let mut most = 0;
         for (id, is_start) in candidates {
@@ -253,7 +244,7 @@ impl<'d> Plan<'d> {
         best
     }
 
-    fn of_page(docs: &'d Docs, id: PageId, names: &[String]) -> Self {
+    fn of_page(docs: &'d Docs, id: PageId, names: &Names) -> Self {
         let nodes = content(docs, docs.navigation.page(id)).unwrap_or_default();
         let groups = groups(nodes);
         // Other packages, such as those of the system, are what the product needs.
@@ -285,7 +276,7 @@ impl<'d> Plan<'d> {
     }
 
     /// Adds each missing part, from the first page that has it.
-    fn complete(&mut self, docs: &'d Docs, candidates: &[PageId], names: &[String]) {
+    fn complete(&mut self, docs: &'d Docs, candidates: &[PageId], names: &Names) {
         for id in candidates {
             if self.install.is_some() && self.access.is_some() && self.call.is_some() {
                 return;
@@ -314,7 +305,7 @@ impl<'d> Plan<'d> {
         Some(block.language)
     }
 
-    fn score(&self, is_start: bool, names: &[String]) -> usize {
+    fn score(&self, is_start: bool, names: &Names) -> usize {
         let steps = usize::from(self.install.is_some()) + usize::from(self.access.is_some());
         let call = self.call.as_ref().map_or(0, |(_, group)| {
             2 + score(group, names) + 2 * usize::from(is_start)

@@ -4,6 +4,7 @@ mod kind;
 mod line;
 mod unsaid;
 
+use super::name::Names;
 use super::text::plain;
 use line::{is_assignment, is_import, is_remark, made_by};
 
@@ -181,7 +182,7 @@ impl<'d> Block<'d> {
 
     /// Returns how well the code shows a use of the product with one of these names. If two blocks
     /// show the same, the shorter block gets the higher score.
-    pub(in crate::skills::generate) fn score(&self, names: &[String]) -> usize {
+    pub(in crate::skills::generate) fn score(&self, names: &Names) -> usize {
         let long = self.code.lines().count() / LONG_LINES;
         let mentions = 2 * usize::from(self.mentions(names));
         let shows = mentions
@@ -257,13 +258,12 @@ impl<'d> Block<'d> {
     }
 
     /// Returns whether the code mentions one of these names.
-    pub(in crate::skills::generate) fn mentions(&self, names: &[String]) -> bool {
-        let code = self.code.to_lowercase();
-        names.iter().any(|name| code.contains(&**name))
+    pub(in crate::skills::generate) fn mentions(&self, names: &Names) -> bool {
+        names.are_in(self.code)
     }
 
     /// Returns whether the code sets only keys of well-known services that are not this product.
-    pub(in crate::skills::generate) fn is_foreign(&self, names: &[String]) -> bool {
+    pub(in crate::skills::generate) fn is_foreign(&self, names: &Names) -> bool {
         let mut keys = self
             .code
             .lines()

@@ -379,3 +379,18 @@ fn a_page_in_a_group_inside_the_quickstarts_leads_to_the_first_call() {
     assert!(first.contains("await Acme.shop();"), "{text}");
     assert!(!first.contains("await Acme.refund();"), "{text}");
 }
+
+#[test]
+fn the_first_call_is_of_the_program_that_the_package_of_the_product_installs() {
+    let config = r#"{"name":"Acmeify","navigation":{"pages":["quickstart","cli"]}}"#;
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nnpm uninstall -g acmeify\nnpm i -g acme\n```\n\n\
+        ```bash\nnpm i -g acme\n```\n\n```bash\nnpx @other/tool page https://x.test\n```\n\n```bash\nacme dev here\n```\n";
+    let cli = "---\ntitle: CLI commands\n---\n\n## `acme dev`\n\nStarts.\n\n## `acme stop`\n\nStops.\n\n## `acme push`\n\nPushes.\n";
+    let text = text(&[
+        ("docs.json", config),
+        ("quickstart.mdx", start),
+        ("cli.mdx", cli),
+    ]);
+    assert!(text.contains("- Install: `npm i -g acme`"), "{text}");
+    assert!(text.contains("- Call: `acme dev here`"), "{text}");
+}
