@@ -115,7 +115,7 @@ pub(super) fn first<'d>(
         let home = outline.entries_of(|role| role == Role::Start).next();
         let home = home.map(|entry| entry.page).or_else(|| outline.home(docs));
         let mut lines = Vec::new();
-        lines.extend(credentials(docs, outline, &[], base_url));
+        lines.extend(credentials(docs, outline, (&[], true), base_url));
         if let Some(id) = home {
             let link = link_to(docs, id, base_url);
             lines.push(format!(
@@ -298,6 +298,13 @@ impl<'d> Plan<'d> {
         self.install.is_some() && self.call.as_ref().is_some_and(calls)
     }
 
+    /// Returns whether the call may be a request: a command of a command line signs in in its own way.
+    fn is_request(&self) -> bool {
+        let is_request = |block: &Block<'_>| block.is_program() || block.code.contains("http");
+        let call = self.call.as_ref();
+        call.is_none_or(|(_, group)| group.blocks.iter().any(is_request))
+    }
+
     /// Returns the language of the call, if it is a programming language.
     fn language(&self) -> Option<&'d str> {
         let (_, call) = self.call.as_ref()?;
@@ -357,7 +364,8 @@ impl<'d> Plan<'d> {
                 put(what, *id, &blocks.iter().collect::<Vec<_>>(), &mut lines);
             }
             if what == "Authenticate" && found.is_none() && is_first {
-                let line = credentials(docs, outline, &self.pages(), base_url);
+                let pages = (&self.pages()[..], self.is_request());
+                let line = credentials(docs, outline, pages, base_url);
                 // This line has a page of its own.
                 if line.is_some() {
                     named.set(None);
@@ -442,8 +450,14 @@ fn step(what: &str, blocks: &[&Block<'_>], from: Option<&str>) -> Vec<String> {
     lines
 }
 
-/// Says how requests are authenticated: from a specification, else a sentence of a page.
-fn credentials(docs: &Docs, outline: &Outline, first: &[PageId], base_url: &str) -> Option<String> {
+/// Says how the call is authenticated: a sentence of a page, else the method of a specification if the
+/// call may be a request.
+fn credentials(
+    docs: &Docs,
+    outline: &Outline,
+    (first, is_request): (&[PageId], bool),
+    base_url: &str,
+) -> Option<String> {
     let of = |wanted: fn(Role) -> bool| outline.entries_of(wanted).map(|entry| entry.page);
     // A page about authentication says it best; then the pages of the first call.
     let pages: Vec<PageId> = of(|role| role == Role::Access)
@@ -457,6 +471,9 @@ fn credentials(docs: &Docs, outline: &Outline, first: &[PageId], base_url: &str)
             let from = link_to(docs, id, base_url);
             return Some(format!("- Authenticate: {sentence} – {from}"));
         }
+    }
+    if !is_request {
+        return None;
     }
     let id = outline
         .pages()

@@ -50,7 +50,8 @@ pub(in crate::skills) const INSTALLS: [&str; 33] = [
     "winget install",
 ];
 /// Beginnings of shell lines that only prepare.
-const PREPARES: [&str; 43] = [
+const PREPARES: [&str; 44] = [
+    "alias ",
     "cd ",
     "mkdir ",
     "touch ",

@@ -6,7 +6,7 @@ mod unsaid;
 
 use super::name::Names;
 use super::text::plain;
-use line::{is_assignment, is_import, is_remark, made_by};
+use line::{is_assignment, is_import, is_remark, made_by, sets_up};
 
 pub(in crate::skills) use kind::INSTALLS;
 pub(in crate::skills::generate) use kind::Kind;
@@ -191,7 +191,14 @@ impl<'d> Block<'d> {
             + usize::from(self.acts())
             // It makes a client and calls it.
             + usize::from(self.made().1 > 0);
-        (2 + shows).saturating_sub(long)
+        (2 + shows).saturating_sub(long + usize::from(self.only_sets_up()))
+    }
+
+    /// Returns whether all commands of the code only prepare their program.
+    fn only_sets_up(&self) -> bool {
+        let lines = self.code.lines().map(str::trim);
+        let mut commands = lines.filter(|line| !line.is_empty() && !is_remark(line));
+        self.is_shell() && commands.all(sets_up)
     }
 
     /// Returns whether a line of the code calls something; imports, constants and the line that

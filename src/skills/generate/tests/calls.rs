@@ -394,3 +394,34 @@ fn the_first_call_is_of_the_program_that_the_package_of_the_product_installs() {
     assert!(text.contains("- Install: `npm i -g acme`"), "{text}");
     assert!(text.contains("- Call: `acme dev here`"), "{text}");
 }
+
+#[test]
+fn a_command_that_prepares_the_program_is_no_call_beside_others() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nacme setup --key x --now\n```\n\n```bash\nacme pay 1\n```\n";
+    let config = r#"{"name":"Acme","navigation":{"groups":[{"group":"Start","pages":["quickstart"]},
+        {"group":"API","openapi":"api.json"}]}}"#;
+    let api = r#"{"openapi":"3.1.0","info":{"title":"Acme API"},"security":[{"key":[]}],
+        "components":{"securitySchemes":{"key":{"type":"http","scheme":"bearer"}}},
+        "paths":{"/pay":{"post":{"summary":"Pay"}}}}"#;
+    let text = text(&[
+        ("docs.json", config),
+        ("quickstart.mdx", start),
+        ("api.json", api),
+    ]);
+    assert!(text.contains("- Call: `acme pay 1`"), "{text}");
+    // A command does not send the header of a request.
+    let first = text.split_once("### First working call").unwrap().1;
+    let first = first.split_once("\n###").unwrap().0;
+    assert!(!first.contains("Bearer"), "{text}");
+    assert!(text.contains("Bearer"), "{text}");
+    let request = start.replace("acme pay 1", "curl -X POST https://api.acme.test/pay");
+    let text = self::text(&[
+        ("docs.json", config),
+        ("quickstart.mdx", &request),
+        ("api.json", api),
+    ]);
+    assert!(
+        text.contains("- Authenticate: `Authorization: Bearer"),
+        "{text}"
+    );
+}
