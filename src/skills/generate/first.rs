@@ -91,6 +91,9 @@ pub(super) fn first<'d>(
     let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
     let mut first = First::default();
     let mut plans = plans(docs, outline);
+    // Code without its installation is no beginning of a further part.
+    let mut nth = 0..;
+    plans.retain(|(_, plan)| nth.next() == Some(0) || plan.install.is_some());
     plans.truncate(PARTS_MAX);
     for (nth, (part, plan)) in plans.iter().enumerate() {
         let heading = match nth {
@@ -241,7 +244,42 @@ impl<'d> Plan<'d> {
         }
         let pages: Vec<PageId> = candidates.iter().map(|(id, _)| *id).collect();
         best.complete(docs, &pages, names);
+        best.fit(docs, &pages, names);
         best
+    }
+
+    /// Makes the call and the installation fit: code in one language does not run with the packages of
+    /// another. Of several alternatives of the call, those that fit stay; if there are none, another
+    /// page may have an installation that fits.
+    fn fit(&mut self, docs: &'d Docs, candidates: &[PageId], names: &Names) {
+        let Some(((_, install), (_, call))) = self.install.as_ref().zip(self.call.as_mut()) else {
+            return;
+        };
+        let fits = |group: &Group<'d>, block: &Block<'d>| {
+            let mut installs = group.blocks.iter();
+            installs.any(|one| one.installs_for(block.language) == Some(true))
+        };
+        if call.blocks.iter().any(|block| fits(install, block)) {
+            let stays = |block: &Block<'d>| !block.is_program() || fits(install, block);
+            call.blocks.retain(stays);
+            return;
+        }
+        let Some(block) = call.blocks.first().filter(|block| block.is_program()) else {
+            return;
+        };
+        let differs = |one: &Block<'d>| one.installs_for(block.language) == Some(false);
+        if !install.blocks.iter().all(differs) {
+            return;
+        }
+        let other = candidates.iter().find_map(|id| {
+            let nodes = content(docs, docs.navigation.page(*id))?;
+            let is_own = |group: &Group<'d>| group.blocks.iter().any(|one| one.mentions(names));
+            let mut found = groups(nodes).into_iter();
+            let found = found
+                .find(|group| group.kind == Kind::Install && is_own(group) && fits(group, block))?;
+            Some((*id, found))
+        });
+        self.install = other.or(self.install.take());
     }
 
     fn of_page(docs: &'d Docs, id: PageId, names: &Names) -> Self {

@@ -135,8 +135,10 @@ impl<'d> Block<'d> {
         let is_program = self.is_program();
         let is_shell = self.is_shell();
         // A package manager without a package installs what the reader's own project needs.
-        let installs_product =
-            |line: &str| installs(line) && !line.trim_end().ends_with(" install");
+        let installs_product = |line: &str| {
+            let mut commands = line.split("&&").map(str::trim_end);
+            commands.any(|command| installs(command) && !command.ends_with(" install"))
+        };
         // A remark counts only if there is nothing else: many programs begin with `# pip install`.
         let is_remarks = remarks == count;
         let mut commands = lines().filter(|line| is_remarks || !is_remark(line));
@@ -276,6 +278,10 @@ mod tests {
             Kind::Install
         );
         assert_eq!(kind("bash", "export ACME_API_KEY=sk_..."), Kind::Access);
+        assert_eq!(
+            kind("sh", "npm add @acme/pay && npm install"),
+            Kind::Install
+        );
         assert_eq!(
             kind("bash .env", "# the key\nACME_API_KEY=e2b_***"),
             Kind::Access

@@ -32,7 +32,7 @@ const VENDORS: [&str; 14] = [
     "DATABASE_",
 ];
 /// Languages of code that runs, each with several names.
-const LANGUAGES: [&[&str]; 4] = [
+const LANGUAGES: [&[&str]; 7] = [
     &[
         "js",
         "javascript",
@@ -47,11 +47,33 @@ const LANGUAGES: [&[&str]; 4] = [
     &["python", "py", "python3"],
     &["go", "golang"],
     &["rust", "rs"],
+    &["ruby", "rb"],
+    &["php"],
+    &["csharp", "c#", "cs"],
 ];
 /// Names of other languages of code that runs.
-const PROGRAMS: [&str; 21] = [
-    "ruby", "rb", "php", "java", "kotlin", "swift", "c", "cpp", "c++", "csharp", "c#", "cs",
-    "dart", "elixir", "scala", "sql", "graphql", "solidity", "r", "lua", "http",
+const PROGRAMS: [&str; 15] = [
+    "java", "kotlin", "swift", "c", "cpp", "c++", "dart", "elixir", "scala", "sql", "graphql",
+    "solidity", "r", "lua", "http",
+];
+/// Package managers, and the language of their packages.
+const MANAGERS: [(&str, &str); 16] = [
+    ("npm", "js"),
+    ("pnpm", "js"),
+    ("yarn", "js"),
+    ("bun", "js"),
+    ("deno", "js"),
+    ("pip", "python"),
+    ("pip3", "python"),
+    ("pipx", "python"),
+    ("uv", "python"),
+    ("poetry", "python"),
+    ("go", "go"),
+    ("cargo", "rust"),
+    ("gem", "ruby"),
+    ("bundle", "ruby"),
+    ("composer", "php"),
+    ("dotnet", "csharp"),
 ];
 /// Languages of commands.
 const SHELLS: [&str; 12] = [
@@ -172,6 +194,22 @@ impl<'d> Block<'d> {
             "apk add",
         ];
         SYSTEM.iter().any(|command| self.code.contains(command))
+    }
+
+    /// Returns whether the code installs packages for this language; `None` if it does not show for
+    /// which language its packages are.
+    pub(in crate::skills::generate) fn installs_for(&self, language: &str) -> Option<bool> {
+        let lines = self.code.lines().map(|line| {
+            let line = line.trim_start_matches(['$', '>', '%', ' ', '\t']);
+            line.strip_prefix("sudo ").unwrap_or(line)
+        });
+        let of_line = |line: &str| {
+            let program = line.split(' ').next()?;
+            let known = MANAGERS.iter().find(|(manager, _)| *manager == program)?;
+            Some(Block::of(known.1, "", "").is_in(language))
+        };
+        let fits: Vec<bool> = lines.filter_map(of_line).collect();
+        (!fits.is_empty()).then(|| fits.contains(&true))
     }
 
     /// Returns whether the code removes a package.

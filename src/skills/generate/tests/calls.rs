@@ -425,3 +425,49 @@ fn a_command_that_prepares_the_program_is_no_call_beside_others() {
         "{text}"
     );
 }
+
+#[test]
+fn the_call_is_in_the_language_of_the_installed_package() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["quickstart","install"]}}"#;
+    let python = "```python Python\nfrom acme import pay\npay.all(1)\n```\n";
+    let js = "```js JS\nimport { pay } from 'acme';\nawait pay.all(1);\n```\n";
+    let npm = "---\ntitle: Quickstart\n---\n\n```bash\nnpm install acme\n```\n\n";
+    let pip = "---\ntitle: Installation\n---\n\n```bash\npip install acme\n```\n";
+    let of = |start: &str| {
+        text(&[
+            ("docs.json", config),
+            ("quickstart.mdx", start),
+            ("install.mdx", pip),
+        ])
+    };
+    let both = of(&format!("{npm}<CodeGroup>\n{python}\n{js}</CodeGroup>\n"));
+    assert!(both.contains("- Install: `npm install acme`"), "{both}");
+    assert!(both.contains("await pay.all(1);"), "{both}");
+    assert!(!both.contains("from acme import pay"), "{both}");
+    let one = of(&format!("{npm}{python}"));
+    assert!(one.contains("- Install: `pip install acme`"), "{one}");
+    assert!(!one.contains("- Install: `npm"), "{one}");
+}
+
+#[test]
+fn a_further_part_begins_with_an_installation() {
+    let config = r#"{"name":"Acme","navigation":{"tabs":[{"tab":"One","pages":["one/quickstart"]},
+        {"tab":"Two","pages":["two/quickstart"]},{"tab":"Three","pages":["three/quickstart"]}]}}"#;
+    let call =
+        |name: &str| format!("```js\nimport {{ Acme }} from 'acme';\nawait Acme.{name}();\n```\n");
+    let page = |name: &str, install: &str| {
+        format!("---\ntitle: Quickstart\n---\n\n{install}{}", call(name))
+    };
+    let install = "```bash\nnpm install acme\n```\n\n";
+    let text = text(&[
+        ("docs.json", config),
+        ("one/quickstart.mdx", &page("pay", install)),
+        ("two/quickstart.mdx", &page("stop", "")),
+        (
+            "three/quickstart.mdx",
+            &page("refund", &install.replace("acme", "acme-more")),
+        ),
+    ]);
+    assert!(text.contains("await Acme.refund();"), "{text}");
+    assert!(!text.contains("await Acme.stop();"), "{text}");
+}
