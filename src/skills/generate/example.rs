@@ -58,6 +58,7 @@ pub(super) fn examples(
             && block.imports()
             && block.acts()
             && block.only_makes().is_none()
+            && !block.passes_unmade()
             && block.mentions(&names)
             && block.code.len() <= CODE_BYTES_MAX
             && block.code.lines().count() <= CODE_LINES_MAX
