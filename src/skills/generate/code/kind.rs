@@ -246,6 +246,12 @@ impl<'d> Block<'d> {
         EDITS.contains(&&*verb) && words.split(' ').any(is_file)
     }
 
+    /// Returns whether the code is only an address.
+    pub(in crate::skills::generate) fn is_address(&self) -> bool {
+        let line = self.one_line().unwrap_or_default();
+        line.starts_with("http") && line.contains("://") && !line.contains(' ')
+    }
+
     /// Returns whether the code is an output or a message that the page shows.
     pub(in crate::skills::generate) fn is_output(&self) -> bool {
         let Some(line) = self.one_line() else {
