@@ -11,7 +11,7 @@ use super::about;
 use super::outline::{Outline, link_to};
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
-use super::text::{self, cell, fit, words};
+use super::text::{self, cell, fit, says_version, words};
 use super::words::{in_sentence, is_task, without_number};
 
 /// The most rows and characters of the table.
@@ -160,8 +160,11 @@ impl Reader {
                     self.open = command(children, self.is_about);
                 }
                 Node::Paragraph(line) => {
-                    if let Some(command) = self.open.take() {
-                        self.add(command, &words(line), false);
+                    let text = words(line);
+                    // The version since which a command is there does not say what it does.
+                    let open = self.open.take_if(|_| !says_version(&text));
+                    if let Some(command) = open {
+                        self.add(command, &text, false);
                     }
                 }
                 Node::Table(table) => {

@@ -328,7 +328,8 @@ fn first_paragraph(nodes: &[MdxNode]) -> Option<String> {
                 let first = text::sentences(words).first().copied().unwrap_or_default();
                 // A question to the reader is about something else.
                 let asks = first.ends_with('?');
-                words.chars().any(char::is_alphanumeric) && !is_label && !asks && !is_meta(words)
+                let is_remark = asks || is_meta(words) || text::says_version(words);
+                words.chars().any(char::is_alphanumeric) && !is_label && !is_remark
             };
             Some(text::words(line)).filter(says_something)
         }

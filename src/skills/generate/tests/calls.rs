@@ -450,6 +450,20 @@ fn the_call_is_in_the_language_of_the_installed_package() {
 }
 
 #[test]
+fn the_version_since_which_a_command_is_there_is_not_its_purpose() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["start","cli"]}}"#;
+    let cli = "---\ntitle: CLI\n---\n\n## `acme pay`\n\nNew in version 2.1.0\n\nPays a charge.\n\n\
+        ## `acme stop`\n\nStops.\n\n## `acme push`\n\nPushes.\n";
+    let text = text(&[
+        ("docs.json", config),
+        ("start.mdx", "# x\n"),
+        ("cli.mdx", cli),
+    ]);
+    assert!(text.contains("| `acme pay` | Pays a charge. |"), "{text}");
+    assert!(!text.contains("New in version"), "{text}");
+}
+
+#[test]
 fn a_further_part_begins_with_an_installation() {
     let config = r#"{"name":"Acme","navigation":{"tabs":[{"tab":"One","pages":["one/quickstart"]},
         {"tab":"Two","pages":["two/quickstart"]},{"tab":"Three","pages":["three/quickstart"]}]}}"#;
