@@ -62,6 +62,11 @@ impl Outline {
         if let Some(content) = &docs.navigation.content {
             outline.content(docs, content, None);
         }
+        // A changelog is often the first page of a group; an agent needs the others first.
+        for category in &mut outline.categories {
+            let entries = &mut category.entries;
+            entries.sort_by_key(|entry| entry.role >= Role::Community);
+        }
         outline
     }
 

@@ -590,3 +590,18 @@ fn a_large_documentation_names_its_integrations() {
         assert!(lines.contains(wanted), "{wanted}: {lines}");
     }
 }
+
+#[test]
+fn a_changelog_comes_after_the_other_pages_of_its_group() {
+    let config = r#"{"name":"Acme","navigation":{"groups":[{"group":"Start","pages":["changelog","pay","refund"]}]}}"#;
+    let text = text(&[
+        ("docs.json", config),
+        ("changelog.mdx", "# Changelog\n"),
+        ("pay.mdx", "# Pay\n"),
+        ("refund.mdx", "# Refund\n"),
+    ]);
+    let line = format!(
+        "- **Start**: [Pay]({BASE}/pay), [Refund]({BASE}/refund), [Changelog]({BASE}/changelog)"
+    );
+    assert!(text.contains(&line), "{text}");
+}
