@@ -332,3 +332,36 @@ fn advice_is_whole_sentences_that_are_understood_alone() {
         )
     );
 }
+
+#[test]
+fn the_module_of_a_reference_is_no_page_about_limits() {
+    let module = "---\ntitle: rate_limiting\n---\n\nThe error is raised when the limit of 5 calls is exceeded.\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["index","rate_limiting"]}}"#;
+    let text = text(&[
+        ("docs.json", config),
+        ("index.mdx", "# Acme\n"),
+        ("rate_limiting.mdx", module),
+    ]);
+    assert!(!text.contains("limit of 5 calls"), "{text}");
+}
+
+#[test]
+fn a_fragment_and_another_setting_are_no_reason_against_the_product() {
+    let page = "# Acme\n\nProblems are:\n\n- Versions of a box incompatible with the versions of Acme\n\n\
+        If you want Acme to draw the picture, use `box.picture` instead.\n\n\
+        If you want to use Acme without a box, use Boxer instead.\n\n\
+        Note: The Acme box is not suitable for animals.\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["index"]}}"#;
+    let text = text(&[("docs.json", config), ("index.mdx", page)]);
+    let unsuited = text.split_once("### When not to use it").unwrap().1;
+    assert!(!unsuited.contains("Versions of a box"), "{text}");
+    assert!(!unsuited.contains("box.picture"), "{text}");
+    assert!(
+        unsuited.contains("- The Acme box is not suitable"),
+        "{text}"
+    );
+    let other = "If you want to use Acme without a box, use Boxer instead.";
+    let page = page.replace("Note: The Acme box is not suitable for animals.\n", "");
+    let text = self::text(&[("docs.json", config), ("index.mdx", &page)]);
+    assert!(text.contains(other), "{text}");
+}
