@@ -309,7 +309,10 @@ pub(super) fn definition(
 fn starting(paragraph: &str, nth: usize) -> String {
     let mut out = String::new();
     for sentence in sentences(paragraph).into_iter().skip(nth) {
-        if !out.is_empty() && (out.len() + sentence.len() > CHARACTERS_MAX || is_meta(sentence)) {
+        let is_too_long = out.len() + sentence.len() > CHARACTERS_MAX;
+        // What a sentence announces is not repeated.
+        let announces = sentence.ends_with(':');
+        if !out.is_empty() && (is_too_long || announces || is_meta(sentence)) {
             break;
         }
         if !out.is_empty() {

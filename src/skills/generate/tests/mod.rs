@@ -592,6 +592,14 @@ fn a_large_documentation_names_its_integrations() {
 }
 
 #[test]
+fn the_context_ends_before_a_sentence_that_announces_code() {
+    let page = "# Acme\n\nAcme is a bank for robots. It makes them rich with clean code:\n\n```js\nx()\n```\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["index"]}}"#;
+    let text = text(&[("docs.json", config), ("index.mdx", page)]);
+    assert!(text.contains("- Acme is a bank for robots. – ["), "{text}");
+}
+
+#[test]
 fn a_changelog_comes_after_the_other_pages_of_its_group() {
     let config = r#"{"name":"Acme","navigation":{"groups":[{"group":"Start","pages":["changelog","pay","refund"]}]}}"#;
     let text = text(&[
