@@ -201,7 +201,7 @@ const INTRODUCTIONS: [&str; 6] = [
     "home",
 ];
 /// Titles that nearly every documentation has: they do not say when to use the skill.
-const GENERIC: [&str; 27] = [
+const GENERIC: [&str; 28] = [
     "getting started",
     "get started",
     "introduction",
@@ -228,6 +228,7 @@ const GENERIC: [&str; 27] = [
     "concepts",
     "resources",
     "examples",
+    "features",
     "appendix",
 ];
 

@@ -613,3 +613,33 @@ fn a_changelog_comes_after_the_other_pages_of_its_group() {
     );
     assert!(text.contains(&line), "{text}");
 }
+
+#[test]
+fn a_part_begins_with_its_first_page_that_is_no_list_of_examples() {
+    let config = r#"{"name":"Acme","navigation":{"tabs":[
+        {"tab":"Bank","groups":[{"group":"Bank","pages":["bank/examples"]},{"group":"Overall","pages":["bank/start"]}]},
+        {"tab":"Shop","groups":[{"group":"Overall","pages":["shop/start"]},{"group":"Features","pages":["shop/parallel"]},
+            {"group":"Helpers","pages":["shop/helpers","shop/overview"]}]}]}}"#;
+    let page =
+        |title: &str, about: &str| format!("---\ntitle: {title}\ndescription: {about}\n---\n");
+    let text = text(&[
+        ("docs.json", config),
+        (
+            "bank/examples.mdx",
+            &page("Examples", "Notebooks and posts."),
+        ),
+        ("bank/start.mdx", &page("Accounts", "Open an account.")),
+        ("shop/start.mdx", &page("Shelves", "Fill a shelf.")),
+        (
+            "shop/parallel.mdx",
+            &page("Parallel", "Sell at the same time."),
+        ),
+        ("shop/helpers.mdx", "---\ntitle: Helpers\n---\n"),
+        ("shop/overview.mdx", "---\ntitle: Overview\n---\n"),
+    ]);
+    let row = format!("| Bank | Open an account. | [Accounts]({BASE}/bank/start) |");
+    assert!(text.contains(&row), "{text}");
+    assert!(!text.contains("| Features |"), "{text}");
+    // Names of pages that nearly every documentation has say nothing about an area.
+    assert!(!text.contains("| Helpers | Overview"), "{text}");
+}
