@@ -225,6 +225,11 @@ fn is_old(page: &Page) -> bool {
     has(&normal(&page.slug), &OLD) || has(&normal(&page.title), &OLD)
 }
 
+/// Returns whether a title is only about a start, not about a task.
+pub(super) fn is_about_start(title: &str) -> bool {
+    has(&normal(title), &START)
+}
+
 /// Returns whether the title or the address of a page says that its subject is not for new work.
 pub(super) fn is_obsolete(page: &Page) -> bool {
     const OBSOLETE: [&str; 2] = ["legacy", "deprecated"];

@@ -643,3 +643,26 @@ fn a_part_begins_with_its_first_page_that_is_no_list_of_examples() {
     // Names of pages that nearly every documentation has say nothing about an area.
     assert!(!text.contains("| Helpers | Overview"), "{text}");
 }
+
+#[test]
+fn the_description_names_the_task_of_a_quickstart_once_and_no_plan_of_the_reader() {
+    let config = r#"{"name":"Acme","navigation":{"groups":[{"group":"Quickstarts","pages":["react","vue"]},
+        {"group":"Account","pages":["plan","boxes","desktop"]}]}}"#;
+    let page = |title: &str| format!("---\ntitle: {title}\n---\n\nWords.\n");
+    let files = [
+        ("docs.json", config.to_owned()),
+        ("react.mdx", page("Add a shop to your React app")),
+        ("vue.mdx", page("Add a shop to your Vue app")),
+        ("plan.mdx", page("Change your Acme plan")),
+        ("boxes.mdx", page("Boxes (new)")),
+        ("desktop.mdx", page("Windows — Desktop")),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
+    let description = generate(&docs(&files), "Acme", "Pays.", BASE)
+        .unwrap()
+        .description;
+    assert!(
+        description.ends_with(", for example to add a shop to your React app."),
+        "{description}"
+    );
+}
