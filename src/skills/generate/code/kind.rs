@@ -298,6 +298,16 @@ mod tests {
             Kind::Access
         );
         assert_eq!(kind("bash", "docker login -u me"), Kind::Call);
+        assert_eq!(
+            kind("bash", "alias acme=\"$(brew --prefix a)/acme\""),
+            Kind::Other
+        );
+        let two = "const { Acme } = require('acme')\nimport { Acme } from 'acme'\nAcme.pay()";
+        assert_eq!(kind("js", two), Kind::Other);
+        assert_eq!(
+            kind("js", "import { Acme } from 'acme'\nAcme.pay(require('x'))"),
+            Kind::Call
+        );
         assert_eq!(kind("bash", "npm adduser"), Kind::Call);
         assert_eq!(kind("bash", "acme --help"), Kind::Other);
         assert_eq!(kind("js", "test('x', () => {\n  acme.pay()"), Kind::Other);

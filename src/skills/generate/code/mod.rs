@@ -284,11 +284,19 @@ impl<'d> Block<'d> {
         (made, used)
     }
 
-    /// Returns whether the code has as many closing brackets as opening ones. Authors split long
-    /// code, and a part of it is no example.
+    /// Returns whether the code has as many closing brackets as opening ones, and one way to import what
+    /// it uses. Authors split long code, and a part of it is no example.
     pub(in crate::skills::generate) fn is_whole(&self) -> bool {
         let count = |c: char| self.code.matches(c).count();
-        !self.is_program() || (count('{') == count('}') && count('(') == count(')'))
+        let is_closed = count('{') == count('}') && count('(') == count(')');
+        !self.is_program() || is_closed && !self.imports_twice()
+    }
+
+    /// Returns whether the code shows two ways to import the same module, of which a program has one.
+    fn imports_twice(&self) -> bool {
+        let module = |after: &'d str| after.split(['"', '\'']).nth(1);
+        let after = |mark: &'static str| self.code.split(mark).skip(1).filter_map(module);
+        after(" from ").any(|one| after("require(").any(|other| one == other))
     }
 
     /// Returns whether the code is in a programming language.

@@ -201,3 +201,15 @@ fn choices_among_quickstarts_leave_room_for_the_table() {
         "{text}"
     );
 }
+
+#[test]
+fn code_that_shows_two_ways_to_import_is_an_alternative_but_no_call() {
+    let page = "---\ntitle: Quickstart\n---\n\n<CodeGroup>\n\
+        ```js JS\nconst { Acme } = require('acme')\nimport { Acme } from 'acme'\nAcme.pay(1)\n```\n\
+        ```python Python\nimport acme\nacme.pay(1)\n```\n</CodeGroup>\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["quickstart"]}}"#;
+    let text = text(&[("docs.json", config), ("quickstart.mdx", page)]);
+    assert!(text.contains("- Choose one: JS, Python"), "{text}");
+    assert!(text.contains("- Call (Python)"), "{text}");
+    assert!(!text.contains("require('acme')"), "{text}");
+}
