@@ -464,6 +464,20 @@ fn the_version_since_which_a_command_is_there_is_not_its_purpose() {
 }
 
 #[test]
+fn the_old_name_of_a_variable_is_no_variable() {
+    let start = "---\ntitle: Environment variables\n---\n\nThe variable `ACME_OLD_KEY` is now `ACME_KEY`.\n\n\
+        - `ACME_PORT`: the port.\n- `ACME_LEVEL` was renamed to `ACME_LOG`.\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["variables"]}}"#;
+    let text = text(&[("docs.json", config), ("variables.mdx", start)]);
+    let table = text.split_once("### Environment variables").unwrap().1;
+    let table = table.split_once("\n###").unwrap().0;
+    assert!(table.contains("`ACME_PORT`"), "{text}");
+    for old in ["ACME_OLD_KEY", "ACME_LEVEL"] {
+        assert!(!table.contains(old), "{old}\n{text}");
+    }
+}
+
+#[test]
 fn a_further_part_begins_with_an_installation() {
     let config = r#"{"name":"Acme","navigation":{"tabs":[{"tab":"One","pages":["one/quickstart"]},
         {"tab":"Two","pages":["two/quickstart"]},{"tab":"Three","pages":["three/quickstart"]}]}}"#;
