@@ -629,7 +629,7 @@ fn a_part_begins_with_its_first_page_that_is_no_list_of_examples() {
             &page("Examples", "Notebooks and posts."),
         ),
         ("bank/start.mdx", &page("Accounts", "Open an account.")),
-        ("shop/start.mdx", &page("Shelves", "Fill a shelf.")),
+        ("shop/start.mdx", &page("Racks", "Fill a rack.")),
         (
             "shop/parallel.mdx",
             &page("Parallel", "Sell at the same time."),
