@@ -201,7 +201,7 @@ const INTRODUCTIONS: [&str; 6] = [
     "home",
 ];
 /// Titles that nearly every documentation has: they do not say when to use the skill.
-const GENERIC: [&str; 27] = [
+const GENERIC: [&str; 28] = [
     "getting started",
     "get started",
     "introduction",
@@ -228,6 +228,7 @@ const GENERIC: [&str; 27] = [
     "concepts",
     "resources",
     "examples",
+    "features",
     "appendix",
 ];
 
@@ -309,7 +310,10 @@ pub(super) fn definition(
 fn starting(paragraph: &str, nth: usize) -> String {
     let mut out = String::new();
     for sentence in sentences(paragraph).into_iter().skip(nth) {
-        if !out.is_empty() && (out.len() + sentence.len() > CHARACTERS_MAX || is_meta(sentence)) {
+        let is_too_long = out.len() + sentence.len() > CHARACTERS_MAX;
+        // What a sentence announces is not repeated.
+        let announces = sentence.ends_with(':');
+        if !out.is_empty() && (is_too_long || announces || is_meta(sentence)) {
             break;
         }
         if !out.is_empty() {

@@ -65,11 +65,12 @@ const FORBIDS: [&str; 5] = [
 ];
 /// Words of a sentence about something with which the product does not work: another product or a
 /// platform, not a feature.
-const LACKS: [&str; 6] = [
+const LACKS: [&str; 7] = [
     "lacks support for",
     "not supported on",
     "not compatible with",
-    "incompatible with",
+    "is incompatible with",
+    "are incompatible with",
     "does not work with",
     "doesn t work with",
 ];
@@ -383,6 +384,7 @@ impl Page {
     }
 
     fn unsuited(&mut self, sentence: &str) {
+        let sentence = sentence.strip_prefix("Note: ").unwrap_or(sentence);
         let words = normal(sentence);
         // The name of a command is not the product.
         let plain: String = sentence.split('`').step_by(2).collect();
@@ -398,10 +400,10 @@ impl Page {
         let is_other = words.starts_with(" if you ")
             && words.ends_with(" instead ")
             && plain.contains(&self.product)
-            && sentence
-                .rsplit(',')
-                .next()
-                .is_some_and(|last| has(&normal(last), &["use", "consider", "choose", "prefer"]));
+            && sentence.rsplit(',').next().is_some_and(|last| {
+                // A setting is no other product.
+                has(&normal(last), &["use", "consider", "choose", "prefer"]) && !last.contains('`')
+            });
         let is_purpose = has(&words, &UNSUITED) || self.is_unsuited && self.is_item;
         // Another product that it does not work with.
         let lacks = has(&words, &LACKS) && subject.contains(&self.product);

@@ -11,7 +11,7 @@ use crate::mdx::{Element, Node};
 
 use super::about::{is_generic_part, is_generic_title};
 use super::interleave::interleave;
-use super::outline::{Category, Outline, content, link_to, purpose as about_page};
+use super::outline::{Category, Entry, Outline, content, link_to, purpose as about_page};
 use super::role::normal;
 use super::sink::{Share, Sink};
 use super::text::{cell, fit, plain, words};
@@ -86,7 +86,10 @@ fn parts(docs: &Docs, outline: &Outline, about: &str) -> Vec<Row> {
             continue;
         }
         parts.push(&category.part);
-        rows.extend(row(docs, &category.part, category, about));
+        // A part does not begin with its examples.
+        let mut own = outline.early().filter(|other| other.part == category.part);
+        let begins = own.find(|other| other.entries.iter().any(is_beginning));
+        rows.extend(row(docs, &category.part, begins.unwrap_or(category), about));
     }
     if parts.len() == 1 { Vec::new() } else { rows }
 }
@@ -127,6 +130,11 @@ fn groups(docs: &Docs, outline: &Outline, about: &str) -> Vec<Row> {
     interleave(parts.into_iter().map(|(_, rows)| rows)).collect()
 }
 
+/// Returns whether a page can be the first one that a reader opens: a list of examples is no beginning.
+fn is_beginning(entry: &Entry) -> bool {
+    !entry.role.is_late() && normal(&entry.title).trim() != "examples"
+}
+
 /// Writes the row of a part or a group: its first page, else its first pages by name.
 fn row(docs: &Docs, label: &str, category: &Category, about: &str) -> Option<Row> {
     let shown = category
@@ -134,14 +142,15 @@ fn row(docs: &Docs, label: &str, category: &Category, about: &str) -> Option<Row
         .iter()
         .filter(|entry| !entry.role.is_late());
     let shown: Vec<_> = shown.collect();
-    // A list of examples is no beginning.
-    let is_start = |title: &str| normal(title).trim() != "examples";
-    let at = shown.iter().position(|entry| is_start(&entry.title));
+    let at = shown.iter().position(|entry| is_beginning(entry));
     let mut entries = shown[at.unwrap_or(0)..].iter();
     let first = entries.next()?;
     let mut text = purpose(&about_page(docs, docs.navigation.page(first.page)), about);
     if text.is_empty() || text == first.title {
-        let titles = entries.map(|entry| &*entry.title).take(NAMED_MAX);
+        let titles = entries.map(|entry| &*entry.title);
+        let titles = titles
+            .filter(|title| !is_generic_title(title))
+            .take(NAMED_MAX);
         text = fit(&titles.collect::<Vec<_>>().join(", "), PURPOSE_MAX);
     }
     Some(Row {

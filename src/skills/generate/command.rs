@@ -11,7 +11,7 @@ use super::about;
 use super::outline::{Outline, link_to};
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
-use super::text::{self, cell, fit, words};
+use super::text::{self, cell, fit, says_version, words};
 use super::words::{in_sentence, is_task, without_number};
 
 /// The most rows and characters of the table.
@@ -46,8 +46,8 @@ struct Command {
     is_line: bool,
 }
 
-/// Writes the table of the program with the most commands.
-pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str) -> Vec<String> {
+/// Finds the program with the most commands, and its commands.
+fn largest(docs: &Docs, outline: &Outline) -> Option<(String, Vec<Command>)> {
     let product = normal(&about::product(&docs.config.name));
     let mut programs: Vec<(String, Vec<Command>)> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -84,18 +84,26 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
         commands.retain(|command| said.insert(command.command.clone()));
     }
     // The first of equal ones.
-    let largest = programs
-        .iter()
-        .rev()
-        .max_by_key(|(_, commands)| commands.len());
-    let Some((program, commands)) = largest.filter(|(_, commands)| commands.len() >= COMMANDS_MIN)
-    else {
+    let programs = programs.into_iter().rev();
+    programs
+        .max_by_key(|(_, commands)| commands.len())
+        .filter(|(_, commands)| commands.len() >= COMMANDS_MIN)
+}
+
+/// Returns the program of the product's command line.
+pub(super) fn program(docs: &Docs, outline: &Outline) -> Option<String> {
+    largest(docs, outline).map(|(program, _)| program)
+}
+
+/// Writes the table of the program with the most commands.
+pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str) -> Vec<String> {
+    let Some((program, commands)) = largest(docs, outline) else {
         return Vec::new();
     };
     let mut sink = Sink::new(base_url, ROWS_MAX, share.of(CHARACTERS_MAX));
     let mut shown = 0;
     let mut last = None;
-    for command in commands {
+    for command in &commands {
         // A row without a page belongs to the page of the row above it.
         let link = match last == Some(command.page) {
             true => "″".to_owned(),
@@ -152,8 +160,11 @@ impl Reader {
                     self.open = command(children, self.is_about);
                 }
                 Node::Paragraph(line) => {
-                    if let Some(command) = self.open.take() {
-                        self.add(command, &words(line), false);
+                    let text = words(line);
+                    // The version since which a command is there does not say what it does.
+                    let open = self.open.take_if(|_| !says_version(&text));
+                    if let Some(command) = open {
+                        self.add(command, &text, false);
                     }
                 }
                 Node::Table(table) => {

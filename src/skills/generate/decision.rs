@@ -184,8 +184,12 @@ pub(super) fn decisions(
             sink.add(&[format!("{text} – {}", link_to(docs, *id, base_url))]);
         }
     }
+    // Half of the place is for the table.
+    let mut starts = Sink::new(base_url, ROWS_MAX, share.of(CHARACTERS_MAX) / 2);
     for line in quickstart::choices(docs, outline, base_url) {
-        sink.add(&[line]);
+        if starts.add(std::slice::from_ref(&line)) {
+            sink.add(&[line]);
+        }
     }
     let first = sink.lines.len();
     let pages = pages(docs, outline);

@@ -14,7 +14,7 @@ use super::about::{is_generic_title, is_meta, product};
 use super::interleave::interleave;
 use super::outline::{Outline, content};
 use super::package::packages;
-use super::role::{Role, has, normal};
+use super::role::{Role, has, is_about_setup, is_about_start, normal};
 use super::text::{is_silent, sentences};
 use super::words::{in_sentence, is_task};
 
@@ -22,7 +22,7 @@ use super::words::{in_sentence, is_task};
 const INSTRUCTIONS_MAX: usize = 6;
 const SUBJECTS_MAX: usize = 5;
 /// Words of titles about the reader's own account. Few tasks of an agent are about it.
-const ACCOUNT: [&str; 16] = [
+const ACCOUNT: [&str; 18] = [
     "account",
     "accounts",
     "billing",
@@ -30,6 +30,8 @@ const ACCOUNT: [&str; 16] = [
     "invoices",
     "payment",
     "payments",
+    "plan",
+    "plans",
     "pricing",
     "subscribe",
     "subscription",
@@ -40,6 +42,8 @@ const ACCOUNT: [&str; 16] = [
     "sign up",
     "signup",
 ];
+/// Titles that begin with the same words of this number are about the same task.
+const ALIKE_WORDS: usize = 3;
 /// Shorter words of a title, such as `to`, stay small in title case.
 const TITLE_CASE_LETTERS: usize = 4;
 /// Stands for text that is no running text, such as a link.
@@ -101,16 +105,21 @@ fn phrases<'o>(outline: &'o Outline, about: &str, product: &str) -> (Vec<&'o str
         let words = normal(phrase);
         let known = |all: &[&str]| all.iter().any(|other| normal(other) == words);
         let is_short = phrase.chars().count() <= 60
-            && !phrase.contains([';', ':', '"', '|', '?'])
+            && !phrase.contains([';', ':', '"', '|', '?', '(', '—', '–'])
             && !phrase.contains(" - ");
-        let is_start = entry.role <= Role::Access || has(&words, &["documentation", "docs"]);
+        // A quickstart may name its task or its platform: "Add a login to your React app".
+        let is_about = is_about_start(phrase) || is_about_setup(phrase);
+        let is_named = entry.role == Role::Start && !is_about;
+        let is_start = entry.role <= Role::Access && !is_named
+            || has(&words, &["documentation", "docs"])
+            || is_named && instructions.iter().any(|other| begins_alike(other, phrase));
         if is_start || entry.role.is_late() || !is_short || known(&instructions) || known(&subjects)
         {
             continue;
         }
         if is_task(phrase) && phrase.contains(' ') {
             let is_about_start = has(&words, &["get started", "quickstart"]);
-            let list = match is_account(phrase) {
+            let list = match !is_named && is_account(phrase) {
                 true => &mut of_account,
                 false => &mut instructions,
             };
@@ -131,6 +140,17 @@ fn phrases<'o>(outline: &'o Outline, about: &str, product: &str) -> (Vec<&'o str
         instructions = of_account;
     }
     (instructions, subjects)
+}
+
+/// Returns whether two titles begin with the same words and differ only in what follows.
+fn begins_alike(one: &str, other: &str) -> bool {
+    let start = |title: &str| {
+        normal(title)
+            .split_whitespace()
+            .take(ALIKE_WORDS)
+            .collect::<String>()
+    };
+    start(one) == start(other)
 }
 
 /// How the running text writes the words of some titles.

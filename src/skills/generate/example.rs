@@ -10,9 +10,10 @@ use crate::docs::Docs;
 
 use super::about::product;
 use super::code::{Block, Kind};
-use super::first::{First, names_of};
+use super::first::First;
 use super::group::groups;
 use super::interleave::interleave;
+use super::name::Names;
 use super::outline::{Outline, content, link_to};
 use super::role::{Role, is_about_repair};
 use super::sink::{Share, Sink};
@@ -40,7 +41,7 @@ pub(super) fn examples(
     let Some(language) = first.language else {
         return sink.lines;
     };
-    let names = names_of(&product(&docs.config.name));
+    let names = Names::of(docs, outline, &product(&docs.config.name));
     let workflow_lines: HashSet<&str> = workflows
         .iter()
         .flat_map(|lines| lines.lines())
@@ -57,6 +58,7 @@ pub(super) fn examples(
             && block.imports()
             && block.acts()
             && block.only_makes().is_none()
+            && !block.passes_unmade()
             && block.mentions(&names)
             && block.code.len() <= CODE_BYTES_MAX
             && block.code.lines().count() <= CODE_LINES_MAX

@@ -10,9 +10,10 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::PageId;
 use crate::mdx::Node;
 
-use super::about::{self, product_words};
+use super::about;
 use super::code::{Block, Kind, is_used};
 use super::group::{Group, groups};
+use super::name::Names;
 use super::outline::{Entry, Outline, content, endpoint, link_to};
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
@@ -90,6 +91,9 @@ pub(super) fn first<'d>(
     let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
     let mut first = First::default();
     let mut plans = plans(docs, outline);
+    // Code without its installation is no beginning of a further part.
+    let mut nth = 0..;
+    plans.retain(|(_, plan)| nth.next() == Some(0) || plan.install.is_some());
     plans.truncate(PARTS_MAX);
     for (nth, (part, plan)) in plans.iter().enumerate() {
         let heading = match nth {
@@ -114,7 +118,7 @@ pub(super) fn first<'d>(
         let home = outline.entries_of(|role| role == Role::Start).next();
         let home = home.map(|entry| entry.page).or_else(|| outline.home(docs));
         let mut lines = Vec::new();
-        lines.extend(credentials(docs, outline, &[], base_url));
+        lines.extend(credentials(docs, outline, (&[], true), base_url));
         if let Some(id) = home {
             let link = link_to(docs, id, base_url);
             lines.push(format!(
@@ -137,7 +141,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
             parts.push(&category.part);
         }
     }
-    let names = names_of(&about::product(&docs.config.name));
+    let names = Names::of(docs, outline, &about::product(&docs.config.name));
     let mut plans: Vec<(String, Plan<'d>)> = Vec::new();
     for part in &parts {
         let candidates: Vec<(PageId, bool)> = entries_of_part(outline, part)
@@ -147,8 +151,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
                 (entry.page, is_start)
             })
             .collect();
-        let mut names = names.clone();
-        names.extend(names_of(part));
+        let names = names.with_part(part);
         let plan = Plan::of(docs, &candidates, &names);
         let is_own = |(id, group): &FirstExample<'_>| {
             let starts = candidates
@@ -219,16 +222,7 @@ fn entries_of_part<'o>(outline: &'o Outline, part: &'o str) -> impl Iterator<Ite
     of_part.flat_map(|category| &category.entries)
 }
 
-/// Returns the names by which code mentions a product: its words, and their initials.
-pub(super) fn names_of(product: &str) -> Vec<String> {
-    let mut names = product_words(product);
-    let words = product.split_whitespace();
-    let initials: String = words.filter_map(|word| word.chars().next()).collect();
-    names.extend(product_words(&initials));
-    names
-}
-
-fn score(group: &Group<'_>, names: &[String]) -> usize {
+fn score(group: &Group<'_>, names: &Names) -> usize {
     let scores = group.blocks.iter().map(|block| block.score(names));
     scores.max().unwrap_or(0)
 }
@@ -237,7 +231,7 @@ fn score(group: &Group<'_>, names: &[String]) -> usize {
 
 impl<'d> Plan<'d> {
     /// Finds the best of some pages; `true` marks those about the start.
-    fn of(docs: &'d Docs, candidates: &[(PageId, bool)], names: &[String]) -> Self {
+    fn of(docs: &'d Docs, candidates: &[(PageId, bool)], names: &Names) -> Self {
         let mut best = Self::default();
         let mut most = 0;
         for (id, is_start) in candidates {
@@ -250,10 +244,45 @@ impl<'d> Plan<'d> {
         }
         let pages: Vec<PageId> = candidates.iter().map(|(id, _)| *id).collect();
         best.complete(docs, &pages, names);
+        best.fit(docs, &pages, names);
         best
     }
 
-    fn of_page(docs: &'d Docs, id: PageId, names: &[String]) -> Self {
+    /// Makes the call and the installation fit: code in one language does not run with the packages of
+    /// another. Of several alternatives of the call, those that fit stay; if there are none, another
+    /// page may have an installation that fits.
+    fn fit(&mut self, docs: &'d Docs, candidates: &[PageId], names: &Names) {
+        let Some(((_, install), (_, call))) = self.install.as_ref().zip(self.call.as_mut()) else {
+            return;
+        };
+        let fits = |group: &Group<'d>, block: &Block<'d>| {
+            let mut installs = group.blocks.iter();
+            installs.any(|one| one.installs_for(block.language) == Some(true))
+        };
+        if call.blocks.iter().any(|block| fits(install, block)) {
+            let stays = |block: &Block<'d>| !block.is_program() || fits(install, block);
+            call.blocks.retain(stays);
+            return;
+        }
+        let Some(block) = call.blocks.first().filter(|block| block.is_program()) else {
+            return;
+        };
+        let differs = |one: &Block<'d>| one.installs_for(block.language) == Some(false);
+        if !install.blocks.iter().all(differs) {
+            return;
+        }
+        let other = candidates.iter().find_map(|id| {
+            let nodes = content(docs, docs.navigation.page(*id))?;
+            let is_own = |group: &Group<'d>| group.blocks.iter().any(|one| one.mentions(names));
+            let mut found = groups(nodes).into_iter();
+            let found = found
+                .find(|group| group.kind == Kind::Install && is_own(group) && fits(group, block))?;
+            Some((*id, found))
+        });
+        self.install = other.or(self.install.take());
+    }
+
+    fn of_page(docs: &'d Docs, id: PageId, names: &Names) -> Self {
         let nodes = content(docs, docs.navigation.page(id)).unwrap_or_default();
         let groups = groups(nodes);
         // Other packages, such as those of the system, are what the product needs.
@@ -285,7 +314,7 @@ impl<'d> Plan<'d> {
     }
 
     /// Adds each missing part, from the first page that has it.
-    fn complete(&mut self, docs: &'d Docs, candidates: &[PageId], names: &[String]) {
+    fn complete(&mut self, docs: &'d Docs, candidates: &[PageId], names: &Names) {
         for id in candidates {
             if self.install.is_some() && self.access.is_some() && self.call.is_some() {
                 return;
@@ -307,6 +336,13 @@ impl<'d> Plan<'d> {
         self.install.is_some() && self.call.as_ref().is_some_and(calls)
     }
 
+    /// Returns whether the call may be a request: a command of a command line signs in in its own way.
+    fn is_request(&self) -> bool {
+        let is_request = |block: &Block<'_>| block.is_program() || block.code.contains("http");
+        let call = self.call.as_ref();
+        call.is_none_or(|(_, group)| group.blocks.iter().any(is_request))
+    }
+
     /// Returns the language of the call, if it is a programming language.
     fn language(&self) -> Option<&'d str> {
         let (_, call) = self.call.as_ref()?;
@@ -314,7 +350,7 @@ impl<'d> Plan<'d> {
         Some(block.language)
     }
 
-    fn score(&self, is_start: bool, names: &[String]) -> usize {
+    fn score(&self, is_start: bool, names: &Names) -> usize {
         let steps = usize::from(self.install.is_some()) + usize::from(self.access.is_some());
         let call = self.call.as_ref().map_or(0, |(_, group)| {
             2 + score(group, names) + 2 * usize::from(is_start)
@@ -366,7 +402,8 @@ impl<'d> Plan<'d> {
                 put(what, *id, &blocks.iter().collect::<Vec<_>>(), &mut lines);
             }
             if what == "Authenticate" && found.is_none() && is_first {
-                let line = credentials(docs, outline, &self.pages(), base_url);
+                let pages = (&self.pages()[..], self.is_request());
+                let line = credentials(docs, outline, pages, base_url);
                 // This line has a page of its own.
                 if line.is_some() {
                     named.set(None);
@@ -451,8 +488,14 @@ fn step(what: &str, blocks: &[&Block<'_>], from: Option<&str>) -> Vec<String> {
     lines
 }
 
-/// Says how requests are authenticated: from a specification, else a sentence of a page.
-fn credentials(docs: &Docs, outline: &Outline, first: &[PageId], base_url: &str) -> Option<String> {
+/// Says how the call is authenticated: a sentence of a page, else the method of a specification if the
+/// call may be a request.
+fn credentials(
+    docs: &Docs,
+    outline: &Outline,
+    (first, is_request): (&[PageId], bool),
+    base_url: &str,
+) -> Option<String> {
     let of = |wanted: fn(Role) -> bool| outline.entries_of(wanted).map(|entry| entry.page);
     // A page about authentication says it best; then the pages of the first call.
     let pages: Vec<PageId> = of(|role| role == Role::Access)
@@ -466,6 +509,9 @@ fn credentials(docs: &Docs, outline: &Outline, first: &[PageId], base_url: &str)
             let from = link_to(docs, id, base_url);
             return Some(format!("- Authenticate: {sentence} – {from}"));
         }
+    }
+    if !is_request {
+        return None;
     }
     let id = outline
         .pages()

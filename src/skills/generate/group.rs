@@ -29,7 +29,8 @@ impl<'d> Group<'d> {
         let kind = order.into_iter().find(|kind| kinds.contains(kind));
         let kind = kind.unwrap_or(Kind::Other);
         let all = blocks.iter().zip(&kinds);
-        let used = all.filter(|(_, kind)| **kind != Kind::Other);
+        // Code that shows two ways at once is still an alternative.
+        let used = all.filter(|(block, kind)| **kind != Kind::Other || block.is_program());
         let labels = used.map(|(block, _)| block.label.clone()).collect();
         let blocks = blocks.into_iter().zip(kinds);
         Self {

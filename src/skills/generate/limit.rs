@@ -169,7 +169,9 @@ impl Scope {
         let is_named = has(&title, &LIMIT_TITLES);
         let is_whole = LIMIT_TITLES.contains(&title.trim()) || !is_named;
         let is_about = is_short && is_named || LIMIT_TITLES.contains(&last.trim());
-        is_about.then_some(if is_whole { Self::Whole } else { Self::Part })
+        // A module such as `rate_limiting` describes code, not what readers may do.
+        let is_module = page.title.contains('_') && !page.title.contains(' ');
+        (is_about && !is_module).then_some(if is_whole { Self::Whole } else { Self::Part })
     }
 }
 

@@ -49,6 +49,102 @@ const REMEDIES: [&str; 12] = [
     "please",
 ];
 
+/// Words of a heading that says that something does not work.
+const FAILS: [&str; 80] = [
+    "aren t",
+    "blank",
+    "blocked",
+    "broken",
+    "can t",
+    "cannot",
+    "conflict",
+    "conflicts",
+    "couldn t",
+    "crash",
+    "crashes",
+    "delayed",
+    "denied",
+    "detected",
+    "did not",
+    "didn t",
+    "disconnects",
+    "does not",
+    "doesn t",
+    "don t",
+    "duplicate",
+    "empty",
+    "error",
+    "errors",
+    "exceeded",
+    "exception",
+    "expired",
+    "fail",
+    "failed",
+    "failing",
+    "fails",
+    "failure",
+    "failures",
+    "forbidden",
+    "hang",
+    "hangs",
+    "high",
+    "ignored",
+    "incorrect",
+    "invalid",
+    "is not",
+    "isn t",
+    "issue",
+    "issues",
+    "lost",
+    "mismatch",
+    "missing",
+    "never",
+    "no",
+    "not",
+    "nothing",
+    "outdated",
+    "problem",
+    "problems",
+    "refused",
+    "rejected",
+    "slow",
+    "stale",
+    "stopped",
+    "stops",
+    "stuck",
+    "timed out",
+    "timeout",
+    "timeouts",
+    "timing out",
+    "too many",
+    "trouble",
+    "unable",
+    "unauthorized",
+    "unavailable",
+    "undefined",
+    "unexpected",
+    "unknown",
+    "unreachable",
+    "unsupported",
+    "warning",
+    "without",
+    "won t",
+    "wrong",
+    "wrongly",
+];
+/// The last words of a heading that describes errors in general.
+const OF_ERRORS: [&str; 9] = [
+    "codes",
+    "format",
+    "formats",
+    "handling",
+    "messages",
+    "objects",
+    "reference",
+    "responses",
+    "types",
+];
+
 /// Words of headings that are no mistakes.
 const APPENDICES: [&str; 6] = [
     "problem statement",
@@ -171,6 +267,8 @@ impl Reader {
                 .iter()
                 .any(|start| words.starts_with(&format!(" {} ", start.to_lowercase())));
             is_long
+                // A placeholder of an author has no small letters.
+                && sentence.contains(char::is_lowercase)
                 && !is_code
                 && !refers
                 && !is_other
@@ -192,11 +290,26 @@ impl Reader {
     }
 }
 
-/// Returns the words of a heading as a symptom; `None` if it is an instruction or too long.
+/// Returns whether a heading is about something that does not work: it says so, has the number of an
+/// error, or shows a message or a name.
+fn fails(heading: &str) -> bool {
+    let words = normal(heading);
+    let is_number = |word: &str| {
+        word.len() == 3 && word.starts_with(['4', '5']) && word.bytes().all(|b| b.is_ascii_digit())
+    };
+    let last = words.split_whitespace().last().unwrap_or_default();
+    let is_general = OF_ERRORS.contains(&last);
+    let shows = heading.contains(['`', '"', '“']);
+    !is_general && (has(&words, &FAILS) || words.split(' ').any(is_number) || shows)
+}
+
+/// Returns the words of a heading as a symptom; `None` if it says of nothing that it does not work, if
+/// it is an instruction or too long.
 fn symptom(heading: &str) -> Option<String> {
     let heading = heading.trim_end_matches([':', '.', ' ']);
     let is_short = heading.chars().count() <= SYMPTOM_MAX;
     let is_one = heading.split(' ').count() > 1 || heading.contains('`');
     let is_remark = is_generic_title(heading) || has(&normal(heading), &APPENDICES);
-    (is_short && is_one && !is_remark && !is_instruction(heading)).then(|| heading.to_owned())
+    let is_symptom = is_short && is_one && !is_remark && !is_instruction(heading) && fails(heading);
+    is_symptom.then(|| heading.to_owned())
 }

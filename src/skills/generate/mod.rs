@@ -54,6 +54,7 @@ mod integration;
 mod limit;
 mod list;
 mod mistake;
+mod name;
 mod outline;
 mod package;
 mod quickstart;

@@ -62,6 +62,11 @@ impl Outline {
         if let Some(content) = &docs.navigation.content {
             outline.content(docs, content, None);
         }
+        // A changelog is often the first page of a group; an agent needs the others first.
+        for category in &mut outline.categories {
+            let entries = &mut category.entries;
+            entries.sort_by_key(|entry| entry.role >= Role::Community);
+        }
         outline
     }
 
@@ -190,6 +195,7 @@ impl Outline {
         parent: Option<&str>,
     ) {
         let (own_part, own_label) = (plain(part.unwrap_or(label)), plain(label));
+        let own_parent = plain(parent.unwrap_or_default());
         let page = |node: &&Node| match node {
             Node::Page(id) => Some(*id),
             Node::Group(_) => None,
@@ -204,17 +210,12 @@ impl Outline {
                 Entry {
                     page: id,
                     title: plain(&page.title),
-                    role: Role::of(page, &own_part, &own_label),
+                    role: Role::of(page, &[&own_part, &own_label, &own_parent]),
                 }
             })
             .collect();
         if !entries.is_empty() {
-            self.add(
-                own_part,
-                own_label,
-                plain(parent.unwrap_or_default()),
-                entries,
-            );
+            self.add(own_part, own_label, own_parent, entries);
         }
         for node in nodes {
             if let Node::Group(group) = node {
@@ -332,7 +333,8 @@ fn first_paragraph(nodes: &[MdxNode]) -> Option<String> {
                 let first = text::sentences(words).first().copied().unwrap_or_default();
                 // A question to the reader is about something else.
                 let asks = first.ends_with('?');
-                words.chars().any(char::is_alphanumeric) && !is_label && !asks && !is_meta(words)
+                let is_remark = asks || is_meta(words) || text::says_version(words);
+                words.chars().any(char::is_alphanumeric) && !is_label && !is_remark
             };
             Some(text::words(line)).filter(says_something)
         }

@@ -60,14 +60,14 @@ pub(super) fn packages(docs: &Docs, outline: &Outline, product: &str) -> Vec<Str
 fn of_nodes<'d>(nodes: &'d [Node], out: &mut Vec<&'d str>) {
     for node in nodes {
         match node {
-            Node::Fence { code, .. } => out.extend(code.lines().flat_map(of_line)),
+            Node::Fence { code, .. } => out.extend(code.lines().flat_map(installed)),
             node => node.each_children(&mut |children| of_nodes(children, out)),
         }
     }
 }
 
 /// Returns the packages that a line of shell code installs.
-fn of_line(line: &str) -> Vec<&str> {
+pub(super) fn installed(line: &str) -> Vec<&str> {
     let line = line.trim_start_matches(['$', '>', '%', ' ', '\t']);
     let line = line.strip_prefix("sudo ").unwrap_or(line);
     let libraries = INSTALLS.iter().map(|command| command.trim_end());
@@ -137,7 +137,7 @@ mod tests {
             ("Run npm install acme", &[]),
         ];
         for (line, expected) in cases {
-            assert_eq!(of_line(line), expected, "{line}");
+            assert_eq!(installed(line), expected, "{line}");
         }
     }
 

@@ -225,6 +225,11 @@ fn is_old(page: &Page) -> bool {
     has(&normal(&page.slug), &OLD) || has(&normal(&page.title), &OLD)
 }
 
+/// Returns whether a title is only about a start, not about a task.
+pub(super) fn is_about_start(title: &str) -> bool {
+    has(&normal(title), &START)
+}
+
 /// Returns whether the title or the address of a page says that its subject is not for new work.
 pub(super) fn is_obsolete(page: &Page) -> bool {
     const OBSOLETE: [&str; 2] = ["legacy", "deprecated"];
@@ -256,12 +261,13 @@ pub(super) fn is_explanation(heading: &str) -> bool {
 // === impl Role ===
 
 impl Role {
-    /// Returns the role of a page. `part` and `label` are the labels of its part and its group.
-    pub(super) fn of(page: &Page, part: &str, label: &str) -> Self {
+    /// Returns the role of a page. `places` are the labels of its part, its group and the group around
+    /// that.
+    pub(super) fn of(page: &Page, places: &[&str]) -> Self {
         let segments = page.slug.trim_end_matches("/index");
         let last = normal(segments.rsplit('/').next().unwrap_or_default());
         let title = normal(&page.title);
-        let places = [normal(part), normal(label)];
+        let places: Vec<String> = places.iter().map(|label| normal(label)).collect();
         let in_places = |any: &[&str]| places.iter().any(|place| has(place, any));
         let named = |any: &[&str]| has(&title, any) || has(&last, any);
         let is_only = |any: &[&str]| any.iter().any(|words| title.trim() == *words);

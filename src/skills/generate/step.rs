@@ -59,11 +59,13 @@ pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> St
             }
             _ => continue,
         };
-        let text = whole(&words(line), rest.first());
+        let said = words(line);
+        let text = whole(&said, rest.first(), !title.is_empty());
         if !text.is_empty() {
             step.link = only_link(line);
         }
-        wants_words = !add(&mut step.words, &text);
+        // What follows a list that is left out does not begin the step.
+        wants_words = !add(&mut step.words, &text) && !said.ends_with(':');
     }
     if !step.words.is_empty() {
         // The first code of an installation may install a tool that is needed for it.
@@ -71,7 +73,8 @@ pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> St
         let mut verdict = Verdict::default();
         verdict.heading(title);
         let is_install = |code: &Block<'_>| code.kind() == Kind::Install;
-        let is_sample = |code: &Block<'_>| !code.is_output() && code.is_whole();
+        let is_sample =
+            |code: &Block<'_>| !code.is_output() && !code.is_address() && code.is_whole();
         let own = installs.then(|| code_of(children, &mut { verdict }, &is_install));
         let first = || code_of(children, &mut { verdict }, &is_sample);
         step.code = own.flatten().or_else(first);
@@ -89,8 +92,9 @@ pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> St
 }
 
 /// Returns a text without a last sentence that announces what a step does not repeat. A short list
-/// that it announces is added to it.
-fn whole(text: &str, after: Option<&Node>) -> String {
+/// that it announces is added to it, or the names of its items; without a place for them, a step that
+/// has a title needs no sentence about them.
+fn whole(text: &str, after: Option<&Node>, has_title: bool) -> String {
     let all = sentences(text);
     if let Some((last, kept)) = all.split_last()
         && wrong::is_wrong(last)
@@ -111,9 +115,14 @@ fn whole(text: &str, after: Option<&Node>) -> String {
                         .to_owned()
                 })
                 .collect();
-            let list = items.join("; ");
-            if text.chars().count() + list.chars().count() < STEP_MAX {
-                return format!("{text} {list}");
+            let names: Vec<&str> = items.iter().map(|item| name_of(item)).collect();
+            for list in [items.join("; "), names.join("; ")] {
+                if text.chars().count() + list.chars().count() < STEP_MAX {
+                    return format!("{text} {list}");
+                }
+            }
+            if has_title && all.len() == 1 {
+                return String::new();
             }
         }
         _ => {}
@@ -124,6 +133,13 @@ fn whole(text: &str, after: Option<&Node>) -> String {
         true => text.to_owned(),
         false => kept.join(" "),
     }
+}
+
+/// Returns the name of an item of a list: `Host` of `Host: the address of the machine`.
+fn name_of(item: &str) -> &str {
+    let ends = [": ", " – ", " — ", " - "].iter();
+    let end = ends.filter_map(|end| item.find(end)).min();
+    &item[..end.unwrap_or(item.len())]
 }
 
 /// Returns the target of the link in a line, if there is one link.
@@ -193,6 +209,8 @@ fn code_of<'d>(
             None
         }
         Node::Element(element) if element.text("title").is_some_and(wrong::is_wrong) => None,
+        // Steps inside a step are a procedure of their own.
+        Node::Element(element) if *element.name == *"Steps" => None,
         Node::Fence { info, code } => {
             let block = Block::of(info, code, "");
             let is_short = code.lines().count() <= CODE_LINES_MAX && code.len() <= CODE_BYTES_MAX;

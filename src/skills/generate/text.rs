@@ -9,6 +9,9 @@ use super::role::{has, normal};
 /// The longest line taken from a page, in characters.
 const CHARACTERS_MAX: usize = 200;
 
+/// The most words of a text that only names a version: `New in version 2.1.4`.
+const VERSION_WORDS_MAX: usize = 7;
+
 /// Makes one plain line of inline Markdown or MDX.
 ///
 /// Tags, expressions and link targets are dropped, white space becomes single spaces, and `---`
@@ -131,6 +134,21 @@ fn titled(line: &[Node], out: &mut String) {
 /// Returns whether the text of an element is not prose: drawings, style sheets, scripts.
 pub(super) fn is_silent(name: &str) -> bool {
     is_part(name) || matches!(name, "style" | "script")
+}
+
+/// Returns whether a text only says since which version something is there: `New in version 2.1`.
+pub(super) fn says_version(text: &str) -> bool {
+    const STARTS: [&str; 5] = [
+        "new in",
+        "added in",
+        "introduced in",
+        "available since",
+        "since version",
+    ];
+    let words = normal(text);
+    let mut starts = STARTS.iter();
+    starts.any(|start| words.starts_with(&format!(" {start} ")))
+        && words.split_whitespace().count() <= VERSION_WORDS_MAX
 }
 
 /// Writes a text as one line in which YAML and Markdown readers find no markup.

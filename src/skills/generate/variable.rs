@@ -255,7 +255,9 @@ impl Reader {
         for name in names {
             let code = format!("`{name}`");
             let own = sentences(&text).into_iter().find(|one| one.contains(&code));
-            let Some(own) = own else { continue };
+            let Some(own) = own.filter(|own| !renames(own)) else {
+                continue;
+            };
             if !is_here && !is_about(own) {
                 continue;
             }
@@ -329,6 +331,13 @@ impl Reader {
             comment.clear();
         }
     }
+}
+
+/// Returns whether a sentence says that a variable has another name now: the old one is no advice.
+fn renames(sentence: &str) -> bool {
+    let words = normal(sentence);
+    let is_now = sentence.contains("` is now `");
+    is_now || has(&words, &["renamed", "replaced by", "replaces"])
 }
 
 /// Returns whether a text is about environment variables.

@@ -50,7 +50,8 @@ pub(in crate::skills) const INSTALLS: [&str; 33] = [
     "winget install",
 ];
 /// Beginnings of shell lines that only prepare.
-const PREPARES: [&str; 43] = [
+const PREPARES: [&str; 44] = [
+    "alias ",
     "cd ",
     "mkdir ",
     "touch ",
@@ -134,8 +135,10 @@ impl<'d> Block<'d> {
         let is_program = self.is_program();
         let is_shell = self.is_shell();
         // A package manager without a package installs what the reader's own project needs.
-        let installs_product =
-            |line: &str| installs(line) && !line.trim_end().ends_with(" install");
+        let installs_product = |line: &str| {
+            let mut commands = line.split("&&").map(str::trim_end);
+            commands.any(|command| installs(command) && !command.ends_with(" install"))
+        };
         // A remark counts only if there is nothing else: many programs begin with `# pip install`.
         let is_remarks = remarks == count;
         let mut commands = lines().filter(|line| is_remarks || !is_remark(line));
@@ -243,6 +246,12 @@ impl<'d> Block<'d> {
         EDITS.contains(&&*verb) && words.split(' ').any(is_file)
     }
 
+    /// Returns whether the code is only an address.
+    pub(in crate::skills::generate) fn is_address(&self) -> bool {
+        let line = self.one_line().unwrap_or_default();
+        line.starts_with("http") && line.contains("://") && !line.contains(' ')
+    }
+
     /// Returns whether the code is an output or a message that the page shows.
     pub(in crate::skills::generate) fn is_output(&self) -> bool {
         let Some(line) = self.one_line() else {
@@ -276,6 +285,10 @@ mod tests {
         );
         assert_eq!(kind("bash", "export ACME_API_KEY=sk_..."), Kind::Access);
         assert_eq!(
+            kind("sh", "npm add @acme/pay && npm install"),
+            Kind::Install
+        );
+        assert_eq!(
             kind("bash .env", "# the key\nACME_API_KEY=e2b_***"),
             Kind::Access
         );
@@ -285,6 +298,16 @@ mod tests {
             Kind::Access
         );
         assert_eq!(kind("bash", "docker login -u me"), Kind::Call);
+        assert_eq!(
+            kind("bash", "alias acme=\"$(brew --prefix a)/acme\""),
+            Kind::Other
+        );
+        let two = "const { Acme } = require('acme')\nimport { Acme } from 'acme'\nAcme.pay()";
+        assert_eq!(kind("js", two), Kind::Other);
+        assert_eq!(
+            kind("js", "import { Acme } from 'acme'\nAcme.pay(require('x'))"),
+            Kind::Call
+        );
         assert_eq!(kind("bash", "npm adduser"), Kind::Call);
         assert_eq!(kind("bash", "acme --help"), Kind::Other);
         assert_eq!(kind("js", "test('x', () => {\n  acme.pay()"), Kind::Other);

@@ -32,6 +32,38 @@ pub(super) fn looks_like_command(line: &str) -> bool {
     word.len() > 1 && line.contains(' ') && word.chars().all(inside) && !word.ends_with('.')
 }
 
+/// Returns whether a command only prepares the program itself: `acme setup`, `npx @acme/mcp init`.
+pub(super) fn sets_up(line: &str) -> bool {
+    const SETS_UP: [&str; 15] = [
+        "auth",
+        "completion",
+        "config",
+        "configure",
+        "help",
+        "init",
+        "install",
+        "login",
+        "logout",
+        "register",
+        "setup",
+        "signup",
+        "update",
+        "upgrade",
+        "version",
+    ];
+    let line = line.trim_start_matches(['$', '>', '%', ' ']);
+    let words = line.split_whitespace().skip_while(|word| *word == "npx");
+    // `--install-completion` prepares, too.
+    let first = |word: &str| {
+        word.trim_start_matches('-')
+            .split('-')
+            .next()
+            .map(str::to_owned)
+    };
+    let mut second = words.skip(1).take(1).filter_map(first);
+    second.any(|word| SETS_UP.contains(&&*word))
+}
+
 /// Returns the name of the value that a line makes: a client, a server, a connection.
 pub(super) fn made_by(line: &str) -> Option<&str> {
     const MAKES: [&str; 6] = ["create", "connect", "init", "make", "open", "get_client"];

@@ -4,8 +4,9 @@ mod kind;
 mod line;
 mod unsaid;
 
+use super::name::Names;
 use super::text::plain;
-use line::{is_assignment, is_import, is_remark, made_by};
+use line::{is_assignment, is_import, is_remark, made_by, sets_up};
 
 pub(in crate::skills) use kind::INSTALLS;
 pub(in crate::skills::generate) use kind::Kind;
@@ -31,7 +32,7 @@ const VENDORS: [&str; 14] = [
     "DATABASE_",
 ];
 /// Languages of code that runs, each with several names.
-const LANGUAGES: [&[&str]; 4] = [
+const LANGUAGES: [&[&str]; 7] = [
     &[
         "js",
         "javascript",
@@ -46,11 +47,33 @@ const LANGUAGES: [&[&str]; 4] = [
     &["python", "py", "python3"],
     &["go", "golang"],
     &["rust", "rs"],
+    &["ruby", "rb"],
+    &["php"],
+    &["csharp", "c#", "cs"],
 ];
 /// Names of other languages of code that runs.
-const PROGRAMS: [&str; 21] = [
-    "ruby", "rb", "php", "java", "kotlin", "swift", "c", "cpp", "c++", "csharp", "c#", "cs",
-    "dart", "elixir", "scala", "sql", "graphql", "solidity", "r", "lua", "http",
+const PROGRAMS: [&str; 15] = [
+    "java", "kotlin", "swift", "c", "cpp", "c++", "dart", "elixir", "scala", "sql", "graphql",
+    "solidity", "r", "lua", "http",
+];
+/// Package managers, and the language of their packages.
+const MANAGERS: [(&str, &str); 16] = [
+    ("npm", "js"),
+    ("pnpm", "js"),
+    ("yarn", "js"),
+    ("bun", "js"),
+    ("deno", "js"),
+    ("pip", "python"),
+    ("pip3", "python"),
+    ("pipx", "python"),
+    ("uv", "python"),
+    ("poetry", "python"),
+    ("go", "go"),
+    ("cargo", "rust"),
+    ("gem", "ruby"),
+    ("bundle", "ruby"),
+    ("composer", "php"),
+    ("dotnet", "csharp"),
 ];
 /// Languages of commands.
 const SHELLS: [&str; 12] = [
@@ -173,6 +196,22 @@ impl<'d> Block<'d> {
         SYSTEM.iter().any(|command| self.code.contains(command))
     }
 
+    /// Returns whether the code installs packages for this language; `None` if it does not show for
+    /// which language its packages are.
+    pub(in crate::skills::generate) fn installs_for(&self, language: &str) -> Option<bool> {
+        let lines = self.code.lines().map(|line| {
+            let line = line.trim_start_matches(['$', '>', '%', ' ', '\t']);
+            line.strip_prefix("sudo ").unwrap_or(line)
+        });
+        let of_line = |line: &str| {
+            let program = line.split(' ').next()?;
+            let known = MANAGERS.iter().find(|(manager, _)| *manager == program)?;
+            Some(Block::of(known.1, "", "").is_in(language))
+        };
+        let fits: Vec<bool> = lines.filter_map(of_line).collect();
+        (!fits.is_empty()).then(|| fits.contains(&true))
+    }
+
     /// Returns whether the code removes a package.
     pub(in crate::skills::generate) fn uninstalls(&self) -> bool {
         let removes = ["uninstall", "npm rm", "apt remove", "brew remove"];
@@ -181,7 +220,7 @@ impl<'d> Block<'d> {
 
     /// Returns how well the code shows a use of the product with one of these names. If two blocks
     /// show the same, the shorter block gets the higher score.
-    pub(in crate::skills::generate) fn score(&self, names: &[String]) -> usize {
+    pub(in crate::skills::generate) fn score(&self, names: &Names) -> usize {
         let long = self.code.lines().count() / LONG_LINES;
         let mentions = 2 * usize::from(self.mentions(names));
         let shows = mentions
@@ -190,7 +229,14 @@ impl<'d> Block<'d> {
             + usize::from(self.acts())
             // It makes a client and calls it.
             + usize::from(self.made().1 > 0);
-        (2 + shows).saturating_sub(long)
+        (2 + shows).saturating_sub(long + usize::from(self.only_sets_up()))
+    }
+
+    /// Returns whether all commands of the code only prepare their program.
+    fn only_sets_up(&self) -> bool {
+        let lines = self.code.lines().map(str::trim);
+        let mut commands = lines.filter(|line| !line.is_empty() && !is_remark(line));
+        self.is_shell() && commands.all(sets_up)
     }
 
     /// Returns whether a line of the code calls something; imports, constants and the line that
@@ -238,11 +284,19 @@ impl<'d> Block<'d> {
         (made, used)
     }
 
-    /// Returns whether the code has as many closing brackets as opening ones. Authors split long
-    /// code, and a part of it is no example.
+    /// Returns whether the code has as many closing brackets as opening ones, and one way to import what
+    /// it uses. Authors split long code, and a part of it is no example.
     pub(in crate::skills::generate) fn is_whole(&self) -> bool {
         let count = |c: char| self.code.matches(c).count();
-        !self.is_program() || (count('{') == count('}') && count('(') == count(')'))
+        let is_closed = count('{') == count('}') && count('(') == count(')');
+        !self.is_program() || is_closed && !self.imports_twice()
+    }
+
+    /// Returns whether the code shows two ways to import the same module, of which a program has one.
+    fn imports_twice(&self) -> bool {
+        let module = |after: &'d str| after.split(['"', '\'']).nth(1);
+        let after = |mark: &'static str| self.code.split(mark).skip(1).filter_map(module);
+        after(" from ").any(|one| after("require(").any(|other| one == other))
     }
 
     /// Returns whether the code is in a programming language.
@@ -257,13 +311,12 @@ impl<'d> Block<'d> {
     }
 
     /// Returns whether the code mentions one of these names.
-    pub(in crate::skills::generate) fn mentions(&self, names: &[String]) -> bool {
-        let code = self.code.to_lowercase();
-        names.iter().any(|name| code.contains(&**name))
+    pub(in crate::skills::generate) fn mentions(&self, names: &Names) -> bool {
+        names.are_in(self.code)
     }
 
     /// Returns whether the code sets only keys of well-known services that are not this product.
-    pub(in crate::skills::generate) fn is_foreign(&self, names: &[String]) -> bool {
+    pub(in crate::skills::generate) fn is_foreign(&self, names: &Names) -> bool {
         let mut keys = self
             .code
             .lines()

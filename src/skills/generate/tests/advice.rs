@@ -332,3 +332,54 @@ fn advice_is_whole_sentences_that_are_understood_alone() {
         )
     );
 }
+
+#[test]
+fn the_module_of_a_reference_is_no_page_about_limits() {
+    let module = "---\ntitle: rate_limiting\n---\n\nThe error is raised when the limit of 5 calls is exceeded.\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["index","rate_limiting"]}}"#;
+    let text = text(&[
+        ("docs.json", config),
+        ("index.mdx", "# Acme\n"),
+        ("rate_limiting.mdx", module),
+    ]);
+    assert!(!text.contains("limit of 5 calls"), "{text}");
+}
+
+#[test]
+fn a_mistake_is_something_that_does_not_work_and_its_remedy_a_sentence() {
+    let page = "---\ntitle: Troubleshooting\n---\n\n## Custom path of the program\n\nInstall Acme and run it once.\n\n\
+        ## Error format\n\nCheck the code of the answer.\n\n## A call is refused\n\nTEST RESPONSE FIELD PART.\n\nCheck the key of the call.\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["index","troubleshooting"]}}"#;
+    let text = text(&[
+        ("docs.json", config),
+        ("index.mdx", "# Acme\n"),
+        ("troubleshooting.mdx", page),
+    ]);
+    let table = text.split_once("### Mistakes and remedies").unwrap().1;
+    let row = "| A call is refused | Check the key of the call. |";
+    assert!(table.contains(row), "{text}");
+    for other in ["Custom path", "Error format", "TEST"] {
+        assert!(!table.contains(other), "{other}\n{text}");
+    }
+}
+
+#[test]
+fn a_fragment_and_another_setting_are_no_reason_against_the_product() {
+    let page = "# Acme\n\nProblems are:\n\n- Versions of a box incompatible with the versions of Acme\n\n\
+        If you want Acme to draw the picture, use `box.picture` instead.\n\n\
+        If you want to use Acme without a box, use Boxer instead.\n\n\
+        Note: The Acme box is not suitable for animals.\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["index"]}}"#;
+    let text = text(&[("docs.json", config), ("index.mdx", page)]);
+    let unsuited = text.split_once("### When not to use it").unwrap().1;
+    assert!(!unsuited.contains("Versions of a box"), "{text}");
+    assert!(!unsuited.contains("box.picture"), "{text}");
+    assert!(
+        unsuited.contains("- The Acme box is not suitable"),
+        "{text}"
+    );
+    let other = "If you want to use Acme without a box, use Boxer instead.";
+    let page = page.replace("Note: The Acme box is not suitable for animals.\n", "");
+    let text = self::text(&[("docs.json", config), ("index.mdx", &page)]);
+    assert!(text.contains(other), "{text}");
+}

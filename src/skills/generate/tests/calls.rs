@@ -352,3 +352,150 @@ fn a_plain_installation_comes_before_one_that_removes_something() {
     let only = start("");
     assert!(only.contains("npm i -g @acme/ac"), "{only}");
 }
+
+#[test]
+fn a_page_in_a_group_inside_the_quickstarts_leads_to_the_first_call() {
+    let call = |name: &str| {
+        format!(
+            "```bash\nnpm install acme\n```\n\n```js\nimport {{ Acme }} from 'acme';\nawait Acme.{name}();\n```\n"
+        )
+    };
+    let config = r#"{"name":"Acme","navigation":{"tabs":[{"tab":"Docs","groups":[{"group":"Money","pages":["index","refund"]},
+        {"group":"Quickstarts","pages":[{"group":"Web","pages":["react"]}]}]}]}}"#;
+    let text = text(&[
+        ("docs.json", config),
+        ("index.mdx", "# Acme\n"),
+        (
+            "refund.mdx",
+            &format!("---\ntitle: Refund a charge\n---\n\n{}", call("refund")),
+        ),
+        (
+            "react.mdx",
+            &format!("---\ntitle: Add a shop to React\n---\n\n{}", call("shop")),
+        ),
+    ]);
+    let first = text.split_once("### First working call").unwrap().1;
+    let first = first.split_once("###").unwrap().0;
+    assert!(first.contains("await Acme.shop();"), "{text}");
+    assert!(!first.contains("await Acme.refund();"), "{text}");
+}
+
+#[test]
+fn the_first_call_is_of_the_program_that_the_package_of_the_product_installs() {
+    let config = r#"{"name":"Acmeify","navigation":{"pages":["quickstart","cli"]}}"#;
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nnpm uninstall -g acmeify\nnpm i -g acme\n```\n\n\
+        ```bash\nnpm i -g acme\n```\n\n```bash\nnpx @other/tool page https://x.test\n```\n\n```bash\nacme dev here\n```\n";
+    let cli = "---\ntitle: CLI commands\n---\n\n## `acme dev`\n\nStarts.\n\n## `acme stop`\n\nStops.\n\n## `acme push`\n\nPushes.\n";
+    let text = text(&[
+        ("docs.json", config),
+        ("quickstart.mdx", start),
+        ("cli.mdx", cli),
+    ]);
+    assert!(text.contains("- Install: `npm i -g acme`"), "{text}");
+    assert!(text.contains("- Call: `acme dev here`"), "{text}");
+}
+
+#[test]
+fn a_command_that_prepares_the_program_is_no_call_beside_others() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nacme setup --key x --now\n```\n\n```bash\nacme pay 1\n```\n";
+    let config = r#"{"name":"Acme","navigation":{"groups":[{"group":"Start","pages":["quickstart"]},
+        {"group":"API","openapi":"api.json"}]}}"#;
+    let api = r#"{"openapi":"3.1.0","info":{"title":"Acme API"},"security":[{"key":[]}],
+        "components":{"securitySchemes":{"key":{"type":"http","scheme":"bearer"}}},
+        "paths":{"/pay":{"post":{"summary":"Pay"}}}}"#;
+    let text = text(&[
+        ("docs.json", config),
+        ("quickstart.mdx", start),
+        ("api.json", api),
+    ]);
+    assert!(text.contains("- Call: `acme pay 1`"), "{text}");
+    // A command does not send the header of a request.
+    let first = text.split_once("### First working call").unwrap().1;
+    let first = first.split_once("\n###").unwrap().0;
+    assert!(!first.contains("Bearer"), "{text}");
+    assert!(text.contains("Bearer"), "{text}");
+    let request = start.replace("acme pay 1", "curl -X POST https://api.acme.test/pay");
+    let text = self::text(&[
+        ("docs.json", config),
+        ("quickstart.mdx", &request),
+        ("api.json", api),
+    ]);
+    assert!(
+        text.contains("- Authenticate: `Authorization: Bearer"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_call_is_in_the_language_of_the_installed_package() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["quickstart","install"]}}"#;
+    let python = "```python Python\nfrom acme import pay\npay.all(1)\n```\n";
+    let js = "```js JS\nimport { pay } from 'acme';\nawait pay.all(1);\n```\n";
+    let npm = "---\ntitle: Quickstart\n---\n\n```bash\nnpm install acme\n```\n\n";
+    let pip = "---\ntitle: Installation\n---\n\n```bash\npip install acme\n```\n";
+    let of = |start: &str| {
+        text(&[
+            ("docs.json", config),
+            ("quickstart.mdx", start),
+            ("install.mdx", pip),
+        ])
+    };
+    let both = of(&format!("{npm}<CodeGroup>\n{python}\n{js}</CodeGroup>\n"));
+    assert!(both.contains("- Install: `npm install acme`"), "{both}");
+    assert!(both.contains("await pay.all(1);"), "{both}");
+    assert!(!both.contains("from acme import pay"), "{both}");
+    let one = of(&format!("{npm}{python}"));
+    assert!(one.contains("- Install: `pip install acme`"), "{one}");
+    assert!(!one.contains("- Install: `npm"), "{one}");
+}
+
+#[test]
+fn the_version_since_which_a_command_is_there_is_not_its_purpose() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["start","cli"]}}"#;
+    let cli = "---\ntitle: CLI\n---\n\n## `acme pay`\n\nNew in version 2.1.0\n\nPays a charge.\n\n\
+        ## `acme stop`\n\nStops.\n\n## `acme push`\n\nPushes.\n";
+    let text = text(&[
+        ("docs.json", config),
+        ("start.mdx", "# x\n"),
+        ("cli.mdx", cli),
+    ]);
+    assert!(text.contains("| `acme pay` | Pays a charge. |"), "{text}");
+    assert!(!text.contains("New in version"), "{text}");
+}
+
+#[test]
+fn the_old_name_of_a_variable_is_no_variable() {
+    let start = "---\ntitle: Environment variables\n---\n\nThe variable `ACME_OLD_KEY` is now `ACME_KEY`.\n\n\
+        - `ACME_PORT`: the port.\n- `ACME_LEVEL` was renamed to `ACME_LOG`.\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["variables"]}}"#;
+    let text = text(&[("docs.json", config), ("variables.mdx", start)]);
+    let table = text.split_once("### Environment variables").unwrap().1;
+    let table = table.split_once("\n###").unwrap().0;
+    assert!(table.contains("`ACME_PORT`"), "{text}");
+    for old in ["ACME_OLD_KEY", "ACME_LEVEL"] {
+        assert!(!table.contains(old), "{old}\n{text}");
+    }
+}
+
+#[test]
+fn a_further_part_begins_with_an_installation() {
+    let config = r#"{"name":"Acme","navigation":{"tabs":[{"tab":"One","pages":["one/quickstart"]},
+        {"tab":"Two","pages":["two/quickstart"]},{"tab":"Three","pages":["three/quickstart"]}]}}"#;
+    let call =
+        |name: &str| format!("```js\nimport {{ Acme }} from 'acme';\nawait Acme.{name}();\n```\n");
+    let page = |name: &str, install: &str| {
+        format!("---\ntitle: Quickstart\n---\n\n{install}{}", call(name))
+    };
+    let install = "```bash\nnpm install acme\n```\n\n";
+    let text = text(&[
+        ("docs.json", config),
+        ("one/quickstart.mdx", &page("pay", install)),
+        ("two/quickstart.mdx", &page("stop", "")),
+        (
+            "three/quickstart.mdx",
+            &page("refund", &install.replace("acme", "acme-more")),
+        ),
+    ]);
+    assert!(text.contains("await Acme.refund();"), "{text}");
+    assert!(!text.contains("await Acme.stop();"), "{text}");
+}

@@ -163,3 +163,53 @@ fn an_area_says_more_than_its_title() {
         assert!(text.contains(&row), "{row}\n{text}");
     }
 }
+
+#[test]
+fn choices_among_quickstarts_leave_room_for_the_table() {
+    let groups = ["one", "two", "three"];
+    let names = ["Alpha", "Beta", "Gamma", "Delta", "Omega"];
+    let mut files: Vec<(String, String)> = Vec::new();
+    let mut list = Vec::new();
+    for group in groups {
+        let pages: Vec<String> = names
+            .iter()
+            .map(|name| format!("{group}/quickstart-{name}"))
+            .collect();
+        for (name, page) in names.iter().zip(&pages) {
+            let title = format!("Add a shop of Acme and a bank of the same name to {name}");
+            files.push((format!("{page}.mdx"), format!("---\ntitle: {title}\n---\n")));
+        }
+        let pages = pages.iter().map(|page| format!("\"{page}\""));
+        let pages = pages.collect::<Vec<_>>().join(",");
+        list.push(format!("{{\"group\":\"{group}\",\"pages\":[{pages}]}}"));
+    }
+    let table = "# Sizes\n\n| You need… | Use |\n|---|---|\n| It must start fast | a small box |\n";
+    files.push(("sizes.mdx".to_owned(), table.to_owned()));
+    let config = format!(
+        "{{\"name\":\"Acme\",\"navigation\":{{\"groups\":[{},{{\"group\":\"Sizes\",\"pages\":[\"sizes\"]}}]}}}}",
+        list.join(",")
+    );
+    files.push(("docs.json".to_owned(), config));
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (&**path, &**text))
+        .collect();
+    let text = text(&files);
+    assert!(text.contains("- Choose a start of one: "), "{text}");
+    assert!(
+        text.contains("| It must start fast | a small box |"),
+        "{text}"
+    );
+}
+
+#[test]
+fn code_that_shows_two_ways_to_import_is_an_alternative_but_no_call() {
+    let page = "---\ntitle: Quickstart\n---\n\n<CodeGroup>\n\
+        ```js JS\nconst { Acme } = require('acme')\nimport { Acme } from 'acme'\nAcme.pay(1)\n```\n\
+        ```python Python\nimport acme\nacme.pay(1)\n```\n</CodeGroup>\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["quickstart"]}}"#;
+    let text = text(&[("docs.json", config), ("quickstart.mdx", page)]);
+    assert!(text.contains("- Choose one: JS, Python"), "{text}");
+    assert!(text.contains("- Call (Python)"), "{text}");
+    assert!(!text.contains("require('acme')"), "{text}");
+}

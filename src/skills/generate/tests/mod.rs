@@ -590,3 +590,79 @@ fn a_large_documentation_names_its_integrations() {
         assert!(lines.contains(wanted), "{wanted}: {lines}");
     }
 }
+
+#[test]
+fn the_context_ends_before_a_sentence_that_announces_code() {
+    let page = "# Acme\n\nAcme is a bank for robots. It makes them rich with clean code:\n\n```js\nx()\n```\n";
+    let config = r#"{"name":"Acme","navigation":{"pages":["index"]}}"#;
+    let text = text(&[("docs.json", config), ("index.mdx", page)]);
+    assert!(text.contains("- Acme is a bank for robots. – ["), "{text}");
+}
+
+#[test]
+fn a_changelog_comes_after_the_other_pages_of_its_group() {
+    let config = r#"{"name":"Acme","navigation":{"groups":[{"group":"Start","pages":["changelog","pay","refund"]}]}}"#;
+    let text = text(&[
+        ("docs.json", config),
+        ("changelog.mdx", "# Changelog\n"),
+        ("pay.mdx", "# Pay\n"),
+        ("refund.mdx", "# Refund\n"),
+    ]);
+    let line = format!(
+        "- **Start**: [Pay]({BASE}/pay), [Refund]({BASE}/refund), [Changelog]({BASE}/changelog)"
+    );
+    assert!(text.contains(&line), "{text}");
+}
+
+#[test]
+fn a_part_begins_with_its_first_page_that_is_no_list_of_examples() {
+    let config = r#"{"name":"Acme","navigation":{"tabs":[
+        {"tab":"Bank","groups":[{"group":"Bank","pages":["bank/examples"]},{"group":"Overall","pages":["bank/start"]}]},
+        {"tab":"Shop","groups":[{"group":"Overall","pages":["shop/start"]},{"group":"Features","pages":["shop/parallel"]},
+            {"group":"Helpers","pages":["shop/helpers","shop/overview"]}]}]}}"#;
+    let page =
+        |title: &str, about: &str| format!("---\ntitle: {title}\ndescription: {about}\n---\n");
+    let text = text(&[
+        ("docs.json", config),
+        (
+            "bank/examples.mdx",
+            &page("Examples", "Notebooks and posts."),
+        ),
+        ("bank/start.mdx", &page("Accounts", "Open an account.")),
+        ("shop/start.mdx", &page("Racks", "Fill a rack.")),
+        (
+            "shop/parallel.mdx",
+            &page("Parallel", "Sell at the same time."),
+        ),
+        ("shop/helpers.mdx", "---\ntitle: Helpers\n---\n"),
+        ("shop/overview.mdx", "---\ntitle: Overview\n---\n"),
+    ]);
+    let row = format!("| Bank | Open an account. | [Accounts]({BASE}/bank/start) |");
+    assert!(text.contains(&row), "{text}");
+    assert!(!text.contains("| Features |"), "{text}");
+    // Names of pages that nearly every documentation has say nothing about an area.
+    assert!(!text.contains("| Helpers | Overview"), "{text}");
+}
+
+#[test]
+fn the_description_names_the_task_of_a_quickstart_once_and_no_plan_of_the_reader() {
+    let config = r#"{"name":"Acme","navigation":{"groups":[{"group":"Quickstarts","pages":["react","vue"]},
+        {"group":"Account","pages":["plan","boxes","desktop"]}]}}"#;
+    let page = |title: &str| format!("---\ntitle: {title}\n---\n\nWords.\n");
+    let files = [
+        ("docs.json", config.to_owned()),
+        ("react.mdx", page("Add a shop to your React app")),
+        ("vue.mdx", page("Add a shop to your Vue app")),
+        ("plan.mdx", page("Change your Acme plan")),
+        ("boxes.mdx", page("Boxes (new)")),
+        ("desktop.mdx", page("Windows — Desktop")),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
+    let description = generate(&docs(&files), "Acme", "Pays.", BASE)
+        .unwrap()
+        .description;
+    assert!(
+        description.ends_with(", for example to add a shop to your React app."),
+        "{description}"
+    );
+}

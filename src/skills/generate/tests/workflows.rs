@@ -192,3 +192,38 @@ fn a_procedure_whose_steps_are_elsewhere_is_left_out() {
          Details: [Deploy a contract](https://docs.acme.test/deploy)"
     );
 }
+
+#[test]
+fn a_step_names_what_a_list_below_it_holds_or_has_only_its_title() {
+    let long = "words ".repeat(30);
+    let page = format!(
+        "---\ntitle: Quickstart\n---\n\n<Steps>\n<Step title=\"Describe the app\">\nFill in the details:\n\n\
+         - **Name**: {long}\n- **Home**: {long}\n</Step>\n\
+         <Step title=\"Save the keys\">\nAfter that, you see:\n\n- {long}\n- {long}\n\nClose the window.\n</Step>\n\
+         <Step title=\"Run it\">\n```bash\nacme run\n```\n</Step>\n</Steps>\n"
+    );
+    let config = r#"{ "name": "Acme", "navigation": { "pages": ["quickstart"] } }"#;
+    let text = text(&[("docs.json", config), ("quickstart.mdx", &page)]);
+    assert!(
+        text.contains("\n1. Describe the app. Fill in the details: Name; Home\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n2. Save the keys\n"), "{text}");
+}
+
+#[test]
+fn the_code_of_a_step_is_no_address_and_not_from_steps_inside_it() {
+    let page = "---\ntitle: Quickstart\n---\n\n<Steps>\n<Step title=\"Describe the endpoint\">\nWrite its address.\n\n\
+        ```yaml\nhttps://api.acme.test/v1/{id}\n```\n</Step>\n\
+        <Step title=\"Change a page\">\nChoose a way.\n<Steps>\n<Step title=\"Install it\">\n```bash\nnpm i acme-tool\n```\n</Step>\n\
+        <Step title=\"Use it\">\nWrite.\n</Step>\n</Steps>\n</Step>\n\
+        <Step title=\"Run it\">\n```bash\nacme run\n```\n</Step>\n</Steps>\n";
+    let config = r#"{ "name": "Acme", "navigation": { "pages": ["quickstart"] } }"#;
+    let text = text(&[("docs.json", config), ("quickstart.mdx", page)]);
+    let workflows = section(&text, "Workflows");
+    assert!(!workflows.contains("api.acme.test"), "{text}");
+    assert!(
+        workflows.contains("\n2. Change a page. Choose a way.\n"),
+        "{text}"
+    );
+}
