@@ -492,11 +492,12 @@ mod tests {
         let added = share(&styles, ".added { background", "var(--good)");
         let removed = share(&styles, ".removed { background", "var(--danger)");
         let marked = share(&styles, ".marked {", "var(--accent)");
-        let callout = share(
-            &styles,
-            "background: color-mix(in srgb, var(--tone",
-            "var(--accent))",
-        );
+        // In light and in dark mode.
+        let callout = [
+            "background: light-dark(color-mix(in srgb, var(--tone",
+            "%, var(--background)), color-mix(in srgb, var(--tone",
+        ]
+        .map(|rule| share(&styles, rule, "var(--accent))"));
         let method = share(&styles, ".method {", "currentColor");
         for text in BRANDS {
             let own = brand(text).properties();
@@ -529,7 +530,7 @@ mod tests {
                         readable(name, colour, ground.mixed(colour, method));
                         readable(name, colour, ground);
                     }
-                    let ground = of("background").mixed(colour, callout);
+                    let ground = of("background").mixed(colour, callout[mode]);
                     readable(name, colour, ground);
                     assert!(
                         of("text").contrast(ground) >= 7.0,
