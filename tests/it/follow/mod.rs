@@ -16,6 +16,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use waypost::release::INVENTORY_BYTES_MAX;
+
 use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
 use crate::http::{self, TIMEOUT};
@@ -540,7 +542,7 @@ fn an_object_with_other_bytes_or_no_end_is_refused_and_fetched_again() {
     wait_until("more", || knows(&edge, "more.test"));
     between.lie(|path, response| {
         if path.contains("objects") {
-            let endless = vec![b'x'; 80 << 20];
+            let endless = vec![b'x'; usize::try_from(INVENTORY_BYTES_MAX).unwrap() + 1];
             *response = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec();
             response.extend_from_slice(&endless);
         }
