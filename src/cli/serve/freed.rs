@@ -5,7 +5,7 @@
 //! against its bound.
 //!
 //! Each thread has pages of its own. What another thread frees of them is found only by the thread
-//! that they belong to. So every thread that serves connections looks at its own pages, and one
+//! that they belong to. So every thread that serves connections gives back its own pages, and one
 //! more thread gives back the pages that belong to nobody.
 
 use std::cell::Cell;
@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 
 use crate::telemetry::panics;
 
-/// How often freed memory is looked for.
+/// How often freed memory is given back.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// How often the tasks of one interval run until every thread has run one of them. The runtime
 /// decides which thread runs a task, so one run may leave out a thread.
@@ -26,7 +26,7 @@ const RUNS_MAX: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
 thread_local! {
-    /// The last interval in which this thread has looked at its pages.
+    /// The last interval in which this thread has given back its pages.
     static LAST: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -34,7 +34,7 @@ thread_local! {
 #[derive(Debug, Default)]
 struct Round {
     interval: AtomicU64,
-    /// How many threads have looked at their pages in this interval.
+    /// How many threads have given back their pages in this interval.
     threads: AtomicUsize,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn start() -> std::io::Result<()> {
     panics::essential_thread("freed-memory", work).map(drop)
 }
 
-/// Lets every thread of the current runtime look at its own pages, until the runtime stops.
+/// Lets every thread of the current runtime give back its own pages, until the runtime stops.
 pub(super) async fn watch_threads() {
     let threads = Handle::current().metrics().num_workers();
     let round = Arc::new(Round::default());
@@ -62,7 +62,7 @@ pub(super) async fn watch_threads() {
         for _ in 0..RUNS_MAX {
             for _ in 0..threads {
                 let round = Arc::clone(&round);
-                drop(tokio::spawn(async move { round.look() }));
+                drop(tokio::spawn(async move { round.collect() }));
             }
             tokio::time::sleep(PAUSE).await;
             if round.threads.load(Ordering::Relaxed) >= threads {
@@ -75,8 +75,8 @@ pub(super) async fn watch_threads() {
 // === impl Round ===
 
 impl Round {
-    /// Looks at the pages of this thread, once in each interval.
-    fn look(&self) {
+    /// Gives back the pages of this thread, once in each interval.
+    fn collect(&self) {
         let interval = self.interval.load(Ordering::Relaxed);
         if LAST.replace(interval) != interval {
             give_back();
@@ -99,16 +99,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_thread_looks_at_its_pages_once_in_each_interval() {
+    fn each_thread_gives_back_its_pages_once_in_each_interval() {
         let round = Round::default();
         round.interval.store(7, Ordering::Relaxed);
-        round.look();
-        round.look();
+        round.collect();
+        round.collect();
         assert_eq!(round.threads.load(Ordering::Relaxed), 1);
-        std::thread::scope(|scope| scope.spawn(|| round.look()).join().unwrap());
+        std::thread::scope(|scope| scope.spawn(|| round.collect()).join().unwrap());
         assert_eq!(round.threads.load(Ordering::Relaxed), 2);
         round.interval.store(8, Ordering::Relaxed);
-        round.look();
+        round.collect();
         assert_eq!(round.threads.load(Ordering::Relaxed), 3);
     }
 }

@@ -71,7 +71,8 @@ impl BackgroundService for ConnectionService {
                     log::error!(target: "upgrade", "cannot notify the earlier process: {error}");
                     std::process::exit(2);
                 }
-                drop(tokio::spawn(freed::watch_threads()));
+                let work = freed::watch_threads();
+                drop(tokio::spawn(panics::essential("freed-memory", work)));
                 panics::essential("listeners", self.handler.listen(open)).await;
             }
             Err(error) => {
