@@ -225,7 +225,7 @@ impl<'d> Block<'d> {
         let mentions = 2 * usize::from(self.mentions(names));
         let shows = mentions
             + usize::from(self.is_program())
-            + usize::from(self.is_complete())
+            + usize::from(self.is_complete() && !self.passes_unmade())
             + usize::from(self.acts())
             // It makes a client and calls it.
             + usize::from(self.made().1 > 0);
@@ -235,8 +235,10 @@ impl<'d> Block<'d> {
     /// Returns whether all commands of the code only prepare their program.
     fn only_sets_up(&self) -> bool {
         let lines = self.code.lines().map(str::trim);
-        let mut commands = lines.filter(|line| !line.is_empty() && !is_remark(line));
-        self.is_shell() && commands.all(sets_up)
+        // An option on a line of its own belongs to the command above it.
+        let is_command =
+            |line: &&str| !line.is_empty() && !is_remark(line) && !line.starts_with('-');
+        self.is_shell() && lines.filter(is_command).all(sets_up)
     }
 
     /// Returns whether a line of the code calls something; imports, constants and the line that

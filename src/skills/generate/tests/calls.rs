@@ -397,7 +397,8 @@ fn the_first_call_is_of_the_program_that_the_package_of_the_product_installs() {
 
 #[test]
 fn a_command_that_prepares_the_program_is_no_call_beside_others() {
-    let start = "---\ntitle: Quickstart\n---\n\n```bash\nacme setup --key x --now\n```\n\n```bash\nacme pay 1\n```\n";
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nacme signup \\\n  --key x\n```\n\n\
+        ```bash\nacme setup --key x --now\n```\n\n```bash\nacme pay 1\n```\n";
     let config = r#"{"name":"Acme","navigation":{"groups":[{"group":"Start","pages":["quickstart"]},
         {"group":"API","openapi":"api.json"}]}}"#;
     let api = r#"{"openapi":"3.1.0","info":{"title":"Acme API"},"security":[{"key":[]}],
@@ -498,4 +499,16 @@ fn a_further_part_begins_with_an_installation() {
     ]);
     assert!(text.contains("await Acme.refund();"), "{text}");
     assert!(!text.contains("await Acme.stop();"), "{text}");
+}
+
+#[test]
+fn a_call_that_makes_what_it_passes_comes_before_one_that_does_not() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["quickstart"]}}"#;
+    let start = "---\ntitle: Quickstart\n---\n\n```js\nimport { Acme } from 'acme';\nawait Acme.mount(App);\n```\n\n\
+        ```js\nimport { Acme } from 'acme';\nawait Acme.mount('app');\n```\n";
+    let text = text(&[("docs.json", config), ("quickstart.mdx", start)]);
+    let first = text.split_once("### First working call").unwrap().1;
+    let first = first.split_once("\n###").unwrap().0;
+    assert!(first.contains("await Acme.mount('app');"), "{text}");
+    assert!(!first.contains("mount(App)"), "{text}");
 }

@@ -176,7 +176,10 @@ fn choices_among_quickstarts_leave_room_for_the_table() {
             .map(|name| format!("{group}/quickstart-{name}"))
             .collect();
         for (name, page) in names.iter().zip(&pages) {
-            let title = format!("Add a shop of Acme and a bank of the same name to {name}");
+            // Two lines of such titles leave no room for a row.
+            let more = " and more".repeat(8);
+            let title =
+                format!("Add a new shop of Acme and a bank of the same name{more} to {name}");
             files.push((format!("{page}.mdx"), format!("---\ntitle: {title}\n---\n")));
         }
         let pages = pages.iter().map(|page| format!("\"{page}\""));
