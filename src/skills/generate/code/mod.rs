@@ -225,7 +225,7 @@ impl<'d> Block<'d> {
         let mentions = 2 * usize::from(self.mentions(names));
         let shows = mentions
             + usize::from(self.is_program())
-            + usize::from(self.is_complete() && !self.passes_unmade())
+            + usize::from(self.is_complete())
             + usize::from(self.acts())
             // It makes a client and calls it.
             + usize::from(self.made().1 > 0);

@@ -500,15 +500,3 @@ fn a_further_part_begins_with_an_installation() {
     assert!(text.contains("await Acme.refund();"), "{text}");
     assert!(!text.contains("await Acme.stop();"), "{text}");
 }
-
-#[test]
-fn a_call_that_makes_what_it_passes_comes_before_one_that_does_not() {
-    let config = r#"{"name":"Acme","navigation":{"pages":["quickstart"]}}"#;
-    let start = "---\ntitle: Quickstart\n---\n\n```js\nimport { Acme } from 'acme';\nawait Acme.mount(App);\n```\n\n\
-        ```js\nimport { Acme } from 'acme';\nawait Acme.mount('app');\n```\n";
-    let text = text(&[("docs.json", config), ("quickstart.mdx", start)]);
-    let first = text.split_once("### First working call").unwrap().1;
-    let first = first.split_once("\n###").unwrap().0;
-    assert!(first.contains("await Acme.mount('app');"), "{text}");
-    assert!(!first.contains("mount(App)"), "{text}");
-}
