@@ -52,3 +52,11 @@ worker: { directory: ${directory}/work }
     await after(50);
   }
 }
+
+/** Ends a gateway. It writes into its directory until it has ended. */
+export async function stop(gateway) {
+  if (gateway.exitCode !== null || gateway.signalCode !== null) return;
+  const ended = new Promise((resolve) => gateway.once("exit", resolve));
+  gateway.kill();
+  await ended;
+}
