@@ -226,23 +226,15 @@ impl ConnectionHandler {
             return None;
         }
         let has_header = proxy_protocol.iter().any(|network| network.contains(peer));
-        if has_header {
-            let address = None;
-            return Some(Admitted {
-                address,
-                has_header,
-            });
-        }
-        match self.count(peer, is_tls) {
-            Ok(address) => Some(Admitted {
-                address,
-                has_header,
-            }),
-            Err(reason) => {
-                self.shed(reason);
-                None
-            }
-        }
+        let counted = match has_header {
+            true => Ok(None),
+            false => self.count(peer, is_tls),
+        };
+        let address = counted.inspect_err(|&reason| self.shed(reason)).ok()?;
+        Some(Admitted {
+            address,
+            has_header,
+        })
     }
 
     fn serve_admitted(

@@ -564,8 +564,10 @@ impl Drop for HeldPlace {
         if self.is_trial && !self.is_reported {
             self.group.untried(self.server);
         }
-        if self.share.is_some() {
-            self.group.servers[self.server].places.free();
+        if let Some(share) = self.share.take() {
+            let group = &self.group;
+            group.servers[self.server].places.free();
+            group.all.free(&group.of_owner, &share);
         }
     }
 }
@@ -598,7 +600,7 @@ mod tests {
             Arc::new(site),
             &upstream,
             &limits,
-            &Arc::new(Shares::new(Arc::new(Places::new(usize::MAX)))),
+            &Arc::new(Shares::new(usize::MAX)),
             &metrics,
             None,
         );

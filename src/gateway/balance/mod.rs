@@ -67,7 +67,6 @@ const LISTED_MAX: usize = 1000;
 pub struct Balancer {
     limits: UpstreamLimits,
     /// The places of the process.
-    places: Arc<Places>,
     shares: Arc<Shares>,
     metrics: Arc<Metrics>,
     /// `None`: no server is asked whether it works.
@@ -82,11 +81,9 @@ impl Balancer {
     /// Makes it without any site; a site is added with its first request.
     #[must_use]
     pub fn new(limits: UpstreamLimits, metrics: Arc<Metrics>) -> Self {
-        let places = Arc::new(Places::new(usize::MAX));
         Self {
             limits,
-            shares: Arc::new(Shares::new(Arc::clone(&places))),
-            places,
+            shares: Arc::new(Shares::new(usize::MAX)),
             metrics,
             checks: None,
             hasher: RandomState::default(),
@@ -97,17 +94,15 @@ impl Balancer {
     /// Lets this many requests of all sites have a server at once.
     #[must_use]
     pub fn with_requests_max(self, requests_max: usize) -> Self {
-        let places = Arc::new(Places::new(requests_max));
         Self {
-            shares: Arc::new(Shares::new(Arc::clone(&places))),
-            places,
+            shares: Arc::new(Shares::new(requests_max)),
             ..self
         }
     }
 
     /// Returns the places of the process.
     pub(super) fn places(&self) -> &Arc<Places> {
-        &self.places
+        self.shares.places()
     }
 
     /// Turns on active checks, for sites whose record asks for them. `conf` has the authorities
@@ -118,7 +113,7 @@ impl Balancer {
         let checks = Checks::new(
             self.limits.clone(),
             resolver,
-            Arc::clone(&self.places),
+            Arc::clone(self.places()),
             conf,
             metrics,
         );

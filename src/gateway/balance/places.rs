@@ -71,11 +71,6 @@ impl Places {
         self.max
     }
 
-    /// Returns how many places are free.
-    pub(super) fn left(&self) -> usize {
-        self.max.saturating_sub(self.used())
-    }
-
     /// Returns how many requests have a place.
     pub(super) fn used(&self) -> usize {
         self.used.load(Ordering::SeqCst)

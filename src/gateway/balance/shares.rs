@@ -2,10 +2,9 @@
 //! or a client may have.
 //!
 //! File descriptors limit the places. A request holds its place for long if the server does not
-//! respond, or if the client reads slowly. So that no owner and no client can hold all places, each
-//! gets another place only while it has fewer than are left: the first one that takes all it can
-//! get has half of the places, the next one a quarter. However many a few of them hold, the others
-//! find some.
+//! respond, or if the client reads slowly. So an owner or a client gets another place only while it has
+//! fewer places than are free. The first one that takes all it can get has half of the places, the
+//! second one a quarter, and so on: some places are always free for the others.
 //!
 //! A client is an address, or a prefix of IPv6. Clients are counted only while more than an eighth of
 //! the places is in use: before that, counting would take time and reject nothing.
@@ -22,7 +21,7 @@ use super::places::Places;
 
 /// The number of parts of the table of clients, each with its lock.
 const SHARDS: usize = 16;
-/// Clients are counted when one place of so many is in use.
+/// Clients are counted when at least one of this many places is in use.
 const UNCOUNTED_PART: usize = 8;
 
 /// The places of the process, and who has how many of them.
@@ -37,11 +36,10 @@ pub(super) struct Shares {
 /// How many places the sites of an owner have.
 pub(super) type OfOwner = Arc<AtomicUsize>;
 
-/// A place of the process, until it is dropped.
+/// A place of the process, until [`Shares::free`] returns it.
+#[must_use]
 #[derive(Debug)]
 pub(super) struct Share {
-    shares: Arc<Shares>,
-    owner: OfOwner,
     /// Set if the client was counted.
     client: Option<IpAddr>,
 }
@@ -49,16 +47,21 @@ pub(super) struct Share {
 // === impl Shares ===
 
 impl Shares {
-    pub(super) fn new(all: Arc<Places>) -> Self {
+    pub(super) fn new(max: usize) -> Self {
         Self {
-            all,
+            all: Arc::new(Places::new(max)),
             owners: Mutex::default(),
             hasher: RandomState::default(),
             clients: std::array::from_fn(|_| Mutex::default()),
         }
     }
 
-    /// Returns the number of an owner's places. It is forgotten when nobody has it any more.
+    /// Returns the places of the process.
+    pub(super) fn places(&self) -> &Arc<Places> {
+        &self.all
+    }
+
+    /// Returns the counter of an owner's places. All sites of the owner share it.
     pub(super) fn of_owner(&self, owner: &str) -> OfOwner {
         let mut owners = self.owners();
         if let Some(known) = owners.get(owner).and_then(Weak::upgrade) {
@@ -75,12 +78,13 @@ impl Shares {
     }
 
     /// Takes a place; `None` if there is none, or if the owner or the client has its part already.
-    pub(super) fn take(self: &Arc<Self>, owner: &OfOwner, client: IpAddr) -> Option<Share> {
-        let left = self.all.left();
+    pub(super) fn take(&self, owner: &OfOwner, client: IpAddr) -> Option<Share> {
+        let (used, max) = (self.all.used(), self.all.max());
+        let left = max.saturating_sub(used);
         if owner.load(Ordering::Relaxed) >= left {
             return None;
         }
-        let is_counted = self.all.used() >= self.all.max() / UNCOUNTED_PART;
+        let is_counted = used >= max / UNCOUNTED_PART;
         if is_counted && !self.count(client, left) {
             return None;
         }
@@ -92,10 +96,17 @@ impl Shares {
         }
         owner.fetch_add(1, Ordering::Relaxed);
         Some(Share {
-            shares: Arc::clone(self),
-            owner: Arc::clone(owner),
             client: is_counted.then_some(client),
         })
+    }
+
+    /// Returns a place of an owner.
+    pub(super) fn free(&self, owner: &OfOwner, share: &Share) {
+        owner.fetch_sub(1, Ordering::Relaxed);
+        if let Some(client) = share.client {
+            self.uncount(client);
+        }
+        self.all.free();
     }
 
     /// Counts a place of a client, if it may have one more.
@@ -141,25 +152,9 @@ impl Shares {
     }
 }
 
-// === impl Share ===
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.owner.fetch_sub(1, Ordering::Relaxed);
-        if let Some(client) = self.client {
-            self.shares.uncount(client);
-        }
-        self.shares.all.free();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn shares(max: usize) -> Arc<Shares> {
-        Arc::new(Shares::new(Arc::new(Places::new(max))))
-    }
 
     fn client(number: u8) -> IpAddr {
         IpAddr::from([192, 0, 2, number])
@@ -167,7 +162,7 @@ mod tests {
 
     #[test]
     fn each_owner_gets_half_of_what_the_others_have_left() {
-        let shares = shares(64);
+        let shares = Shares::new(64);
         let mut held = Vec::new();
         let mut clients = (0..=255).cycle();
         for (owner, most) in [("a", 32), ("b", 16), ("c", 8), ("d", 4)] {
@@ -175,11 +170,14 @@ mod tests {
             let before = held.len();
             // Each request has another client.
             held.extend(std::iter::from_fn(|| {
-                shares.take(&of_owner, client(clients.next()?))
+                let share = shares.take(&of_owner, client(clients.next()?))?;
+                Some((Arc::clone(&of_owner), share))
             }));
             assert_eq!(held.len() - before, most, "{owner}");
         }
-        drop(held);
+        for (of_owner, share) in held {
+            shares.free(&of_owner, &share);
+        }
         assert_eq!(shares.all.used(), 0);
         assert!(
             shares
@@ -193,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_client_gets_about_half_however_many_owners_it_asks() {
-        let shares = shares(64);
+        let shares = Shares::new(64);
         let owners: Vec<_> = (0..64).map(|n| shares.of_owner(&n.to_string())).collect();
         let take = |number| -> Vec<Share> {
             let client = client(number);
@@ -208,7 +206,7 @@ mod tests {
 
     #[test]
     fn without_a_limit_nothing_is_counted() {
-        let shares = shares(usize::MAX);
+        let shares = Shares::new(usize::MAX);
         let owner = shares.of_owner("a");
         let held: Vec<_> = (0..100)
             .filter_map(|_| shares.take(&owner, client(1)))
