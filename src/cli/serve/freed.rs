@@ -4,13 +4,13 @@
 //! idle process allocates nothing. Without this work it would keep their memory, which counts
 //! against its bound.
 //!
-//! Each thread has pages of its own. What another thread frees of them is found only by the thread
-//! that they belong to. So every thread that serves connections gives back its own pages, and one
-//! more thread gives back the pages that belong to nobody.
+//! Each thread has pages of its own, and only that thread can return them, also if another thread
+//! freed the memory in them. So every thread that serves connections returns its own pages. The
+//! thread that [`start`] starts returns the pages of threads that have ended.
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -30,14 +30,6 @@ thread_local! {
     static LAST: Cell<u64> = const { Cell::new(0) };
 }
 
-/// What the tasks of one runtime share.
-#[derive(Debug, Default)]
-struct Round {
-    interval: AtomicU64,
-    /// How many threads have given back their pages in this interval.
-    threads: AtomicUsize,
-}
-
 /// Starts the thread. It is never joined: it can be stopped at any point.
 ///
 /// # Errors
@@ -54,34 +46,28 @@ pub(super) fn start() -> std::io::Result<()> {
 /// Lets every thread of the current runtime give back its own pages, until the runtime stops.
 pub(super) async fn watch_threads() {
     let threads = Handle::current().metrics().num_workers();
-    let round = Arc::new(Round::default());
-    loop {
+    for interval in 1.. {
         tokio::time::sleep(INTERVAL).await;
-        round.threads.store(0, Ordering::Relaxed);
-        round.interval.fetch_add(1, Ordering::Relaxed);
+        let done = Arc::new(AtomicUsize::new(0));
         for _ in 0..RUNS_MAX {
             for _ in 0..threads {
-                let round = Arc::clone(&round);
-                drop(tokio::spawn(async move { round.collect() }));
+                let done = Arc::clone(&done);
+                drop(tokio::spawn(async move { collect(interval, &done) }));
             }
             tokio::time::sleep(PAUSE).await;
-            if round.threads.load(Ordering::Relaxed) >= threads {
+            if done.load(Ordering::Relaxed) >= threads {
                 break;
             }
         }
     }
 }
 
-// === impl Round ===
-
-impl Round {
-    /// Gives back the pages of this thread, once in each interval.
-    fn collect(&self) {
-        let interval = self.interval.load(Ordering::Relaxed);
-        if LAST.replace(interval) != interval {
-            give_back();
-            self.threads.fetch_add(1, Ordering::Relaxed);
-        }
+/// Gives back the pages of this thread, once in each interval. `done` counts the threads that have
+/// done so in this interval.
+fn collect(interval: u64, done: &AtomicUsize) {
+    if LAST.replace(interval) != interval {
+        give_back();
+        done.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -100,15 +86,13 @@ mod tests {
 
     #[test]
     fn each_thread_gives_back_its_pages_once_in_each_interval() {
-        let round = Round::default();
-        round.interval.store(7, Ordering::Relaxed);
-        round.collect();
-        round.collect();
-        assert_eq!(round.threads.load(Ordering::Relaxed), 1);
-        std::thread::scope(|scope| scope.spawn(|| round.collect()).join().unwrap());
-        assert_eq!(round.threads.load(Ordering::Relaxed), 2);
-        round.interval.store(8, Ordering::Relaxed);
-        round.collect();
-        assert_eq!(round.threads.load(Ordering::Relaxed), 3);
+        let done = AtomicUsize::new(0);
+        collect(7, &done);
+        collect(7, &done);
+        assert_eq!(done.load(Ordering::Relaxed), 1);
+        std::thread::scope(|scope| scope.spawn(|| collect(7, &done)).join().unwrap());
+        assert_eq!(done.load(Ordering::Relaxed), 2);
+        collect(8, &done);
+        assert_eq!(done.load(Ordering::Relaxed), 3);
     }
 }
