@@ -6,9 +6,9 @@
 //! is slower and nothing else happens. A file larger than [`BYTES_MAX`] is not written.
 //!
 //! The build writes the file in its workspace, and the parent moves it to its place. Each project
-//! has its own, so no project takes anything from the build of another. A project has only one, for
-//! its present repository. The caches count with the mirrors: those that were written least recently
-//! make room.
+//! has its own, so no project takes anything from the build of another. A project has one cache, for
+//! its present repository. Caches count against the same limit as mirrors: when the disk is needed,
+//! those that were not written for the longest time are removed.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -118,27 +118,6 @@ pub(super) fn path(
     mirrors.join(format!("{}{}.cache", git::prefix(project), &digest[..32]))
 }
 
-/// Removes the caches of the project of this cache that were made of another repository, branch or
-/// directory.
-pub(super) fn remove_earlier(path: &Path) -> io::Result<()> {
-    let name = |path: &Path| path.file_name()?.to_str().map(str::to_owned);
-    let own = name(path).unwrap_or_default();
-    let (Some((prefix, _)), Some(directory)) = (own.split_once('-'), path.parent()) else {
-        return Ok(());
-    };
-    for entry in fs::read_dir(directory)? {
-        let found = entry?.path();
-        let is_earlier = found.extension() == path.extension()
-            && name(&found).is_some_and(|name| {
-                name != own && name.split_once('-').is_some_and(|(of, _)| of == prefix)
-            });
-        if is_earlier {
-            fs::remove_file(found)?;
-        }
-    }
-    Ok(())
-}
-
 /// Identifies this program, because another version may render differently.
 ///
 /// A digest of the program would take longer to compute than the cache saves. So the metadata of
@@ -183,7 +162,7 @@ mod tests {
         fs::write(of("other", "0"), "other").unwrap();
         for branch in ["1", "2", "3", "3"] {
             let cache = of("acme", branch);
-            remove_earlier(&cache).unwrap();
+            git::remove_earlier(&cache).unwrap();
             fs::write(cache, branch).unwrap();
         }
         let names = fs::read_dir(mirrors.path()).unwrap();

@@ -272,7 +272,7 @@ impl Stages {
                 &repository.branch,
                 &repository.directory,
             );
-            if let Err(error) = cache::remove_earlier(&cache) {
+            if let Err(error) = git::remove_earlier(&cache) {
                 log::warn!(target: "deploy", "cannot remove the earlier caches of {project}: {error}");
             }
             Ok(Update {

@@ -92,7 +92,7 @@ impl Mirror {
         }
         let (path, lock) = free.ok_or(FetchError::Busy)?;
         let directory = path.with_extension("git");
-        remove_earlier(root, project, &name).map_err(failed(root))?;
+        remove_earlier(&path).map_err(failed(root))?;
         let bytes_max = make_room(config, &path).map_err(failed(root))?;
         if bytes_max < ROOM_BYTES_MIN {
             return Err(FetchError::Full);
@@ -141,7 +141,8 @@ impl Drop for Mirror {
 }
 
 /// Returns how the names of the files of a project begin: 16 digits and a hyphen.
-pub(super) fn prefix(project: &str) -> String {
+#[must_use]
+pub fn prefix(project: &str) -> String {
     let digest = Digest::of(project.as_bytes()).to_string();
     format!("{}-", &digest[..16])
 }
@@ -152,17 +153,26 @@ pub(super) fn name(project: &str, url: &str) -> String {
     prefix(project) + &digest[..32]
 }
 
-/// Removes the mirrors of a project that do not have this name: those of earlier URLs. One that is
-/// in use stays.
-fn remove_earlier(root: &Path, project: &str, name: &str) -> io::Result<()> {
-    let prefix = prefix(project);
+/// Returns the digests in the name of a mirror or a cache: of its project, and of its repository.
+fn digests(path: &Path) -> Option<(&str, &str)> {
+    let mut parts = path.file_stem()?.to_str()?.split('-');
+    Some((parts.next()?, parts.next()?))
+}
+
+/// Removes the other mirrors, or the other caches, of the project that `own` belongs to: those of
+/// earlier repositories. A mirror that is in use stays. `own` is the lock of a mirror, or a cache.
+///
+/// # Errors
+///
+/// When the directory cannot be read, or a file cannot be removed.
+pub fn remove_earlier(own: &Path) -> io::Result<()> {
+    let (Some((project, repository)), Some(root)) = (digests(own), own.parent()) else {
+        return Ok(());
+    };
     for entry in fs::read_dir(root)? {
         let path = entry?.path();
-        let stem = path.file_stem().and_then(|stem| stem.to_str());
-        let is_earlier = path
-            .extension()
-            .is_some_and(|extension| extension == "lock")
-            && stem.is_some_and(|stem| stem.starts_with(&prefix) && !stem.starts_with(name));
+        let is_earlier = path.extension() == own.extension()
+            && digests(&path).is_some_and(|(of, other)| of == project && other != repository);
         if is_earlier {
             remove(&path)?;
         }

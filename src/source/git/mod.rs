@@ -57,7 +57,7 @@ pub use credential::{Credential, Secrets, choose};
 use destination::Destination;
 pub use failure::{FetchError, GitError};
 pub use history::{fetch_history, history};
-pub use mirror::Mirror;
+pub use mirror::{Mirror, prefix, remove_earlier};
 use program::{Extent, Git, SshFiles};
 pub(super) use reader::Reader;
 
@@ -396,12 +396,6 @@ fn clean(git: &Git, directory: &Path) {
     if let Err(error) = std::fs::write(&note, size().to_string()) {
         log::warn!(target: "source", "cannot record the size of a mirror: {error}");
     }
-}
-
-/// Returns how the names of the files of a project begin in the directory of mirrors.
-#[must_use]
-pub fn prefix(project: &str) -> String {
-    mirror::prefix(project)
 }
 
 // === impl Config ===
