@@ -46,8 +46,14 @@ struct Command {
     is_line: bool,
 }
 
-/// Finds the program with the most commands, and its commands.
-fn largest(docs: &Docs, outline: &Outline) -> Option<(String, Vec<Command>)> {
+/// The program of a product's command line.
+pub(super) struct Program {
+    pub(super) name: String,
+    commands: Vec<Command>,
+}
+
+/// Finds the program with the most commands.
+pub(super) fn program(docs: &Docs, outline: &Outline) -> Option<Program> {
     let product = normal(&about::product(&docs.config.name));
     let mut programs: Vec<(String, Vec<Command>)> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -85,25 +91,26 @@ fn largest(docs: &Docs, outline: &Outline) -> Option<(String, Vec<Command>)> {
     }
     // The first of equal ones.
     let programs = programs.into_iter().rev();
-    programs
+    let (name, commands) = programs
         .max_by_key(|(_, commands)| commands.len())
-        .filter(|(_, commands)| commands.len() >= COMMANDS_MIN)
+        .filter(|(_, commands)| commands.len() >= COMMANDS_MIN)?;
+    Some(Program { name, commands })
 }
 
-/// Returns the program of the product's command line.
-pub(super) fn program(docs: &Docs, outline: &Outline) -> Option<String> {
-    largest(docs, outline).map(|(program, _)| program)
-}
-
-/// Writes the table of the program with the most commands.
-pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str) -> Vec<String> {
-    let Some((program, commands)) = largest(docs, outline) else {
+/// Writes the table of the commands of a program.
+pub(super) fn table(
+    docs: &Docs,
+    program: Option<&Program>,
+    share: Share,
+    base_url: &str,
+) -> Vec<String> {
+    let Some(Program { name, commands }) = program else {
         return Vec::new();
     };
     let mut sink = Sink::new(base_url, ROWS_MAX, share.of(CHARACTERS_MAX));
     let mut shown = 0;
     let mut last = None;
-    for command in &commands {
+    for command in commands {
         // A row without a page belongs to the page of the row above it.
         let link = match last == Some(command.page) {
             true => "″".to_owned(),
@@ -128,7 +135,7 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
     if left > 0 {
         lines.push(String::new());
         lines.push(format!(
-            "{left} more commands of `{program}` are on these pages."
+            "{left} more commands of `{name}` are on these pages."
         ));
     }
     lines

@@ -118,12 +118,12 @@ fn phrases<'o>(outline: &'o Outline, about: &str, product: &str) -> (Vec<&'o str
             continue;
         }
         if is_task(phrase) && phrase.contains(' ') {
-            let is_about_start = has(&words, &["get started", "quickstart"]);
+            let is_quickstart = has(&words, &["get started", "quickstart"]);
             let list = match !is_named && is_account(phrase) {
                 true => &mut of_account,
                 false => &mut instructions,
             };
-            if list.len() < INSTRUCTIONS_MAX && !is_about_start {
+            if list.len() < INSTRUCTIONS_MAX && !is_quickstart {
                 list.push(phrase);
             }
         } else if entry.role != Role::Concept

@@ -8,7 +8,6 @@ use std::collections::HashSet;
 
 use crate::docs::Docs;
 
-use super::about::product;
 use super::code::{Block, Kind};
 use super::first::First;
 use super::group::groups;
@@ -33,6 +32,7 @@ pub(super) fn examples(
     docs: &Docs,
     outline: &Outline,
     first: &First<'_>,
+    names: &Names,
     workflows: &[String],
     share: Share,
     base_url: &str,
@@ -41,7 +41,6 @@ pub(super) fn examples(
     let Some(language) = first.language else {
         return sink.lines;
     };
-    let names = Names::of(docs, outline, &product(&docs.config.name));
     let workflow_lines: HashSet<&str> = workflows
         .iter()
         .flat_map(|lines| lines.lines())
@@ -59,7 +58,7 @@ pub(super) fn examples(
             && block.acts()
             && block.only_makes().is_none()
             && !block.passes_unmade()
-            && block.mentions(&names)
+            && block.mentions(names)
             && block.code.len() <= CODE_BYTES_MAX
             && block.code.lines().count() <= CODE_LINES_MAX
             && is_new(block)

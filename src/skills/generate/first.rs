@@ -10,7 +10,6 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::PageId;
 use crate::mdx::Node;
 
-use super::about;
 use super::code::{Block, Kind, is_used};
 use super::group::{Group, groups};
 use super::name::Names;
@@ -85,12 +84,13 @@ pub(super) struct First<'d> {
 pub(super) fn first<'d>(
     docs: &'d Docs,
     outline: &Outline,
+    names: &Names,
     share: Share,
     base_url: &str,
 ) -> First<'d> {
     let mut sink = Sink::new(base_url, LINES_MAX, share.of(CHARACTERS_MAX));
     let mut first = First::default();
-    let mut plans = plans(docs, outline);
+    let mut plans = plans(docs, outline, names);
     // Code without its installation is no beginning of a further part.
     let mut nth = 0..;
     plans.retain(|(_, plan)| nth.next() == Some(0) || plan.install.is_some());
@@ -133,7 +133,7 @@ pub(super) fn first<'d>(
 
 /// Finds the plans of the parts; the part of the first page comes first, and the others only if
 /// they have a page about the start.
-fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
+fn plans<'d>(docs: &'d Docs, outline: &Outline, names: &Names) -> Vec<(String, Plan<'d>)> {
     let home = outline.home(docs);
     let mut parts: Vec<&str> = Vec::new();
     for category in outline.early() {
@@ -141,7 +141,6 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
             parts.push(&category.part);
         }
     }
-    let names = Names::of(docs, outline, &about::product(&docs.config.name));
     let mut plans: Vec<(String, Plan<'d>)> = Vec::new();
     for part in &parts {
         let candidates: Vec<(PageId, bool)> = entries_of_part(outline, part)
@@ -177,7 +176,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
             .chain(guides.map(|entry| entry.page))
             .map(|id| (id, false))
             .collect();
-        let plan = Plan::of(docs, &candidates, &names);
+        let plan = Plan::of(docs, &candidates, names);
         let is_program = |(_, group): &FirstExample<'_>| group.blocks.iter().any(Block::is_program);
         if plan
             .call
@@ -195,7 +194,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
         let candidates: Vec<(PageId, bool)> = guides
             .map(|entry| (entry.page, entry.role == Role::Start))
             .collect();
-        let plan = Plan::of(docs, &candidates, &names);
+        let plan = Plan::of(docs, &candidates, names);
         if plan.call.is_some() || plan.install.is_some() {
             plans.push((String::new(), plan));
         }
@@ -208,7 +207,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
             .entries_of(|role| matches!(role, Role::Install | Role::Access))
             .map(|entry| entry.page)
             .collect();
-        plan.complete(docs, &others, &names);
+        plan.complete(docs, &others, names);
     }
     plans
 }
@@ -249,8 +248,8 @@ impl<'d> Plan<'d> {
     }
 
     /// Makes the call and the installation fit: code in one language does not run with the packages of
-    /// another. Of several alternatives of the call, those that fit stay; if there are none, another
-    /// page may have an installation that fits.
+    /// another language. The alternatives of the call that fit the installation stay. If none fits, the
+    /// installation is replaced by one of another page that fits.
     fn fit(&mut self, docs: &'d Docs, candidates: &[PageId], names: &Names) {
         let Some(((_, install), (_, call))) = self.install.as_ref().zip(self.call.as_mut()) else {
             return;

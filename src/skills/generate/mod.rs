@@ -82,7 +82,9 @@ pub use about::about;
 pub use accept::{Age, Rejected, accept};
 pub(in crate::skills) use code::INSTALLS;
 use file::Page;
+use first::First;
 use list::{pages_characters_min, skills};
+use name::Names;
 use outline::Outline;
 pub use sink::ADDRESS_CHARACTERS_MAX;
 use sink::Share;
@@ -186,8 +188,22 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     }
     // Each section has a limit of its own; the list of pages gets the rest. If that is too little,
     // the sections get smaller.
-    let mut essential = Essential::of(docs, &outline, &about, SHARES[0], base_url);
-    let mut sized = Scaled::of(docs, &outline, &essential.first, SHARES[0], base_url);
+    let program = command::program(docs, &outline);
+    let names = Names::of(docs, &outline, program.as_ref());
+    let essential_of = |share| Essential::of(docs, &outline, &about, &names, share, base_url);
+    let scaled_of = |first: &First<'_>, share| {
+        Scaled::of(
+            docs,
+            &outline,
+            first,
+            &names,
+            program.as_ref(),
+            share,
+            base_url,
+        )
+    };
+    let mut essential = essential_of(SHARES[0]);
+    let mut sized = scaled_of(&essential.first, SHARES[0]);
     let rest = |essential: &Essential<'_>, sized: &Scaled| {
         let lines = essential.sections().into_iter().chain(sized.sections());
         page.rest(&lines.collect::<Vec<_>>(), base_url)
@@ -202,9 +218,9 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
             break;
         }
         if share.of_essential() != essential.share {
-            essential = Essential::of(docs, &outline, &about, *share, base_url);
+            essential = essential_of(*share);
         }
-        sized = Scaled::of(docs, &outline, &essential.first, *share, base_url);
+        sized = scaled_of(&essential.first, *share);
     }
     let pages = skills(docs, &outline, base_url, rest(&essential, &sized));
     page.section("Capabilities", &essential.capabilities);

@@ -6,8 +6,9 @@
 
 use crate::docs::Docs;
 
-use super::about::product_words;
-use super::command;
+use super::about::{self, product_words};
+use super::code::without_prompt;
+use super::command::Program;
 use super::outline::Outline;
 use super::package::{installed, packages};
 
@@ -23,12 +24,13 @@ pub(super) struct Names {
 // === impl Names ===
 
 impl Names {
-    /// Returns the names of the documented product.
-    pub(super) fn of(docs: &Docs, outline: &Outline, product: &str) -> Self {
+    /// Returns the names of the documented product. `program` is that of its command line.
+    pub(super) fn of(docs: &Docs, outline: &Outline, program: Option<&Program>) -> Self {
+        let product = about::product(&docs.config.name);
         Self {
-            words: words(product),
-            packages: packages(docs, outline, product),
-            program: command::program(docs, outline),
+            words: words(&product),
+            packages: packages(docs, outline, &product),
+            program: program.map(|program| program.name.clone()),
         }
     }
 
@@ -46,8 +48,7 @@ impl Names {
         let is_word = self.words.iter().any(|word| lower.contains(&**word));
         let is_package = |name: &str| self.packages.iter().any(|own| own == name);
         let runs = |line: &str| {
-            let line = line.trim_start_matches(['$', '>', '%', ' ', '\t']);
-            let first = line.split(' ').next().unwrap_or_default();
+            let first = without_prompt(line).split(' ').next().unwrap_or_default();
             self.program.as_deref() == Some(first)
         };
         is_word || code.lines().any(runs) || code.lines().flat_map(installed).any(is_package)

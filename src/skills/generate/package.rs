@@ -10,7 +10,7 @@ use crate::docs::Docs;
 use crate::mdx::Node;
 
 use super::about::product_words;
-use super::code::INSTALLS;
+use super::code::{INSTALLS, bare_command};
 use super::outline::Outline;
 use super::role::{Role, normal};
 
@@ -68,8 +68,7 @@ fn of_nodes<'d>(nodes: &'d [Node], out: &mut Vec<&'d str>) {
 
 /// Returns the packages that a line of shell code installs.
 pub(super) fn installed(line: &str) -> Vec<&str> {
-    let line = line.trim_start_matches(['$', '>', '%', ' ', '\t']);
-    let line = line.strip_prefix("sudo ").unwrap_or(line);
+    let line = bare_command(line);
     let libraries = INSTALLS.iter().map(|command| command.trim_end());
     let mut libraries = libraries.filter(|command| !SYSTEM.contains(command));
     let after = libraries.find_map(|command| {

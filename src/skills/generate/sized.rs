@@ -4,8 +4,10 @@ use std::collections::HashSet;
 
 use super::about::{self, Subject};
 use super::advice::{Advice, advice};
+use super::command::Program;
 use super::first::{First, first};
 use super::integration::integration;
+use super::name::Names;
 use super::outline::{self, Outline, link_to};
 use super::sink::Share;
 use super::text::plain;
@@ -29,11 +31,12 @@ impl<'d> Essential<'d> {
         docs: &'d Docs,
         outline: &Outline,
         about: &str,
+        names: &Names,
         share: Share,
         base_url: &str,
     ) -> Self {
         let (own, others) = (share.of_essential(), share);
-        let first = first(docs, outline, own, base_url);
+        let first = first(docs, outline, names, own, base_url);
         let advice = advice(docs, outline, own, base_url);
         let mistakes = mistake::table(docs, outline, others, base_url);
         Self {
@@ -73,13 +76,15 @@ impl Scaled {
         docs: &Docs,
         outline: &Outline,
         first: &First<'_>,
+        names: &Names,
+        program: Option<&Program>,
         share: Share,
         base_url: &str,
     ) -> Self {
         let workflows = workflows(docs, outline, &first.shown, share, base_url);
         Self {
-            examples: example::examples(docs, outline, first, &workflows, share, base_url),
-            commands: command::table(docs, outline, share, base_url),
+            examples: example::examples(docs, outline, first, names, &workflows, share, base_url),
+            commands: command::table(docs, program, share, base_url),
             variables: variable::table(docs, outline, share, base_url),
             reference: reference::table(docs, outline, share, base_url),
             workflows: or_line(workflows, || {

@@ -32,6 +32,17 @@ pub(super) fn looks_like_command(line: &str) -> bool {
     word.len() > 1 && line.contains(' ') && word.chars().all(inside) && !word.ends_with('.')
 }
 
+/// Returns a line of shell code without the prompt before its command.
+pub(in crate::skills::generate) fn without_prompt(line: &str) -> &str {
+    line.trim_start_matches(['$', '>', '%', ' ', '\t'])
+}
+
+/// Returns the command in a line of shell code, without a prompt and without `sudo`.
+pub(in crate::skills::generate) fn bare_command(line: &str) -> &str {
+    let line = without_prompt(line);
+    line.strip_prefix("sudo ").unwrap_or(line)
+}
+
 /// Returns whether a command only prepares the program itself: `acme setup`, `npx @acme/mcp init`.
 pub(super) fn sets_up(line: &str) -> bool {
     const SETS_UP: [&str; 15] = [
@@ -51,8 +62,8 @@ pub(super) fn sets_up(line: &str) -> bool {
         "upgrade",
         "version",
     ];
-    let line = line.trim_start_matches(['$', '>', '%', ' ']);
-    let words = line.split_whitespace().skip_while(|word| *word == "npx");
+    let words = without_prompt(line).split_whitespace();
+    let words = words.skip_while(|word| *word == "npx");
     // `--install-completion` prepares, too.
     let first = |word: &str| {
         word.trim_start_matches('-')

@@ -11,6 +11,7 @@ use line::{is_assignment, is_import, is_remark, made_by, sets_up};
 pub(in crate::skills) use kind::INSTALLS;
 pub(in crate::skills::generate) use kind::Kind;
 pub(in crate::skills::generate) use line::is_used;
+pub(in crate::skills::generate) use line::{bare_command, without_prompt};
 
 /// An example loses one point of its score for this many lines.
 const LONG_LINES: usize = 14;
@@ -199,10 +200,7 @@ impl<'d> Block<'d> {
     /// Returns whether the code installs packages for this language; `None` if it does not show for
     /// which language its packages are.
     pub(in crate::skills::generate) fn installs_for(&self, language: &str) -> Option<bool> {
-        let lines = self.code.lines().map(|line| {
-            let line = line.trim_start_matches(['$', '>', '%', ' ', '\t']);
-            line.strip_prefix("sudo ").unwrap_or(line)
-        });
+        let lines = self.code.lines().map(bare_command);
         let of_line = |line: &str| {
             let program = line.split(' ').next()?;
             let known = MANAGERS.iter().find(|(manager, _)| *manager == program)?;
@@ -294,7 +292,7 @@ impl<'d> Block<'d> {
         !self.is_program() || is_closed && !self.imports_twice()
     }
 
-    /// Returns whether the code shows two ways to import the same module, of which a program has one.
+    /// Returns whether the code imports the same module in two ways. A program uses only one of them.
     fn imports_twice(&self) -> bool {
         let module = |after: &'d str| after.split(['"', '\'']).nth(1);
         let after = |mark: &'static str| self.code.split(mark).skip(1).filter_map(module);

@@ -148,7 +148,7 @@ fn statements(code: &str) -> Vec<String> {
     out
 }
 
-/// Removes what is between quotes, and a remark at the end of a line.
+/// Returns a line without the text between quotes and without the remark at its end.
 fn without_texts(line: &str) -> String {
     let mut out = String::new();
     let mut quote = None;
