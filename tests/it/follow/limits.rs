@@ -83,11 +83,7 @@ fn a_file_that_no_edge_would_fetch_is_not_published() {
 
 #[test]
 fn an_edge_says_which_file_is_longer_than_it_fetches() {
-    let listen = free_address();
-    let source = source(listen).with_skill().start();
-    let more = ", object_bytes_max: 4096";
-    let edge = edge_of(&source.setup, &url(listen), "paris", more).start();
-    wait_until_serves(&edge, SKILL);
+    let (_, source, edge) = source_and_edge_with(", object_bytes_max: 4096");
     let long = format!("{PAY}{}", "word ".repeat(2000));
     source.publish("acme", &[("skill.md", &long)]);
     wait_until("it says why", || {

@@ -68,9 +68,14 @@ pub fn edge_of(source: &Setup, url: &str, name: &str, more: &str) -> Setup {
 
 /// Starts a source with a skill and one edge that serves it.
 fn source_and_edge() -> (SocketAddr, Edge, Edge) {
+    source_and_edge_with("")
+}
+
+/// The same with more keys of `store.follow`.
+fn source_and_edge_with(more: &str) -> (SocketAddr, Edge, Edge) {
     let listen = free_address();
     let source = source(listen).with_skill().start();
-    let edge = edge_of(&source.setup, &url(listen), "paris", "").start();
+    let edge = edge_of(&source.setup, &url(listen), "paris", more).start();
     wait_until_serves(&edge, SKILL);
     (listen, source, edge)
 }
@@ -623,11 +628,7 @@ fn a_snapshot_that_no_edge_would_read_is_not_sent_and_the_source_says_so() {
 
 #[test]
 fn a_cache_has_a_bound_and_keeps_what_is_current() {
-    let listen = free_address();
-    let source = source(listen).with_skill().start();
-    let more = ", cache_bytes_max: 1048576, keep_releases: 100";
-    let edge = edge_of(&source.setup, &url(listen), "paris", more).start();
-    wait_until_serves(&edge, SKILL);
+    let (_, source, edge) = source_and_edge_with(", cache_bytes_max: 1048576, keep_releases: 100");
     let large = |seed: u64| {
         let mut state = seed;
         let mut text = "# Guide\n\n".to_owned();

@@ -21,10 +21,16 @@ use crate::tls::encrypted;
 /// The address of the client that keeps all limits.
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// Connects from one of the loopback addresses.
-fn connect_from(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
+/// Returns a socket that connects from one of the loopback addresses.
+pub(super) fn socket_from(from: Ipv4Addr) -> socket2::Socket {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+    socket
+}
+
+/// Connects from one of the loopback addresses.
+pub(super) fn connect_from(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
+    let socket = socket_from(from);
     socket.connect(&to.into()).unwrap();
     let stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();

@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use super::clients::{connect_from, socket_from};
 use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
 use crate::http::{self, Connection};
@@ -20,7 +21,8 @@ const LIMIT: usize = 300;
 const STREAMS: usize = 100;
 /// How many large files the site has: more than may be open at once.
 const FILES: usize = 20;
-/// How many of them one owner may have open at once: half of a tenth of what is not reserved.
+/// How many files of one owner may be open at once. All owners together may have a tenth of the
+/// descriptors that are not reserved, and one owner half of that.
 const OPEN_MAX: usize = 8;
 /// The length of a large file, which is not held in memory.
 const FILE_BYTES: usize = 1 << 20;
@@ -219,18 +221,15 @@ async fn requests_to_a_server_that_does_not_respond_leave_descriptors_for_others
 }
 
 /// Begins a request from an address of this machine.
-fn begin_from(from: [u8; 4], site: &Site, host: &str) -> Connection {
-    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-    socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
-    socket.connect(&site.edge.http.into()).unwrap();
-    let mut connection = Connection::over(TcpStream::from(socket));
+fn begin_from(from: Ipv4Addr, site: &Site, host: &str) -> Connection {
+    let mut connection = Connection::over(connect_from(from, site.edge.http));
     connection.send(format!("GET /any HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
     connection
 }
 
 /// Begins 40 requests to sites whose servers never respond, one site for each owner. Then another
 /// client gets a response of another site at once.
-fn hanging_sites_leave_descriptors(owners: &[&str], client_of: impl Fn(u8) -> [u8; 4]) {
+fn hanging_sites_leave_descriptors(owners: &[&str], client_of: impl Fn(u8) -> Ipv4Addr) {
     const REQUESTS: u8 = 40;
     for fast_path in [true, false] {
         let site = Site::start(&format!("{{ fast_path: {fast_path} }}"));
@@ -264,7 +263,7 @@ fn hanging_sites_leave_descriptors(owners: &[&str], client_of: impl Fn(u8) -> [u
         super::wait_until("a request has no place and no response", || {
             in_progress() + site.limited() >= f64::from(REQUESTS)
         });
-        let mut other = begin_from([127, 0, 9, 9], &site, "well.waypost.localhost");
+        let mut other = begin_from(Ipv4Addr::new(127, 0, 9, 9), &site, "well.waypost.localhost");
         let response = other.receive("GET").unwrap();
         assert_eq!(response.status, 200, "fast path {fast_path}");
     }
@@ -272,13 +271,13 @@ fn hanging_sites_leave_descriptors(owners: &[&str], client_of: impl Fn(u8) -> [u
 
 #[test]
 fn an_owner_whose_servers_never_respond_leaves_descriptors_for_others() {
-    hanging_sites_leave_descriptors(&["hostile"; 3], |n| [127, 0, 1, n + 1]);
+    hanging_sites_leave_descriptors(&["hostile"; 3], |n| Ipv4Addr::new(127, 0, 1, n + 1));
 }
 
 #[test]
 fn a_client_of_many_servers_leaves_descriptors_for_others() {
     let owners = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
-    hanging_sites_leave_descriptors(&owners, |_| [127, 0, 0, 7]);
+    hanging_sites_leave_descriptors(&owners, |_| Ipv4Addr::new(127, 0, 0, 7));
 }
 
 #[test]
@@ -292,12 +291,8 @@ fn slow_readers_from_one_address_leave_connections_for_others() {
     );
     let slow: Vec<_> = (0..LIMIT)
         .map(|_| {
-            let socket =
-                socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+            let socket = socket_from(Ipv4Addr::new(127, 0, 0, 9));
             socket.set_recv_buffer_size(8 << 10).unwrap();
-            socket
-                .bind(&SocketAddr::from(([127, 0, 0, 9], 0)).into())
-                .unwrap();
             socket.connect(&site.edge.http.into()).unwrap();
             let mut stream = TcpStream::from(socket);
             let head = format!("GET /video-0.mp4 HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
