@@ -71,7 +71,7 @@ use super::{
 };
 use crate::clock::Clock;
 use crate::digest::Digest;
-use crate::release::{Inventory, Item, Release, ReleaseId};
+use crate::release::{INVENTORY_BYTES_MAX, Inventory, Item, Release, ReleaseId};
 use crate::site::ProjectId;
 use layout::{Layout, Lock};
 
@@ -83,8 +83,6 @@ pub use verification::VerificationLead;
 const BATCH_FILES: usize = 128;
 /// The longest pointer that is read.
 const POINTER_BYTES_MAX: u64 = 1 << 20;
-/// The longest inventory that is read. An earlier version put longer ones than this version does.
-const INVENTORY_BYTES_MAX: u64 = 1 << 30;
 
 /// The settings of a local store.
 #[derive(Clone, Debug, PartialEq, Eq)]
