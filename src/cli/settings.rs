@@ -223,7 +223,7 @@ pub(super) fn store_to_read(config: &Config) -> anyhow::Result<Option<Store>> {
     }))
 }
 
-/// Opens the store of a configuration, or the cache of an edge or of a store of several machines.
+/// Opens the store of a configuration, or the cache of an edge or of a shared store.
 ///
 /// # Errors
 ///

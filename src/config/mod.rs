@@ -141,7 +141,7 @@ pub enum Store {
     },
 }
 
-/// A store of several machines, and the cache of this one.
+/// A shared store, and the cache of this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedStore {
     /// Its database and its objects.
@@ -275,7 +275,7 @@ impl Store {
         }
     }
 
-    /// Returns the store of several machines, if it is one.
+    /// Returns the shared store, if it is one.
     #[must_use]
     pub fn shared(&self) -> Option<&SharedStore> {
         match self {

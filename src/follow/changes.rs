@@ -38,7 +38,7 @@ pub struct ChangeLog {
     ring: u8,
     /// The revision of the first ring, which all rings of a life share.
     source_revision: Arc<AtomicU64>,
-    /// The revision of the store of several machines; all rings share it.
+    /// The revision of the shared store; all rings share it.
     store: Arc<ServedRevision>,
     projects: Mutex<Revisions<ProjectId, ProjectState>>,
     latest: watch::Sender<u64>,
@@ -158,7 +158,7 @@ impl ChangeLog {
         self.source_revision.load(Ordering::Acquire)
     }
 
-    /// Returns the revision of the store of several machines.
+    /// Returns the revision of the shared store.
     pub(super) fn store(&self) -> &ServedRevision {
         &self.store
     }

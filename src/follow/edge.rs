@@ -78,16 +78,16 @@ pub struct FollowerParts {
     pub metrics: Arc<Metrics>,
     /// Set by an operator who accepts that the next comparison removes many sites.
     pub accepts_removals: Arc<AtomicBool>,
-    /// Who is told what is written, if a store of several machines is followed.
+    /// Receives reports about what is written, if a shared store is followed.
     pub observer: Option<Arc<dyn StoreObserver>>,
 }
 
-/// Somebody who is told how far a store of several machines is followed.
+/// Receives reports about the revisions of a shared store that a follower writes.
 pub trait StoreObserver: std::fmt::Debug + Send + Sync {
-    /// Changes up to this revision may be written from now on. `id` is the identity of the store.
+    /// The follower begins to write changes up to this revision. `id` is the identity of the store.
     fn begins(&self, id: &str, newest: u64);
 
-    /// This was written.
+    /// The follower has written this.
     fn followed(&self, followed: Followed);
 }
 
@@ -116,7 +116,7 @@ pub struct Follower {
     refused: BTreeMap<ProjectId, (u64, String)>,
     /// When releases are tried again, and how long was waited.
     again: Option<(Instant, Duration)>,
-    /// What was written since the observer was told, with the revision that it was told.
+    /// What was written since the last report, and the revision in that report.
     unreported: Followed,
 }
 
@@ -142,7 +142,7 @@ impl Follower {
         Self::new(parts, Upstream::Node(client))
     }
 
-    /// Makes a follower of a store of several machines.
+    /// Makes a follower of a shared store.
     ///
     /// # Errors
     ///
@@ -540,17 +540,17 @@ impl Follower {
         Ok(())
     }
 
-    /// Returns the revision of the store up to which nothing waits. It is never less than what the
-    /// observer was told: a release that waits leaves its project as it was then.
+    /// Returns the revision of the store up to which everything is written. It is never smaller than in
+    /// the last report: while a release waits, its project keeps the release of that report.
     fn complete_of_store(&self, store: &StoreRevision) -> u64 {
         let waiting = self.waiting.values();
         let first = waiting.map(|(wanted, _)| wanted.revision).min();
         let complete = first.map_or(u64::MAX, |first| first.saturating_sub(1));
-        let told = match self.unreported.id == store.id {
+        let reported = match self.unreported.id == store.id {
             true => self.unreported.revision,
             false => 0,
         };
-        store.revision.min(complete).max(told)
+        store.revision.min(complete).max(reported)
     }
 
     /// Tells the observer that changes of a message are about to be written.

@@ -52,7 +52,7 @@ pub(super) struct Head {
     /// The revision of the first ring when the message was made: a number that all rings of a life
     /// share, so that the messages of two rings have an order too.
     pub(super) source_revision: u64,
-    /// The revision of the store of several machines, if the source has one. All gateways of the
+    /// The revision of the shared store, if the source has one. All gateways of the
     /// store share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) store: Option<StoreRevision>,

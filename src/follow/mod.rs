@@ -19,7 +19,7 @@
 //!   a directory of the edge. The rest of the process reads that store as on any node. So an edge
 //!   starts from its cache, and serves from it as long as the source is away.
 //!
-//! A gateway on a store of several machines follows that store in the same way: its database says
+//! A gateway on a shared store follows that store in the same way: its database says
 //! what has changed, and files come from the object store.
 //!
 //! Rules:

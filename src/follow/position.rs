@@ -28,7 +28,7 @@ pub(super) struct Position {
     /// The revision of the first ring of the source, from the last message.
     #[serde(default)]
     pub(super) source_revision: u64,
-    /// The revision of the store of several machines, from the last message.
+    /// The revision of the shared store, from the last message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) store: Option<StoreRevision>,
     /// The address of the source.

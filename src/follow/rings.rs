@@ -40,7 +40,7 @@ pub struct Rings {
     /// The file that an operator makes to freeze.
     frozen: PathBuf,
     state: Mutex<Vec<State>>,
-    /// What this node has of the store of several machines, while the first ring does not have it
+    /// What this node has of the shared store, while the first ring does not have it
     /// yet: the identity and the revision.
     held: Mutex<Option<(String, u64)>>,
 }
@@ -114,7 +114,7 @@ impl Rings {
         }
     }
 
-    /// Says that this node begins to serve changes of a store of several machines, up to a revision.
+    /// Says that this node begins to serve changes of a shared store, up to a revision.
     /// `id` is the identity of the store.
     pub fn begins(&self, id: &str, newest: u64) {
         self.rings[0].log.store().begins(id, newest);

@@ -1,4 +1,4 @@
-//! How far the content of a node or of an edge is in the changes of a store of several machines.
+//! Which changes of a shared store the content of a node or of an edge has.
 //!
 //! Each gateway of such a store has lives of its own, whose revisions cannot be compared with those
 //! of another gateway. The revisions of the store itself can: an edge that is pointed at another
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// Between which revisions of a store some content is.
 ///
-/// Content is read from files while they change, so its revision is not known exactly. Whoever
-/// compares takes the bound that makes a step back impossible.
+/// A node reads files while they change, so it knows only two bounds of its revision. A comparison
+/// uses the upper bound of the edge and the lower bound of the node: so the edge never goes back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoreRevision {
@@ -49,7 +49,7 @@ pub(super) fn store_of(id: &str) -> &str {
 // === impl ServedRevision ===
 
 impl ServedRevision {
-    /// Returns it; `None` if the node has no store of several machines.
+    /// Returns it; `None` if the node has no shared store.
     pub(super) fn get(&self) -> Option<StoreRevision> {
         self.lock().clone()
     }

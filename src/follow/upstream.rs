@@ -1,4 +1,4 @@
-//! Where a follower gets changes and files from: a node, or the store of several machines itself.
+//! Where a follower gets changes and files from: a node, or the shared store itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) enum Upstream {
     Store(OfStore),
 }
 
-/// A store of several machines.
+/// A shared store.
 #[derive(Debug)]
 pub(super) struct OfStore {
     pub(super) store: Arc<Store>,

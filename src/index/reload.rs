@@ -64,7 +64,7 @@ pub trait Observer: std::fmt::Debug + Send + Sync {
     /// These projects have no site any more.
     fn removed(&self, projects: &[ProjectId]);
 
-    /// Everything up to a revision of a store of several machines was loaded, and observed. `id` is
+    /// Everything up to a revision of a shared store was loaded, and observed. `id` is
     /// the identity of the store.
     fn followed(&self, _id: &str, _revision: u64) {}
 }
@@ -308,7 +308,7 @@ impl Reloader {
         }
     }
 
-    /// Says that everything up to a revision of a store of several machines was loaded.
+    /// Says that everything up to a revision of a shared store was loaded.
     pub fn followed(&self, id: &str, revision: u64) {
         if let Some(observer) = &self.observer {
             observer.followed(id, revision);

@@ -1,4 +1,4 @@
-//! A store of several machines whose object store fails, hangs or lies, and whose gateways get the
+//! A shared store whose object store fails, hangs or lies, and whose gateways get the
 //! updates of one project: nothing is published before it is stored, and nothing goes back.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -80,7 +80,7 @@ struct EdgeRequest {
     accepts_removals: Arc<AtomicBool>,
 }
 
-/// What edges are told of the store of several machines.
+/// Reports to edges which revision of the shared store this node has.
 #[derive(Debug)]
 struct ToEdges {
     rings: Arc<Rings>,
@@ -150,7 +150,7 @@ impl EdgeServices {
         self.node.as_ref().map(|edges| edges.source.fleet())
     }
 
-    /// Starts to accept connections. `filling` is the cache of the store of several machines.
+    /// Starts to accept connections. `filling` is the cache of the shared store.
     pub(super) fn start(self, filling: Option<Filling>) -> anyhow::Result<()> {
         if let Some(edges) = self.node {
             edges.start(filling)?;
@@ -317,7 +317,7 @@ fn relay(
 // === impl Following ===
 
 impl Following {
-    /// Opens the cache of an edge, or of a gateway on a store of several machines; `None` on other
+    /// Opens the cache of an edge, or of a gateway on a shared store; `None` on other
     /// nodes. `written` is that store.
     pub(super) fn open(
         config: &Config,

@@ -22,12 +22,12 @@
 //! | `edges` | answers edges that follow this node |
 //! | `edge-rings` | changes → rings of edges |
 //! | `edge-visible` | what every edge has → queue |
-//! | `edge-progress` | with a store of several machines: which releases every edge has → its database |
-//! | `edge-documents` | with a store of several machines: what every edge has → its database |
+//! | `edge-progress` | with a shared store: which releases every edge has → its database |
+//! | `edge-documents` | with a shared store: what every edge has → its database |
 //! | `edge-secrets` | certificates, ticket keys, challenges → edges |
-//! | `follow` | on an edge: the node that it follows → cache; with a store of several machines: its database → cache |
+//! | `follow` | on an edge: the node that it follows → cache; with a shared store: its database → cache |
 //! | `follow-secrets` | the same for certificates, ticket keys, challenges |
-//! | `documents` | with a store of several machines: certificates, keys of its database → cache |
+//! | `documents` | with a shared store: certificates, keys of its database → cache |
 //! | `store-listen` | hints of the database that something has changed → `follow`, `documents` |
 //! | `sweep`, `store-sweep` | removes what the store no longer needs |
 //! | `memory` | reads how much memory is used, if it is bounded |

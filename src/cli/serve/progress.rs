@@ -1,4 +1,4 @@
-//! With a store of several machines: a thread of a gateway that writes into the database how far
+//! With a shared store: a thread of a gateway that writes into the database how far
 //! its edges are. The other gateways read it before they record that an update is visible.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! A gateway on a store of several machines: it follows the database into its cache, and sweeps.
+//! A gateway on a shared store: it follows the database into its cache, and sweeps.
 
 use std::path::PathBuf;
 use std::pin::Pin;

@@ -28,7 +28,7 @@ pub(super) struct State {
     pub(super) reload: Reload,
     /// The store that this process writes: the one that it serves, or that of several machines.
     pub(super) written: Arc<Store>,
-    /// The documents of a store of several machines.
+    /// The documents of a shared store.
     pub(super) copied: Option<Copied>,
     pub(super) acme: Option<Acme>,
     pub(super) resolver: Arc<tls::Resolver>,

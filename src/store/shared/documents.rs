@@ -34,7 +34,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a gateway counts as running without saying so again.
 const READER_TIME: Duration = Duration::from_secs(6);
 
-/// The documents of a store of several machines.
+/// The documents of a shared store.
 #[derive(Clone, Debug)]
 pub struct SharedDocuments {
     database: Arc<Database>,

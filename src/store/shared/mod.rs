@@ -1,4 +1,4 @@
-//! The store of several machines: records in PostgreSQL, releases in an object store.
+//! The shared store: records in PostgreSQL, releases in an object store.
 //!
 //! ```text
 //! put ──▶ cache ──▶ objects ──▶ rows of the objects ──▶ row of the release
@@ -65,7 +65,7 @@ pub use tickets::{SharedTicketKeys, TICKET_KEYS};
 /// How long a write waits until this process serves it.
 const SERVED_WAIT: Duration = Duration::from_secs(2);
 
-/// The settings of a store of several machines.
+/// The settings of a shared store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The database.
@@ -78,7 +78,7 @@ pub struct Config {
     pub audit_bytes_max: u64,
 }
 
-/// A store of several machines.
+/// A shared store.
 #[derive(Debug)]
 pub struct Shared {
     database: Arc<Connections>,

@@ -1,4 +1,4 @@
--- The store of several machines, schema 1. Releases are objects in the object store; everything
+-- The shared store, schema 1. Releases are objects in the object store; everything
 -- else is here. Times are milliseconds since 1970 by the clock of this server. Digests and ids of
 -- releases are 64 hexadecimal digits.
 

@@ -1,4 +1,4 @@
-//! Further guarantees of a store of several machines: they share a database and an object store,
+//! Further guarantees of a shared store: they share a database and an object store,
 //! revisions have an order, and what must not be used is refused with a reason.
 
 use std::collections::BTreeMap;

@@ -20,7 +20,7 @@
 //!   once. When too many projects wait, they become one comparison of everything.
 //! * Site records that wait are taken together: an edge that begins with an empty cache writes all
 //!   of them at once, and each reading of records has a cost of its own.
-//! * A follower of a store of several machines reports what it has written, and the revision of it,
+//! * A follower of a shared store reports what it has written, and the revision of it,
 //!   because events of the system may come later. The reader reads what it has not read yet, and
 //!   then has everything up to the revision.
 //!
@@ -60,13 +60,13 @@ pub enum Change {
     Records(Vec<ProjectId>),
     /// Any file of site records.
     Sites,
-    /// What a follower of a store of several machines has written. Most of it was reported before.
+    /// What a follower of a shared store has written. Most of it was reported before.
     Followed(Followed),
     /// Anything: events were lost, or a comparison is due.
     Rescan,
 }
 
-/// What a follower of a store of several machines has written into this store.
+/// What a follower of a shared store has written into this store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Followed {
     /// The identity of the store that is followed.
@@ -234,7 +234,7 @@ impl Watch {
 // === impl Followed ===
 
 impl Followed {
-    /// Adds what was written later.
+    /// Adds a later report to this one.
     fn add(&mut self, later: Self) {
         self.id = later.id;
         self.revision = later.revision;
