@@ -571,20 +571,19 @@ impl Follower {
         let Some(observer) = &self.parts.observer else {
             return;
         };
-        let next = Followed {
+        let nothing = Followed {
             id: id.to_owned(),
             revision,
             ..Followed::default()
         };
-        let told = std::mem::replace(&mut self.unreported, next);
-        let is_same = told.id == id && told.revision == revision;
-        if is_same && !told.is_everything && told.records.is_empty() && told.pointers.is_empty() {
+        if self.unreported == nothing {
             return;
         }
+        let unreported = std::mem::replace(&mut self.unreported, nothing);
         observer.followed(Followed {
             id: id.to_owned(),
             revision,
-            ..told
+            ..unreported
         });
     }
 
