@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
@@ -305,6 +305,19 @@ impl Pebble {
 
     pub fn log(&self) -> String {
         fs::read_to_string(self.settings.path("pebble.log")).unwrap()
+    }
+
+    /// Waits until it has accepted an order that replaces a certificate.
+    ///
+    /// Pebble 2.6 does not find a certificate whose serial number has a first byte of zero in DER
+    /// (one of 256), and answers with an internal error. Then the gateway orders without naming it,
+    /// and the next certificate is replaced.
+    pub fn wait_for_replacement(&self) {
+        let since = Instant::now();
+        while !self.log().contains("is a replacement of") {
+            assert!(since.elapsed() < TIMEOUT, "{}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 }
 
