@@ -143,7 +143,7 @@ impl FileResponse {
             response,
             mut content,
             end: complete,
-        } = self.open(reads).await;
+        } = self.open(gateway, reads).await;
         let is_tls = connection.info().is_tls();
         let hsts = is_tls.then(|| gateway.hsts(&host)).flatten();
         let mut head = Vec::new();
@@ -187,7 +187,7 @@ impl FileResponse {
             response,
             mut content,
             end: complete,
-        } = self.open(reads).await;
+        } = self.open(gateway, reads).await;
         let header = Box::new(http2::header_of(gateway.hsts(&host), &response));
         let (mut sent, mut end) = (0, End::ClientClosed);
         if stream.write_response_header(header, false).is_ok()
@@ -221,7 +221,7 @@ impl FileResponse {
         self.log(gateway, response.status, sent, end);
     }
 
-    async fn open(&self, reads: &Reads) -> Opened {
+    async fn open(&self, gateway: &Gateway, reads: &Reads) -> Opened {
         let stored = match &self.response.body {
             Body::Stored(stored) => stored,
             Body::Memory(bytes) => {
@@ -232,7 +232,8 @@ impl FileResponse {
                 };
             }
         };
-        let (response, end) = match reads.open(stored).await {
+        let client = gateway.clients.network_of(self.client.counted);
+        let (response, end) = match reads.open(stored, client).await {
             Ok(sending) => {
                 return Opened {
                     response: self.response.clone(),

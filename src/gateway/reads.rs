@@ -5,6 +5,7 @@
 //! holds one piece ([`PIECE_BYTES`]), and gets the next piece when the client has taken it.
 
 use std::io;
+use std::net::IpAddr;
 use std::num::NonZero;
 
 use bytes::Bytes;
@@ -67,14 +68,14 @@ impl Reads {
         }
     }
 
-    /// Opens a file.
+    /// Opens a file for a client.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
-    pub(super) async fn open(&self, stored: &Stored) -> io::Result<Sending> {
+    pub(super) async fn open(&self, stored: &Stored, client: IpAddr) -> io::Result<Sending> {
         let (stored, left) = (stored.clone(), stored.length());
-        let opened = self.run(move || stored.open()).await;
+        let opened = self.run(move || stored.open(Some(client))).await;
         Ok(Sending {
             pieces: Some(opened.unwrap_or_else(|| Err(panicked()))?),
             left,

@@ -6,6 +6,7 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,12 +36,12 @@ pub trait Content: Debug + Send + Sync {
     /// Returns how many bytes it has, without reading it.
     fn length(&self) -> u64;
 
-    /// Opens it, to read these bytes. It may block.
+    /// Opens it, to read these bytes. It counts for the client, if there is one. It may block.
     ///
     /// # Errors
     ///
     /// When the file cannot be read, or is known to be damaged; [`TooManyOpenFiles`].
-    fn open(&self, range: Range<u64>) -> io::Result<Box<dyn Pieces>>;
+    fn open(&self, range: Range<u64>, client: Option<IpAddr>) -> io::Result<Box<dyn Pieces>>;
 }
 
 /// A file was not opened, because the process has as many files open as it may.
@@ -127,7 +128,7 @@ impl Body {
             Self::Memory(bytes) => return Ok(bytes.clone()),
             Self::Stored(stored) => stored,
         };
-        let mut pieces = stored.open()?;
+        let mut pieces = stored.open(None)?;
         let mut all = BytesMut::with_capacity(self.len());
         loop {
             let piece = pieces.next(PIECE_BYTES)?;
@@ -169,12 +170,12 @@ impl Stored {
         self.range.end - self.range.start
     }
 
-    /// Opens the file. It may block.
+    /// Opens the file for a client: its address, or the first one of its IPv6 prefix. It may block.
     ///
     /// # Errors
     ///
     /// See [`Content::open`].
-    pub fn open(&self) -> io::Result<Box<dyn Pieces>> {
-        self.content.open(self.range.clone())
+    pub fn open(&self, client: Option<IpAddr>) -> io::Result<Box<dyn Pieces>> {
+        self.content.open(self.range.clone(), client)
     }
 }

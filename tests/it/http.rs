@@ -1,7 +1,7 @@
 //! A plain HTTP/1.1 client that sends any bytes, and reads responses strictly.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long a test waits for anything; a gateway that hangs fails the test.
@@ -52,6 +52,22 @@ pub struct Response {
 #[derive(Debug)]
 pub struct Connection<S = TcpStream> {
     reader: BufReader<S>,
+}
+
+/// Returns a socket that connects from one of the loopback addresses.
+pub fn socket_from(from: Ipv4Addr) -> socket2::Socket {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+    socket
+}
+
+/// Connects from one of the loopback addresses.
+pub fn connect_from(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
+    let socket = socket_from(from);
+    socket.connect(&to.into()).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream
 }
 
 impl Connection {

@@ -11,6 +11,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -323,7 +324,7 @@ impl StoredContent for CopiedContent {
         self.length
     }
 
-    fn open(&self, range: Range<u64>) -> io::Result<Box<dyn Pieces>> {
+    fn open(&self, range: Range<u64>, _client: Option<IpAddr>) -> io::Result<Box<dyn Pieces>> {
         Ok(Box::new(CopiedPieces {
             file: Arc::clone(&self.file),
             left: self.at + range.start..self.at + range.end,

@@ -19,6 +19,7 @@
 //! for any address.
 
 use std::io;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -85,13 +86,16 @@ struct AddressedPieces {
 // === impl LargeFile ===
 
 impl LargeFile {
-    fn open_file(&self) -> io::Result<(Arc<OpenFile>, Option<DigestCheck>)> {
+    fn open_file(
+        &self,
+        client: Option<IpAddr>,
+    ) -> io::Result<(Arc<OpenFile>, Option<DigestCheck>)> {
         let checked = self.cache.checked(&self.item.digest);
         let is_damaged = |file: &ContentFile| matches!(checked, Some(DigestCheck::Damaged(since)) if since == file.modified());
         // A slow reader may still have the damaged file open, although it was put again.
         let open = || self.store.open(&self.item);
         let file = self.cache.open.open(
-            &self.owner,
+            (&self.owner, client),
             self.item.digest,
             |file| !is_damaged(file),
             open,
@@ -144,8 +148,8 @@ impl StoredContent for LargeFile {
         self.item.length
     }
 
-    fn open(&self, range: Range<u64>) -> io::Result<Box<dyn Pieces>> {
-        let (file, checked) = self.open_file()?;
+    fn open(&self, range: Range<u64>, client: Option<IpAddr>) -> io::Result<Box<dyn Pieces>> {
+        let (file, checked) = self.open_file(client)?;
         let is_whole = range == (0..self.item.length);
         Ok(Box::new(FilePieces {
             file,
@@ -200,8 +204,8 @@ impl StoredContent for AddressedText {
         self.addressed_length()
     }
 
-    fn open(&self, range: Range<u64>) -> io::Result<Box<dyn Pieces>> {
-        let (file, _checked) = self.file.open_file()?;
+    fn open(&self, range: Range<u64>, client: Option<IpAddr>) -> io::Result<Box<dyn Pieces>> {
+        let (file, _checked) = self.file.open_file(client)?;
         Ok(Box::new(AddressedPieces {
             file,
             left: range,
@@ -368,7 +372,7 @@ mod tests {
         range: Range<u64>,
         bytes_max: usize,
     ) -> io::Result<Vec<u8>> {
-        let mut pieces = content.open(range)?;
+        let mut pieces = content.open(range, None)?;
         let mut all = Vec::new();
         loop {
             let piece = pieces.next(bytes_max)?;
@@ -428,7 +432,7 @@ mod tests {
         let whole = 0..text.len() as u64;
         let damaged = text.replacen('A', "B", 1);
         std::fs::write(one.path(), &damaged).unwrap();
-        let mut pieces = one.file().open(whole.clone()).unwrap();
+        let mut pieces = one.file().open(whole.clone(), None).unwrap();
         let mut got = 0;
         let cut = loop {
             match pieces.next(4096) {
@@ -441,7 +445,7 @@ mod tests {
             "{got} {cut}"
         );
         for range in [whole.clone(), 0..1] {
-            assert!(one.file().open(range).is_err());
+            assert!(one.file().open(range, None).is_err());
         }
         let file = std::fs::File::options()
             .write(true)

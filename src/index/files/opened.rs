@@ -3,10 +3,13 @@
 //! Pieces are read at offsets, so readers share no position. A client can have a hundred streams on
 //! one connection and read nothing: it must not use up the descriptors of the process. So the
 //! number of open files is bounded, and a request for one more gets 503. An owner gets another file
-//! only while fewer of its files are open than are left for all others.
+//! only while fewer of its files are open than are left for all others, and so does a client: it
+//! could read a few files of each owner. A file counts for the one who has opened it.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash};
 use std::io;
+use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -28,8 +31,10 @@ struct Table {
     /// How many files are open. A file that was put again is open beside the earlier one.
     count: usize,
     files: HashMap<Digest, Weak<OpenFile>, RandomState>,
-    /// How many of the open files each owner has opened.
+    /// How many of the open files each owner has.
     owners: HashMap<Arc<str>, usize, RandomState>,
+    /// How many of them each client has opened.
+    clients: HashMap<IpAddr, usize, RandomState>,
 }
 
 /// A file that is open until its last reader has gone.
@@ -43,6 +48,7 @@ pub(super) struct OpenFile {
 #[derive(Debug)]
 struct Place {
     owner: Arc<str>,
+    client: Option<IpAddr>,
     digest: Digest,
     table: Arc<Mutex<Table>>,
 }
@@ -58,14 +64,15 @@ impl OpenFiles {
         }
     }
 
-    /// Returns the open file if it may be shared, or opens the file for an owner. It may block.
+    /// Returns the open file if it may be shared, or opens the file of an owner for a client, if
+    /// there is one. It may block.
     ///
     /// # Errors
     ///
     /// [`TooManyOpenFiles`]; and when the file cannot be opened.
     pub(super) fn open(
         &self,
-        owner: &Arc<str>,
+        (owner, client): (&Arc<str>, Option<IpAddr>),
         digest: Digest,
         may_share: impl Fn(&ContentFile) -> bool,
         open: impl FnOnce() -> Result<ContentFile, ReadError>,
@@ -79,15 +86,20 @@ impl OpenFiles {
         }
         let left = self.max.saturating_sub(table.count);
         let of_owner = table.owners.get(owner).copied().unwrap_or_default();
-        if of_owner >= left {
+        let of_client = client.and_then(|client| table.clients.get(&client).copied());
+        if of_owner.max(of_client.unwrap_or_default()) >= left {
             drop(table);
             return Err(io::Error::other(TooManyOpenFiles));
         }
         table.count += 1;
-        table.owners.insert(Arc::clone(owner), of_owner + 1);
+        *table.owners.entry(Arc::clone(owner)).or_default() += 1;
+        if let Some(client) = client {
+            *table.clients.entry(client).or_default() += 1;
+        }
         drop(table);
         let place = Place {
             owner: Arc::clone(owner),
+            client,
             digest,
             table: Arc::clone(&self.table),
         };
@@ -126,15 +138,23 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut table = lock(&self.table);
         table.count -= 1;
-        if let Some(of_owner) = table.owners.get_mut(&self.owner) {
-            *of_owner -= 1;
-            if *of_owner == 0 {
-                table.owners.remove(&self.owner);
-            }
+        remove_one(&mut table.owners, &self.owner);
+        if let Some(client) = &self.client {
+            remove_one(&mut table.clients, client);
         }
         let is_gone = |file: &Weak<OpenFile>| file.strong_count() == 0;
         if table.files.get(&self.digest).is_some_and(is_gone) {
             table.files.remove(&self.digest);
+        }
+    }
+}
+
+/// Counts one less, and forgets who has none.
+fn remove_one<K: Eq + Hash>(counts: &mut HashMap<K, usize, impl BuildHasher>, of: &K) {
+    if let Some(count) = counts.get_mut(of) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(of);
         }
     }
 }

@@ -5,14 +5,14 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
-use crate::http::{self, Connection, Response, TIMEOUT};
+use crate::http::{self, Connection, Response, TIMEOUT, connect_from};
 use crate::http2::Client;
 use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
@@ -20,22 +20,6 @@ use crate::tls::encrypted;
 
 /// The address of the client that keeps all limits.
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-
-/// Returns a socket that connects from one of the loopback addresses.
-pub(super) fn socket_from(from: Ipv4Addr) -> socket2::Socket {
-    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-    socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
-    socket
-}
-
-/// Connects from one of the loopback addresses.
-pub(super) fn connect_from(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
-    let socket = socket_from(from);
-    socket.connect(&to.into()).unwrap();
-    let stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-    stream
-}
 
 /// Requests a path on a new connection from an address.
 #[track_caller]

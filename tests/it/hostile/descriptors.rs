@@ -2,14 +2,13 @@
 //! requests to a server that does not respond, or with connections.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use super::clients::{connect_from, socket_from};
 use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
-use crate::http::{self, Connection};
+use crate::http::{self, Connection, connect_from, socket_from};
 use crate::http2::{self, Client, Exchange};
 use crate::origin::{self, After, Origin};
 use crate::presets::{DOMAIN, SKILL};
@@ -63,25 +62,8 @@ impl Site {
             )
             .site("well", &origin.record())
             .site("other", "origin: embedded");
-        let config = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
-        // A release has the files that pages name.
-        let page = |files: usize| {
-            let links = (0..files).map(|number| format!("[{number}](/video-{number}.mp4)\n"));
-            links.collect::<String>()
-        };
-        for (project, files, byte) in [("acme", FILES, 0), ("other", 1, 1)] {
-            let docs = setup.documentation(&[
-                ("skill.md", SKILL),
-                ("docs.json", config),
-                ("index.mdx", &page(files)),
-            ]);
-            for number in 0..files {
-                let mut bytes = vec![byte; FILE_BYTES];
-                bytes[..8].copy_from_slice(&number.to_be_bytes());
-                fs::write(docs.join(format!("video-{number}.mp4")), bytes).unwrap();
-            }
-            setup.publish_directory(project, &docs);
-        }
+        publish_videos(&setup, "acme", FILES, 0);
+        publish_videos(&setup, "other", 1, 1);
         Self {
             authority,
             edge: setup.start(),
@@ -133,6 +115,25 @@ impl Site {
     }
 }
 
+/// Publishes a site with large files, which differ from those of another `byte`.
+fn publish_videos(setup: &Setup, project: &str, files: usize, byte: u8) {
+    let config = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
+    // A release has the files that pages name.
+    let links = (0..files).map(|number| format!("[{number}](/video-{number}.mp4)\n"));
+    let page: String = links.collect();
+    let docs = setup.documentation(&[
+        ("skill.md", SKILL),
+        ("docs.json", config),
+        ("index.mdx", &page),
+    ]);
+    for number in 0..files {
+        let mut bytes = vec![byte; FILE_BYTES];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        fs::write(docs.join(format!("video-{number}.mp4")), bytes).unwrap();
+    }
+    setup.publish_directory(project, &docs);
+}
+
 /// Begins a request on each stream of a connection.
 async fn fill(client: &mut Client, host: &str, path: &str) -> Vec<Exchange> {
     let mut open = Vec::new();
@@ -178,10 +179,14 @@ async fn a_request_for_one_open_file_too_many_gets_503() {
         }
         held.push(response);
     }
-    // The files of another owner are sent.
+    // The files of another owner are sent to another client.
     let other = tokio::task::block_in_place(|| {
+        let stream = connect_from(Ipv4Addr::new(127, 0, 0, 2), site.edge.http);
+        let mut connection = Connection::over(stream);
         let host = "other.waypost.localhost";
-        site.edge.get(host, "/video-0.mp4")
+        let head = format!("GET /video-0.mp4 HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        connection.send(head.as_bytes());
+        connection.receive("GET").unwrap()
     });
     assert_eq!((other.status, other.body.len()), (200, FILE_BYTES));
     drop(held);
@@ -194,6 +199,49 @@ async fn a_request_for_one_open_file_too_many_gets_503() {
         site.check_others();
         assert!(site.limited() > 11.5);
     });
+}
+
+#[test]
+fn one_client_cannot_hold_the_files_of_all_owners_open() {
+    const OWNERS: u8 = 10;
+    let host = |owner: u8| format!("owner-{owner}.waypost.localhost");
+    let script = format!("ulimit -n {LIMIT}; exec \"$@\"");
+    let mut setup = Setup::new().wrapped_by(&["sh", "-c", &script, "sh"]);
+    for owner in 0..OWNERS {
+        setup = setup.site(&format!("owner-{owner}"), "origin: embedded");
+    }
+    for owner in 0..OWNERS {
+        publish_videos(&setup, &format!("owner-{owner}"), 2, owner);
+    }
+    let edge = setup.start();
+    // Returns the status, and the connection, which reads no more than the header.
+    let begin = |from: Ipv4Addr, owner: u8, file: u8| {
+        let socket = socket_from(from);
+        socket.set_recv_buffer_size(4096).unwrap();
+        socket.connect(&edge.http.into()).unwrap();
+        let mut stream = TcpStream::from(socket);
+        let host = host(owner);
+        let head = format!("GET /video-{file}.mp4 HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut line = [0; 12];
+        stream.read_exact(&mut line).unwrap();
+        (String::from_utf8_lossy(&line[9..]).into_owned(), stream)
+    };
+    let mut held = Vec::new();
+    for owner in 0..OWNERS {
+        for file in 0..2 {
+            held.push(begin(Ipv4Addr::LOCALHOST, owner, file));
+        }
+    }
+    let open = held.iter().filter(|(status, _)| status == "200").count();
+    assert_eq!(open, OPEN_MAX);
+    assert!(
+        held.iter()
+            .skip(OPEN_MAX)
+            .all(|(status, _)| status == "503")
+    );
+    let (status, _connection) = begin(Ipv4Addr::new(127, 0, 0, 2), OWNERS - 1, 1);
+    assert_eq!(status, "200");
 }
 
 #[tokio::test(flavor = "multi_thread")]
