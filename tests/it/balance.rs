@@ -2,15 +2,16 @@
 //! that must not be repeated is repeated, and a server that responds to nothing holds only its own
 //! requests. All of it on the direct path and on the proxy path.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use serde_json::Value;
 
 use crate::edge::{Edge, LOCAL_UPSTREAMS, Setup};
-use crate::http::{Connection, Response, TIMEOUT, request};
+use crate::http::{Connection, Response, TIMEOUT, connect_from, request};
 use crate::origin::{After, Origin, write_page};
 use crate::ports::free_address;
 use crate::presets::DOMAIN;
@@ -261,7 +262,10 @@ fn a_record_lowers_the_number_of_requests_at_its_servers() {
             connection.send(head.as_bytes());
             connection
         };
-        let mut served = [send("/a"), send("/b")];
+        let other = connect_from(Ipv4Addr::new(127, 0, 0, 2), edge.http);
+        let mut second = Connection::over(other);
+        second.send(format!("GET /b HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
+        let mut served = [send("/a"), second];
         slow.wait_for(2);
         let mut queued = send("/c");
         edge.wait_for_metric("gateway_upstream_queued", 1.0);
@@ -380,6 +384,50 @@ fn servers_are_used_if_all_fail_their_checks() {
             assert_eq!(get(&edge).status, 200);
         }
         assert_eq!((readers(&a), readers(&b)), (before.0 + 5, before.1 + 5));
+    }
+}
+
+#[test]
+fn one_client_cannot_hold_all_places_of_a_server() {
+    const ATTACKS: usize = 20;
+    let other = |edge: &Edge| {
+        let stream = connect_from(Ipv4Addr::new(127, 0, 0, 2), edge.http);
+        let mut connection = Connection::over(stream);
+        connection.send(format!("GET /page HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
+        connection.receive("GET").unwrap().status
+    };
+    for fast_path in [true, false] {
+        let (proceed, wait) = channel::<()>();
+        let wait = Mutex::new(wait);
+        let origin = Origin::responding(move |request, stream| {
+            if request.target == "/slow" {
+                let _ended = wait.lock().unwrap().recv();
+            }
+            write_page(stream, &request.method, "well");
+            After::Keep
+        });
+        let limits = "requests_max: 8, queue_max: 100, queue_seconds: 60, ";
+        let edge = edge(&origin.record(), limits, fast_path);
+        let head = format!("GET /slow HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
+        let mut held = Vec::new();
+        for _ in 0..ATTACKS {
+            let mut connection = Connection::open(edge.http);
+            connection.send(head.as_bytes());
+            held.push(connection);
+        }
+        // It has half of the places, and one that was not counted.
+        edge.wait_for_metric("gateway_upstream_queued", 15.0);
+        assert_eq!(servers(&edge)[0]["requests"], 5);
+        // Another client has a place at once.
+        assert_eq!(other(&edge), 200, "fast path {fast_path}");
+        // The requests in the queue get their places when others end.
+        for _ in 0..ATTACKS {
+            proceed.send(()).unwrap();
+        }
+        for mut connection in held {
+            assert_eq!(connection.receive("GET").unwrap().status, 200);
+        }
+        assert_eq!(edge.metric("gateway_upstream_queued"), 0.0);
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 use super::check::{Checks, RunningCheck};
-use super::places::Places;
 use super::row::Row;
+use super::server_places::{ServerPlace, ServerPlaces};
 use super::shares::{OfOwner, Share, Shares};
 use crate::gateway::UpstreamLimits;
 use crate::gateway::ending::End;
@@ -41,7 +41,7 @@ pub(in crate::gateway) struct Group {
 struct Server {
     upstream: Upstream,
     is_backup: bool,
-    places: Places,
+    places: ServerPlaces,
     /// Whether its last request succeeded and nothing else is known: then a success changes
     /// nothing.
     is_clean: AtomicBool,
@@ -79,8 +79,15 @@ pub(in crate::gateway) struct HeldPlace {
     server: usize,
     is_trial: bool,
     is_reported: bool,
-    /// The place of the process. If there is one, the request has a place of the server too.
-    share: Option<Share>,
+    /// `None`: the request still waits for them.
+    places: Option<HeldPlaces>,
+}
+
+/// The places that a request has.
+#[derive(Debug)]
+struct HeldPlaces {
+    of_server: ServerPlace,
+    of_process: Share,
 }
 
 /// Why a request has no place.
@@ -116,7 +123,7 @@ impl Group {
             checked: checks.and_then(|checks| checks.of(&upstream)),
             upstream,
             is_backup,
-            places: Places::new(requests_max),
+            places: ServerPlaces::new(requests_max),
             is_clean: AtomicBool::new(true),
         };
         let first = Upstream {
@@ -199,19 +206,14 @@ impl Group {
         let [server] = &*self.servers else {
             return None;
         };
-        if !server.places.take() {
-            return None;
-        }
-        let Some(share) = self.all.take(&self.of_owner, client) else {
-            server.places.free();
-            return None;
-        };
+        let of_server = server.places.take(client)?;
+        let places = self.and_of_process(client, 0, of_server)?;
         Some(HeldPlace {
             group: Arc::clone(self),
             server: 0,
             is_trial: false,
             is_reported: false,
-            share: Some(share),
+            places: Some(places),
         })
     }
 
@@ -237,28 +239,42 @@ impl Group {
             server,
             is_trial,
             is_reported: false,
-            share: None,
+            places: None,
         };
-        if !self.servers[server].places.take() {
-            self.wait_for_place(server).await?;
-        }
-        held.share = self.all.take(&self.of_owner, client);
-        if held.share.is_none() {
-            self.servers[server].places.free();
-            return Err(Refused::NoDescriptor);
-        }
+        let places = &self.servers[server].places;
+        let of_server = match places.take(client) {
+            Some(place) => place,
+            None => {
+                let UpstreamLimits {
+                    queue_max, queue, ..
+                } = self.limits;
+                let metric = &self.metrics.upstream_queued;
+                places.wait(client, queue_max, queue, metric).await?
+            }
+        };
+        let places = self.and_of_process(client, server, of_server);
+        held.places = Some(places.ok_or(Refused::NoDescriptor)?);
         Ok(held)
     }
 
-    /// Waits in the queue of a server.
-    async fn wait_for_place(&self, at: usize) -> Result<(), Refused> {
-        let places = &self.servers[at].places;
-        let queued = places.queue(&self.metrics.upstream_queued);
-        if places.queued() > self.limits.queue_max {
-            return Err(Refused::Full);
+    /// Takes a place of the process for a client that has a place of a server. If there is none,
+    /// the place of the server is free again.
+    fn and_of_process(
+        &self,
+        client: IpAddr,
+        server: usize,
+        of_server: ServerPlace,
+    ) -> Option<HeldPlaces> {
+        match self.all.take(&self.of_owner, client) {
+            Some(of_process) => Some(HeldPlaces {
+                of_server,
+                of_process,
+            }),
+            None => {
+                self.servers[server].places.free(&of_server);
+                None
+            }
         }
-        let waiting = tokio::time::timeout(self.limits.queue, queued.take());
-        waiting.await.map_err(|_elapsed| Refused::Late)
     }
 
     /// Chooses a server, and says whether the request tries it after its pause.
@@ -564,10 +580,10 @@ impl Drop for HeldPlace {
         if self.is_trial && !self.is_reported {
             self.group.untried(self.server);
         }
-        if let Some(share) = self.share.take() {
+        if let Some(held) = self.places.take() {
             let group = &self.group;
-            group.servers[self.server].places.free();
-            group.all.free(&group.of_owner, &share);
+            group.servers[self.server].places.free(&held.of_server);
+            group.all.free(&group.of_owner, &held.of_process);
         }
     }
 }

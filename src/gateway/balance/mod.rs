@@ -13,7 +13,7 @@
 //!   servers fail them.
 //! * **Cap.** A server has at most [`UpstreamLimits::requests_max`] requests at once, and a short
 //!   queue behind them. So one server that responds to nothing cannot hold all connections of the
-//!   gateway. All servers together have as many as the limit of file descriptors has room for; one
+//!   gateway, and one client cannot hold all places of a server ([`server_places`]). All servers together have as many as the limit of file descriptors has room for; one
 //!   request more gets 503 at once. No owner and no client can have all of them ([`shares`]).
 //! * **Retries.** Each request adds a part of a retry to the budget of its site, and each attempt
 //!   at another connection or server takes one ([`UpstreamLimits::retry_percent`]). So a dead
@@ -28,10 +28,12 @@
 //! no budget, and its choice is a snapshot that a task of each site would have to renew.
 
 mod check;
+mod clients;
 mod group;
 mod places;
 pub(super) mod race;
 mod row;
+mod server_places;
 mod shares;
 
 use std::fmt;

@@ -2,35 +2,28 @@
 //! or a client may have.
 //!
 //! File descriptors limit the places. A request holds its place for long if the server does not
-//! respond, or if the client reads slowly. So an owner or a client gets another place only while it has
-//! fewer places than are free. The first one that takes all it can get has half of the places, the
-//! second one a quarter, and so on: some places are always free for the others.
-//!
-//! A client is an address, or a prefix of IPv6. Clients are counted only while more than an eighth of
-//! the places is in use: before that, counting would take time and reject nothing.
+//! respond, or if the client reads slowly. So an owner gets another place only while it has fewer
+//! places than are free. The first one that takes all it can get has half of the places, the second
+//! one a quarter, and so on: some places are always free for the others. The same is true of a
+//! client ([`Clients`]).
 
 use std::collections::HashMap;
-use std::hash::BuildHasher as _;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use foldhash::fast::RandomState;
-
+use super::clients::{Clients, CountedClient};
 use super::places::Places;
 
-/// The number of parts of the table of clients, each with its lock.
-const SHARDS: usize = 16;
-/// Clients are counted when at least one of this many places is in use.
-const UNCOUNTED_PART: usize = 8;
+/// The number of parts of the table of clients.
+const PARTS: usize = 16;
 
 /// The places of the process, and who has how many of them.
 #[derive(Debug)]
 pub(super) struct Shares {
     all: Arc<Places>,
     owners: Mutex<HashMap<Box<str>, Weak<AtomicUsize>>>,
-    hasher: RandomState,
-    clients: [Mutex<HashMap<IpAddr, usize>>; SHARDS],
+    clients: Clients,
 }
 
 /// How many places the sites of an owner have.
@@ -40,8 +33,7 @@ pub(super) type OfOwner = Arc<AtomicUsize>;
 #[must_use]
 #[derive(Debug)]
 pub(super) struct Share {
-    /// Set if the client was counted.
-    client: Option<IpAddr>,
+    client: CountedClient,
 }
 
 // === impl Shares ===
@@ -51,8 +43,7 @@ impl Shares {
         Self {
             all: Arc::new(Places::new(max)),
             owners: Mutex::default(),
-            hasher: RandomState::default(),
-            clients: std::array::from_fn(|_| Mutex::default()),
+            clients: Clients::new(PARTS),
         }
     }
 
@@ -79,76 +70,30 @@ impl Shares {
 
     /// Takes a place; `None` if there is none, or if the owner or the client has its part already.
     pub(super) fn take(&self, owner: &OfOwner, client: IpAddr) -> Option<Share> {
-        let (used, max) = (self.all.used(), self.all.max());
-        let left = max.saturating_sub(used);
-        if owner.load(Ordering::Relaxed) >= left {
+        let free = self.all.max().saturating_sub(self.all.used());
+        if owner.load(Ordering::Relaxed) >= free {
             return None;
         }
-        let is_counted = used >= max / UNCOUNTED_PART;
-        if is_counted && !self.count(client, left) {
-            return None;
-        }
+        let counted = self.clients.count(client, &self.all)?;
         if !self.all.take() {
-            if is_counted {
-                self.uncount(client);
-            }
             return None;
         }
         owner.fetch_add(1, Ordering::Relaxed);
         Some(Share {
-            client: is_counted.then_some(client),
+            client: counted.keep(),
         })
     }
 
     /// Returns a place of an owner.
     pub(super) fn free(&self, owner: &OfOwner, share: &Share) {
         owner.fetch_sub(1, Ordering::Relaxed);
-        if let Some(client) = share.client {
-            self.uncount(client);
-        }
+        self.clients.uncount(share.client);
         self.all.free();
     }
 
-    /// Counts a place of a client, if it may have one more.
-    fn count(&self, client: IpAddr, left: usize) -> bool {
-        let mut shard = self.shard(client);
-        match shard.get_mut(&client) {
-            Some(count) if *count >= left => false,
-            Some(count) => {
-                *count += 1;
-                true
-            }
-            None => {
-                shard.insert(client, 1);
-                true
-            }
-        }
-    }
-
-    fn uncount(&self, client: IpAddr) {
-        let mut shard = self.shard(client);
-        if let Some(count) = shard.get_mut(&client) {
-            *count -= 1;
-            if *count == 0 {
-                shard.remove(&client);
-            }
-        }
-    }
-
-    /// Every change is one number, so the tables are whole after a panic too.
+    /// Every change is one number, so the table is whole after a panic too.
     fn owners(&self) -> MutexGuard<'_, HashMap<Box<str>, Weak<AtomicUsize>>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn shard(&self, client: IpAddr) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the lowest bits choose the part"
-        )]
-        let at = self.hasher.hash_one(client) as usize % SHARDS;
-        self.clients[at]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -179,12 +124,7 @@ mod tests {
             shares.free(&of_owner, &share);
         }
         assert_eq!(shares.all.used(), 0);
-        assert!(
-            shares
-                .clients
-                .iter()
-                .all(|shard| shard.lock().unwrap().is_empty())
-        );
+        assert!(shares.clients.is_empty());
         shares.sweep();
         assert!(shares.owners().is_empty());
     }
@@ -212,11 +152,6 @@ mod tests {
             .filter_map(|_| shares.take(&owner, client(1)))
             .collect();
         assert_eq!(held.len(), 100);
-        assert!(
-            shares
-                .clients
-                .iter()
-                .all(|shard| shard.lock().unwrap().is_empty())
-        );
+        assert!(shares.clients.is_empty());
     }
 }
