@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::Gateway;
 use super::clients::{AddressGuard, LimitKind};
-use super::connection::ClientConnection;
+use super::connection::{ClientConnection, set_client_options};
 use super::direct::Direct;
 use super::http1::Http1;
 use super::http2;
@@ -83,6 +83,7 @@ impl Listeners {
         let plain = self.http.into_iter().map(|socket| (socket, false));
         let encrypted = self.https.into_iter().map(|socket| (socket, true));
         let open = |(socket, is_tls): (TcpSocket, bool)| {
+            set_client_options(&socket)?;
             let listener = socket.listen(BACKLOG)?;
             let (scheme, address) = (
                 if is_tls { "https" } else { "http" },
@@ -339,8 +340,6 @@ impl ConnectionHandler {
         is_tls: bool,
     ) {
         let metrics = Arc::clone(&self.gateway.metrics);
-        // A response is one write; Nagle's algorithm could only delay it.
-        let _not_tcp = stream.set_nodelay(true);
         let write_rate = WriteRate::of_connection(&self.gateway.limits, &metrics);
         let connection = match (is_tls, &self.tls) {
             (true, Some(acceptor)) => {
@@ -376,8 +375,33 @@ impl ConnectionHandler {
             Some(connection) if connection.info().is_http2() => {
                 Box::pin(http2::serve(self, connection, activity)).await
             }
-            Some(connection) => Http1::new(self, connection, activity).run().await,
+            Some(connection) => Box::pin(Http1::new(self, connection, activity).run()).await,
             None => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use socket2::SockRef;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_accepted_socket_has_the_options_of_its_listener() {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listeners = Listeners {
+            http: vec![socket],
+            https: Vec::new(),
+        };
+        let open = listeners.open().unwrap().0;
+        let address = open[0].0.local_addr().unwrap();
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), open[0].0.accept());
+        let _client = client.unwrap();
+        let (accepted, _) = accepted.unwrap();
+        let accepted = SockRef::from(&accepted);
+        assert!(accepted.tcp_nodelay().unwrap());
+        assert_eq!(accepted.tcp_notsent_lowat().unwrap(), 16 << 10);
     }
 }
