@@ -35,7 +35,8 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use h2::server::{Builder, Connection};
 use h2::{Reason, SendStream};
-use http::{Version, header};
+use http::Version;
+use http::header::{self, HeaderValue};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::Digest;
 use tokio::time::Instant;
@@ -412,8 +413,12 @@ impl Http2 {
             false => Content::Whole,
         };
         let length = response.body_bytes(content);
-        let header = Box::new(with_hsts(ready.http2_header(), hsts));
-        if session.write_response_header(header, length == 0).is_err() {
+        let mut fields = ready.http2_fields();
+        if let Some(hsts) = hsts {
+            fields.insert(header::STRICT_TRANSPORT_SECURITY, hsts_value(hsts));
+        }
+        let sent = session.send_own_head(response.status, fields, length == 0);
+        if sent.is_err() {
             return;
         }
         if length > 0
@@ -519,17 +524,18 @@ fn fast_path_host<'r>(gateway: &Gateway, request: &'r RequestHeader) -> Option<&
 
 /// Returns the header of a response of the gateway, with its `Strict-Transport-Security`.
 pub(super) fn header_of(hsts: Option<Hsts>, response: &Response) -> ResponseHeader {
-    with_hsts(response.response_header(Version::HTTP_2), hsts)
-}
-
-fn with_hsts(mut header: ResponseHeader, hsts: Option<Hsts>) -> ResponseHeader {
+    let mut header = response.response_header(Version::HTTP_2);
     if let Some(hsts) = hsts {
         let name = header::STRICT_TRANSPORT_SECURITY;
         header
-            .insert_header(name, hsts.to_string())
+            .insert_header(name, hsts_value(hsts))
             .expect("a name and a value that are valid");
     }
     header
+}
+
+fn hsts_value(hsts: Hsts) -> HeaderValue {
+    HeaderValue::try_from(hsts.to_string()).expect("words and numbers are a valid value")
 }
 
 /// Sends a body, or a piece of it, as the client's window opens, and resets the stream of a client

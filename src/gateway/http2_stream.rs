@@ -22,7 +22,7 @@ use bytes::{Bytes, BytesMut};
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::header::{self, HeaderName};
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Request, Response, StatusCode};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::Digest;
 use pingora::protocols::http::HttpTask;
@@ -175,6 +175,24 @@ impl Http2Stream {
         self.send_head(response, is_end)
             .or_err(ErrorType::WriteError, "send the header of a response")
             .map_err(Error::into_down)
+    }
+
+    /// Sends the head of a response of the gateway, whose fields HTTP/2 has, with `Date`.
+    ///
+    /// # Errors
+    ///
+    /// When the client has reset the stream.
+    pub(super) fn send_own_head(
+        &mut self,
+        status: u16,
+        mut fields: HeaderMap,
+        is_end: bool,
+    ) -> io::Result<()> {
+        fields.insert(header::DATE, get_cached_date());
+        let mut response = Response::new(());
+        *response.status_mut() = StatusCode::from_u16(status).expect("our status codes are valid");
+        *response.headers_mut() = fields;
+        self.send_head(response, is_end)
     }
 
     fn write_interim(&mut self, header: &mut ResponseHeader) {

@@ -36,7 +36,7 @@ use std::io::Write as _;
 
 use bytes::Bytes;
 use http::Version;
-use http::header::{self, HeaderName, HeaderValue};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use pingora::http::ResponseHeader;
 
 /// The CORS fields of discovery documents: scripts of other origins may read the documents and
@@ -271,17 +271,22 @@ impl Response {
             build(self.status, Some(FIELDS_TYPICAL)).expect("our status codes are valid");
         let mut scratch = Vec::with_capacity(FIELD_BYTES_TYPICAL);
         self.fields(&mut scratch, |name, value| {
-            let value = match value {
-                Value::Constant(text) => HeaderValue::from_static(text),
-                Value::Made(bytes) => {
-                    HeaderValue::from_bytes(bytes).expect("our header values are visible ASCII")
-                }
-            };
             response
-                .append_header(name, value)
+                .append_header(name, value.to_header_value())
                 .expect("a header name and value we made");
         });
         response
+    }
+
+    /// Returns the fields for HTTP/2, all but `Date`.
+    #[must_use]
+    pub fn http2_fields(&self) -> HeaderMap {
+        let mut fields = HeaderMap::with_capacity(FIELDS_TYPICAL);
+        let mut scratch = Vec::with_capacity(FIELD_BYTES_TYPICAL);
+        self.fields(&mut scratch, |name, value| {
+            fields.append(name, value.to_header_value());
+        });
+        fields
     }
 }
 
@@ -301,6 +306,15 @@ impl<'v> Value<'v> {
         match self {
             Self::Constant(text) => text.as_bytes(),
             Self::Made(bytes) => bytes,
+        }
+    }
+
+    fn to_header_value(self) -> HeaderValue {
+        match self {
+            Self::Constant(text) => HeaderValue::from_static(text),
+            Self::Made(bytes) => {
+                HeaderValue::from_bytes(bytes).expect("our header values are visible ASCII")
+            }
         }
     }
 }
