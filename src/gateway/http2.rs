@@ -53,6 +53,7 @@ use super::http2_begun::{Begun, HeldHead, OpenStream};
 use super::http2_stream::Http2Stream;
 use super::mcp;
 use super::open::Activity;
+use super::own_wakes::OwnWakes;
 use super::request::{announced, host_of, logged, with_headers};
 use super::write_rate::WriteRate;
 use super::{Gateway, Limits, access, too_many};
@@ -85,6 +86,7 @@ struct Http2 {
     handler: Arc<ConnectionHandler>,
     activity: Arc<Activity>,
     connection: Connection<ClientConnection, Bytes>,
+    wakes: Arc<OwnWakes>,
     digest: Arc<Digest>,
     cork: Cork,
     info: ConnectionInfo,
@@ -121,6 +123,7 @@ pub(super) async fn serve(
         handler,
         activity,
         connection,
+        wakes: Arc::new(OwnWakes::new()),
         digest,
         cork,
         info,
@@ -195,16 +198,20 @@ impl Http2 {
                     }
                 }
             }
-            for session in arrived.drain(..) {
-                self.last_stream = Instant::now();
-                self.activity.touch(self.last_stream.into_std());
-                // After a panic this stream is reset, and the others go on.
-                let taken = catch_unwind(AssertUnwindSafe(|| self.take(session)));
-                match taken.ok().flatten() {
-                    Some(begun) if begun.planned.is_some() => exchanges.push(exchange(begun)),
-                    begun => left.extend(begun),
+            let wakes = Arc::clone(&self.wakes);
+            // The connection is polled again before this loop waits.
+            wakes.ignore(|| {
+                for session in arrived.drain(..) {
+                    self.last_stream = Instant::now();
+                    self.activity.touch(self.last_stream.into_std());
+                    // After a panic this stream is reset, and the others go on.
+                    let taken = catch_unwind(AssertUnwindSafe(|| self.take(session)));
+                    match taken.ok().flatten() {
+                        Some(begun) if begun.planned.is_some() => exchanges.push(exchange(begun)),
+                        begun => left.extend(begun),
+                    }
                 }
-            }
+            });
             for begun in left.drain(..) {
                 let handler = Arc::clone(&self.handler);
                 tokio::spawn(async move { begun.proxy(&handler).await });
@@ -233,6 +240,7 @@ impl Http2 {
         let Self {
             handler,
             connection,
+            wakes,
             digest,
             cork,
             ..
@@ -241,16 +249,21 @@ impl Http2 {
             let has_some = !arrived.is_empty();
             let accepted = std::future::poll_fn(|cx| {
                 cork.set(true);
-                while !has_some && let Poll::Ready(Some(ended)) = exchanges.poll_next_unpin(cx) {
-                    left.extend(ended);
-                }
-                let first = connection.poll_accept(cx);
+                // They wake this task by `cx`, and not by the responses that they send.
+                wakes.ignore(|| {
+                    while !has_some && let Poll::Ready(Some(ended)) = exchanges.poll_next_unpin(cx)
+                    {
+                        left.extend(ended);
+                    }
+                });
+                let first = wakes.poll(cx, |cx| connection.poll_accept(cx));
                 if has_some || !left.is_empty() || first.is_ready() {
                     return Poll::Ready(first);
                 }
                 // No more streams have arrived: write the responses that are held back.
                 cork.set(false);
-                connection.poll_accept(cx).map(Poll::Ready)
+                let accepted = wakes.poll(cx, |cx| connection.poll_accept(cx));
+                accepted.map(Poll::Ready)
             })
             .await;
             match accepted.map(Option::transpose) {

@@ -28,6 +28,7 @@
 //! | the timer of an HTTP/1.1 connection | `timers` |
 //! | one HTTP/1.1 request as a stream for pingora | `single_request` |
 //! | one HTTP/2 request as a session for pingora | `http2_stream` |
+//! | the waker of an HTTP/2 connection | `own_wakes` |
 //! | values that return from pingora, also after a panic | `return_slot` |
 //! | requests and upstreams that are too slow | `body_rate`, `silence` |
 //! | pingora's phases | `proxy` |
@@ -86,6 +87,7 @@ mod mcp;
 pub mod memory;
 pub mod open;
 pub mod operator;
+mod own_wakes;
 mod proxy;
 mod proxy_protocol;
 mod reads;
