@@ -11,11 +11,10 @@
 use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
-use std::pin::Pin;
 use std::sync::Once;
-use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
+use futures_util::FutureExt as _;
 use prometheus::IntCounter;
 
 /// The exit code of a process that a panic has ended; a panic of the main thread has the same.
@@ -117,23 +116,10 @@ pub fn end(name: &str) -> ! {
 /// # Errors
 ///
 /// The panic.
-pub async fn caught<T>(work: impl Future<Output = T>) -> std::thread::Result<T> {
-    Caught(std::pin::pin!(work)).await
-}
-
-struct Caught<'f, F>(Pin<&'f mut F>);
-
-impl<F: Future> Future for Caught<'_, F> {
-    type Output = std::thread::Result<F::Output>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let polled = catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)));
-        match polled {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
-            Err(panic) => Poll::Ready(Err(panic)),
-        }
-    }
+///
+/// It is not an `async fn`: that would have the memory of the future twice.
+pub fn caught<T>(work: impl Future<Output = T>) -> impl Future<Output = std::thread::Result<T>> {
+    AssertUnwindSafe(work).catch_unwind()
 }
 
 #[cfg(test)]
