@@ -266,7 +266,8 @@ impl ClientConnection {
     /// kernel sends a reset, which can destroy the response (RFC 9112 §9.6).
     pub(super) async fn close_lingering(mut self) {
         let mut discarded = 0;
-        let mut sink = [0; 4096];
+        // Not an array: the task of each connection would have room for it.
+        let mut sink = vec![0; 4096];
         let drain = async {
             if AsyncWriteExt::shutdown(&mut self).await.is_err() {
                 return;

@@ -375,7 +375,7 @@ impl ConnectionHandler {
             Some(connection) if connection.info().is_http2() => {
                 Box::pin(http2::serve(self, connection, activity)).await
             }
-            Some(connection) => Box::pin(Http1::new(self, connection, activity).run()).await,
+            Some(connection) => Http1::new(self, connection, activity).run().await,
             None => {}
         }
     }
@@ -386,6 +386,26 @@ mod tests {
     use socket2::SockRef;
 
     use super::*;
+
+    /// Returns the size of the future that a function makes, without calling it.
+    fn size_of_future<F>(_make: impl FnOnce() -> F) -> usize {
+        size_of::<F>()
+    }
+
+    fn any<T>() -> T {
+        unreachable!("only its type is used")
+    }
+
+    #[test]
+    fn the_task_of_a_connection_is_small() {
+        let serve =
+            |handler: Arc<ConnectionHandler>| handler.serve(any(), any(), any(), any(), any());
+        // It is copied when the task begins and ends, and held while the connection is idle.
+        let plain = size_of_future(|| serve(any()));
+        assert!(plain < 6 << 10, "{plain}");
+        let http2 = size_of_future(|| http2::serve(any(), any(), any()));
+        assert!(http2 < 9 << 10, "{http2}");
+    }
 
     #[tokio::test]
     async fn an_accepted_socket_has_the_options_of_its_listener() {

@@ -104,12 +104,17 @@ impl Http1 {
     }
 
     /// Serves the connection until it is closed.
+    ///
+    /// What is rare has memory of its own: the task of each connection would have room for it, for as
+    /// long as the connection is open.
     pub(super) async fn run(mut self) {
         loop {
             let length = match self.wait_for_head().await {
                 Waited::Head(length) => length,
                 Waited::Over => return self.connection.close().await,
-                Waited::Rejected(rejection) => return self.reject(rejection, Instant::now()).await,
+                Waited::Rejected(rejection) => {
+                    return Box::pin(self.reject(rejection, Instant::now())).await;
+                }
             };
             let since = Instant::now();
             match self.fast_path(length, since).await {
@@ -119,19 +124,19 @@ impl Http1 {
                 // This client sends nothing more that could destroy the response.
                 Next::Last { is_agreed: true } => return self.connection.close().await,
                 Next::Last { is_agreed: false } => return self.connection.close_lingering().await,
-                Next::Reject(rejection) => return self.reject(rejection, since).await,
+                Next::Reject(rejection) => return Box::pin(self.reject(rejection, since)).await,
                 Next::TooMany {
                     head,
                     client,
                     wait,
                     is_last,
-                } => match self.too_many(head, client, wait, is_last, since).await {
+                } => match Box::pin(self.too_many(head, client, wait, is_last, since)).await {
                     Some(connection) => self = connection,
                     None => return,
                 },
                 Next::Direct { request, plan } => match self.direct(request, &plan, since).await {
                     ExchangeEnd::Whole => {}
-                    ExchangeEnd::Proxy => match self.proxy(request, since).await {
+                    ExchangeEnd::Proxy => match Box::pin(self.proxy(request, since)).await {
                         Some(connection) => self = connection,
                         None => return,
                     },
@@ -144,7 +149,7 @@ impl Http1 {
                     if let Form::Absolute(_) = request.form {
                         request.head = head::to_origin_form(&mut self.inbox, request.head);
                     }
-                    match self.proxy(request, since).await {
+                    match Box::pin(self.proxy(request, since)).await {
                         Some(connection) => self = connection,
                         None => return,
                     }
