@@ -10,6 +10,9 @@ use crate::http::{self, Connection, TIMEOUT};
 use crate::origin::{After, Origin};
 use crate::presets::DOMAIN;
 
+/// How long a connection is read that is only opened to see whether it can be.
+pub const PROBE: Duration = Duration::from_millis(200);
+
 /// A gateway in front of an origin that responds when the test allows it.
 struct Slow {
     edge: Edge,
@@ -55,7 +58,9 @@ pub fn wait_until_closed(address: SocketAddr) {
             since.elapsed() < TIMEOUT,
             "{address} still takes connections"
         );
-        // This may be the last connection that is accepted; then the listener closes.
+        // This may be the last connection that is accepted; then the listener closes. If it closes
+        // at the same moment, the kernel may forget the connection without a reset.
+        stream.set_read_timeout(Some(PROBE)).unwrap();
         let _reset = stream.read(&mut [0]);
     }
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::certificates::Authority;
+use crate::drain::PROBE;
 use crate::edge::{Edge, Setup};
 use crate::http::{Connection, TIMEOUT};
 use crate::origin::Origin;
@@ -77,6 +78,7 @@ fn a_header_that_has_begun_before_a_drain_is_read_and_the_request_served() {
     let since = Instant::now();
     while let Ok(mut probe) = TcpStream::connect(edge.http) {
         assert!(since.elapsed() < TIMEOUT, "it does not drain");
+        probe.set_read_timeout(Some(PROBE)).unwrap();
         let _closed = probe.write_all(&whole);
         let _reset = probe.read(&mut [0]);
     }

@@ -463,6 +463,7 @@ fn snapshot_of(source: SocketAddr, edge: &Edge) -> Vec<u8> {
 fn ask_for_everything(source: SocketAddr, edge: &Edge) -> Vec<u8> {
     let token = std::fs::read_to_string(edge.setup.path("token")).unwrap();
     let mut stream = TcpStream::connect(source).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let request = format!(
         "GET /v1/follow/snapshot HTTP/1.1\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
         token.trim()

@@ -131,6 +131,7 @@ fn counts_are_taken_only_from_an_edge_and_within_a_bound() {
     let path = "/v1/follow/numbers?life=a&sequence=1";
     let ask = |token: &str, path: &str, length: usize, content: &[u8]| {
         let mut stream = TcpStream::connect(listen).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let head = format!(
             "POST {path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n"
         );

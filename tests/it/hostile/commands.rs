@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use tempfile::TempDir;
 
 use crate::edge::Setup;
+use crate::http::TIMEOUT;
 
 const CONFIG: &str = r#"{ "name": "Acme", "navigation": { "pages": ["index"] } }"#;
 
@@ -72,6 +73,7 @@ impl Preview {
 
     fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         let mut response = String::new();
