@@ -249,7 +249,8 @@ impl Http2 {
             let has_some = !arrived.is_empty();
             let accepted = std::future::poll_fn(|cx| {
                 cork.set(true);
-                // They wake this task by `cx`, and not by the responses that they send.
+                // What they wait for wakes this task by `cx`. The connection, which is polled next,
+                // sends what they respond.
                 wakes.ignore(|| {
                     while !has_some && let Poll::Ready(Some(ended)) = exchanges.poll_next_unpin(cx)
                     {
