@@ -78,7 +78,7 @@ pub struct FollowerParts {
     pub metrics: Arc<Metrics>,
     /// Set by an operator who accepts that the next comparison removes many sites.
     pub accepts_removals: Arc<AtomicBool>,
-    /// Receives reports about what is written, if a shared store is followed.
+    /// Receives a report after each write to the local copy. `None` unless a shared store is followed.
     pub observer: Option<Arc<dyn StoreObserver>>,
 }
 
@@ -116,7 +116,7 @@ pub struct Follower {
     refused: BTreeMap<ProjectId, (u64, String)>,
     /// When releases are tried again, and how long was waited.
     again: Option<(Instant, Duration)>,
-    /// What was written since the last report, and the revision in that report.
+    /// The writes that the next report contains, and the revision of the last report.
     unreported: Followed,
 }
 

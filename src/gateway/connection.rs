@@ -266,7 +266,7 @@ impl ClientConnection {
     /// kernel sends a reset, which can destroy the response (RFC 9112 §9.6).
     pub(super) async fn close_lingering(mut self) {
         let mut discarded = 0;
-        // Not an array: the task of each connection would have room for it.
+        // An array would be a part of the task of every connection.
         let mut sink = vec![0; 4096];
         let drain = async {
             if AsyncWriteExt::shutdown(&mut self).await.is_err() {

@@ -7,8 +7,8 @@
 //!
 //! The build writes the file in its workspace, and the parent moves it to its place. Each project
 //! has its own, so no project takes anything from the build of another. A project has one cache, for
-//! its present repository. Caches count against the same limit as mirrors: when the disk is needed,
-//! those that were not written for the longest time are removed.
+//! its present repository. Caches count against the same limit as mirrors. If space is needed, the
+//! caches with the oldest last write are removed first.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

@@ -1,8 +1,8 @@
 //! How many places each client has: of the process, or at one server.
 //!
-//! A client is an address, or a prefix of IPv6. Nobody has to know the number of clients: each one
-//! gets another place while it has fewer than are free. The first client that takes all it can get
-//! has half of the places, the second one a quarter, and so on.
+//! A client is an address, or a prefix of IPv6. It gets another place only while it has fewer places
+//! than are free. The first client that takes as many as it can has half of the places, the second
+//! one a quarter, and so on. So the rule needs no limit for each client.
 //!
 //! Clients are counted only while at least an eighth of the places is in use: before that, counting
 //! would take time and reject nothing.

@@ -13,8 +13,9 @@
 //!   servers fail them.
 //! * **Cap.** A server has at most [`UpstreamLimits::requests_max`] requests at once, and a short
 //!   queue behind them. So one server that responds to nothing cannot hold all connections of the
-//!   gateway, and one client cannot hold all places of a server ([`server_places`]). All servers together have as many as the limit of file descriptors has room for; one
-//!   request more gets 503 at once. No owner and no client can have all of them ([`shares`]).
+//!   gateway, and one client cannot hold all places of a server ([`server_places`]). The limit of
+//!   file descriptors bounds the requests at all servers together; one request more gets 503 at
+//!   once. No owner and no client can have all of these places ([`shares`]).
 //! * **Retries.** Each request adds a part of a retry to the budget of its site, and each attempt
 //!   at another connection or server takes one ([`UpstreamLimits::retry_percent`]). So a dead
 //!   server does not get several times as many requests. A request that may have reached a server

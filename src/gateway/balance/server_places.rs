@@ -1,9 +1,9 @@
 //! The places for requests at one server, and the part of them that a client may have.
 //!
 //! A place is held until the client has read the response. One client with several connections, each
-//! with a hundred streams that it reads slowly, could hold all places of a server. So a client waits
-//! while it has as many places as are free ([`Clients`]). It waits apart from the queue of the
-//! server: a request of another client finds the free places without waiting.
+//! with a hundred streams that it reads slowly, could hold all places of a server. So a request waits
+//! while its client has as many places as are free ([`Clients`]). It does not wait in the queue of
+//! the server, so requests of other clients take the free places at once.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ use super::places::Places;
 pub(super) struct ServerPlaces {
     places: Places,
     clients: Clients,
-    /// How many requests wait because their client has its part.
+    /// How many requests wait because their client has as many places as are free.
     waiting: AtomicUsize,
     freed: Notify,
 }

@@ -68,7 +68,7 @@ impl Shares {
         self.owners().retain(|_, owner| owner.strong_count() > 0);
     }
 
-    /// Takes a place; `None` if there is none, or if the owner or the client has its part already.
+    /// Takes a place; `None` if there is none, or if the owner or the client has as many as are free.
     pub(super) fn take(&self, owner: &OfOwner, client: IpAddr) -> Option<Share> {
         let free = self.all.max().saturating_sub(self.all.used());
         if owner.load(Ordering::Relaxed) >= free {

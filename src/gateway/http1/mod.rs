@@ -105,8 +105,8 @@ impl Http1 {
 
     /// Serves the connection until it is closed.
     ///
-    /// What is rare has memory of its own: the task of each connection would have room for it, for as
-    /// long as the connection is open.
+    /// The futures of rare steps are boxed. Otherwise the task of every connection would contain
+    /// space for them, as long as the connection is open.
     pub(super) async fn run(mut self) {
         loop {
             let length = match self.wait_for_head().await {

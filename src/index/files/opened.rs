@@ -3,8 +3,8 @@
 //! Pieces are read at offsets, so readers share no position. A client can have a hundred streams on
 //! one connection and read nothing: it must not use up the descriptors of the process. So the
 //! number of open files is bounded, and a request for one more gets 503. An owner gets another file
-//! only while fewer of its files are open than are left for all others, and so does a client: it
-//! could read a few files of each owner. A file counts for the one who has opened it.
+//! only while fewer of its files are open than may still be opened. The same rule holds for a client,
+//! because one client could read files of many owners. A file counts for the client that opened it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
