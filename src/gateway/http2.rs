@@ -86,7 +86,7 @@ struct Http2 {
     handler: Arc<ConnectionHandler>,
     activity: Arc<Activity>,
     connection: Connection<ClientConnection, Bytes>,
-    wakes: Arc<OwnWakes>,
+    wakes: OwnWakes,
     digest: Arc<Digest>,
     cork: Cork,
     info: ConnectionInfo,
@@ -123,7 +123,7 @@ pub(super) async fn serve(
         handler,
         activity,
         connection,
-        wakes: Arc::new(OwnWakes::new()),
+        wakes: OwnWakes::new(),
         digest,
         cork,
         info,
@@ -198,7 +198,7 @@ impl Http2 {
                     }
                 }
             }
-            let wakes = Arc::clone(&self.wakes);
+            let wakes = self.wakes.clone();
             // The connection is polled again before this loop waits.
             wakes.ignore(|| {
                 for session in arrived.drain(..) {
@@ -249,8 +249,8 @@ impl Http2 {
             let has_some = !arrived.is_empty();
             let accepted = std::future::poll_fn(|cx| {
                 cork.set(true);
-                // What they wait for wakes this task by `cx`. The connection, which is polled next,
-                // sends what they respond.
+                // `cx` wakes this task when an exchange can go on. The connection is polled next and
+                // sends their responses, so it does not have to wake the task.
                 wakes.ignore(|| {
                     while !has_some && let Poll::Ready(Some(ended)) = exchanges.poll_next_unpin(cx)
                     {

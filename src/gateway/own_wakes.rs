@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures_util::task::AtomicWaker;
 
 /// The waker of one task for what it polls and changes itself.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct OwnWakes {
     shared: Arc<Shared>,
     waker: Waker,
@@ -44,10 +44,10 @@ impl OwnWakes {
         poll(&mut Context::from_waker(&self.waker))
     }
 
-    /// Makes changes, and ignores all wakes meanwhile, also those that others cause.
+    /// Runs `change`. Wakes that arrive while it runs are ignored, also those of other tasks.
     ///
-    /// The task must poll again before it waits: then it sees these changes, and whatever the ignored
-    /// wakes were for.
+    /// The caller must poll again before it waits. That poll sees the changes, and everything that
+    /// an ignored wake has announced.
     pub(super) fn ignore<T>(&self, change: impl FnOnce() -> T) -> T {
         self.shared.is_ignoring.store(true, Ordering::SeqCst);
         let changed = change();
