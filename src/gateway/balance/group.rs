@@ -554,12 +554,20 @@ impl HeldPlace {
         self.server
     }
 
+    /// Reports the status of a response before the client gets it. A status that shows a failure
+    /// counts at once: the content of the response may be slow.
+    pub(in crate::gateway) fn answered(&mut self, status: u16) {
+        // RFC 9110 §15.6.3 to §15.6.5: the server itself does not work.
+        if matches!(status, 502..=504) {
+            self.failed();
+        }
+    }
+
     /// Reports how a request has ended, and which status the server has sent (0: none).
     pub(in crate::gateway) fn report(&mut self, end: End, status: u16) {
-        // RFC 9110 §15.6.3 to §15.6.5: the server itself does not work.
-        let has_failed = end.upstream_failure().is_some() || matches!(status, 502..=504);
         match (end, status) {
-            _ if has_failed => self.failed(),
+            _ if self.is_reported => {}
+            _ if end.upstream_failure().is_some() => self.failed(),
             (End::Complete | End::UpstreamError, 1..) => {
                 self.is_reported = true;
                 self.group.succeeded(self.server);
@@ -652,6 +660,7 @@ mod tests {
         while held.server() != 0 {
             held = hold(&group, true).await;
         }
+        held.answered(503);
         held.report(End::Complete, 503);
         drop(held);
         assert_eq!(share(&group).await, 0);

@@ -220,6 +220,9 @@ impl ProxyHttp for Proxy {
         response: &mut ResponseHeader,
         ctx: &mut RequestCtx,
     ) -> Result<()> {
+        if let Some(held) = &mut ctx.held {
+            held.answered(response.status.as_u16());
+        }
         guarded(self.observe(response, ctx)).await
     }
 

@@ -235,6 +235,9 @@ impl<D: Downstream> Exchange<'_, D> {
                 Err(Unanswered::Stale { .. }) => return self.failed(End::UpstreamClosed, None),
             }
         };
+        if let Some(held) = &mut self.held {
+            held.answered(head.status);
+        }
         if copies::is_failure(head.status) && self.find(End::UpstreamError, Some(head.status)).await
         {
             self.status = head.status;
