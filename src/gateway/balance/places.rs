@@ -23,9 +23,15 @@ pub(in crate::gateway) struct Places {
 #[derive(Debug)]
 pub(super) struct Place(Arc<Places>);
 
-/// Counts a request in the queue of a server.
+/// A request in the queue of a server.
 pub(super) struct Queued<'p> {
     places: &'p Places,
+    _waiting: Waiting<'p>,
+}
+
+/// Counts a request that waits, until it is dropped.
+pub(super) struct Waiting<'p> {
+    count: &'p AtomicUsize,
     metric: &'p IntGauge,
 }
 
@@ -83,11 +89,9 @@ impl Places {
 
     /// Enters the queue.
     pub(super) fn queue<'p>(&'p self, metric: &'p IntGauge) -> Queued<'p> {
-        self.queued.fetch_add(1, Ordering::SeqCst);
-        metric.inc();
         Queued {
             places: self,
-            metric,
+            _waiting: Waiting::new(&self.queued, metric),
         }
     }
 }
@@ -124,9 +128,19 @@ impl Queued<'_> {
     }
 }
 
-impl Drop for Queued<'_> {
+// === impl Waiting ===
+
+impl<'p> Waiting<'p> {
+    pub(super) fn new(count: &'p AtomicUsize, metric: &'p IntGauge) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        metric.inc();
+        Self { count, metric }
+    }
+}
+
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.places.queued.fetch_sub(1, Ordering::SeqCst);
+        self.count.fetch_sub(1, Ordering::SeqCst);
         self.metric.dec();
     }
 }

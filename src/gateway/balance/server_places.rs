@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::clients::{Clients, Counted, CountedClient};
 use super::group::Refused;
-use super::places::Places;
+use super::places::{Places, Waiting};
 
 /// The places at one server.
 #[derive(Debug)]
@@ -31,12 +31,6 @@ pub(super) struct ServerPlaces {
 #[derive(Debug)]
 pub(super) struct ServerPlace {
     client: CountedClient,
-}
-
-/// Counts a request that waits for a place of its client.
-struct Waiting<'p> {
-    waiting: &'p AtomicUsize,
-    metric: &'p IntGauge,
 }
 
 // === impl ServerPlaces ===
@@ -136,22 +130,5 @@ impl ServerPlaces {
     /// Returns how many requests wait for one.
     pub(super) fn queued(&self) -> usize {
         self.places.queued() + self.waiting.load(Ordering::SeqCst)
-    }
-}
-
-// === impl Waiting ===
-
-impl<'p> Waiting<'p> {
-    fn new(waiting: &'p AtomicUsize, metric: &'p IntGauge) -> Self {
-        waiting.fetch_add(1, Ordering::SeqCst);
-        metric.inc();
-        Self { waiting, metric }
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
-        self.metric.dec();
     }
 }
