@@ -14,6 +14,7 @@ use super::code::{Block, Kind, is_used};
 use super::group::{Group, groups};
 use super::name::Names;
 use super::outline::{Entry, Outline, content, endpoint, link_to};
+use super::own_file::own_files;
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
 use super::text::{fit, sentences, words};
@@ -413,6 +414,7 @@ impl<'d> Plan<'d> {
         if let Some((id, _)) = &self.call {
             for block in &of_call {
                 put("Call", *id, &[block], &mut lines);
+                lines.extend(files_of(docs, *id, block));
                 // Code that only makes a client shows no use of it.
                 let next = use_of(docs, *id, block).filter(|next| !known.contains(next.code));
                 if let Some(next) = next.filter(|_| has_use) {
@@ -462,6 +464,23 @@ fn use_of<'d>(docs: &'d Docs, id: PageId, block: &Block<'d>) -> Option<Block<'d>
             && !other.needs_files()
             && other.code.lines().any(|line| is_used(line, &made))
     })
+}
+
+/// Says which files that a block imports are on its page.
+fn files_of(docs: &Docs, id: PageId, block: &Block<'_>) -> Option<String> {
+    let nodes = content(docs, docs.navigation.page(id))?;
+    let blocks: Vec<Block<'_>> = groups(nodes)
+        .into_iter()
+        .flat_map(|group| group.blocks)
+        .collect();
+    let files = own_files(block, &blocks);
+    let files: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
+    let (last, others) = files.split_last()?;
+    let names = match others {
+        [] => last.clone(),
+        others => format!("{} and {last}", others.join(", ")),
+    };
+    Some(format!("- The same page has {names}."))
 }
 
 /// Writes a step with its code: in the line if it is one line, else as a fence.

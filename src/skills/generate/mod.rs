@@ -56,6 +56,7 @@ mod list;
 mod mistake;
 mod name;
 mod outline;
+mod own_file;
 mod package;
 mod quickstart;
 mod reference;

@@ -170,19 +170,20 @@ impl<'d> Block<'d> {
     /// Returns whether the code imports a file of the reader's own project, which other code of its
     /// page makes.
     pub(in crate::skills::generate) fn needs_files(&self) -> bool {
-        const OWN: [&str; 10] = [
-            "from \"./",
-            "from \"../",
-            "from \"@/",
-            "from \"~/",
-            "from './",
-            "from '../",
-            "from '@/",
-            "from '~/",
-            "require('./",
-            "require(\"./",
-        ];
-        OWN.iter().any(|mark| self.code.contains(mark))
+        self.own_imports().next().is_some()
+    }
+
+    /// Returns the files of the reader's own project that the code imports: `./App.tsx` of
+    /// `import App from './App.tsx'`.
+    pub(in crate::skills::generate) fn own_imports(&self) -> impl Iterator<Item = &'d str> {
+        const OWN: [&str; 4] = ["./", "../", "@/", "~/"];
+        let after = |mark| self.code.split(mark).skip(1);
+        let paths = after("from ").chain(after("require("));
+        paths.filter_map(|rest| {
+            let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+            let (path, _) = rest[1..].split_once(quote)?;
+            OWN.iter().any(|own| path.starts_with(own)).then_some(path)
+        })
     }
 
     /// Returns whether the code installs packages of the system, which others need first.

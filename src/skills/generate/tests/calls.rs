@@ -156,6 +156,20 @@ fn the_first_call_needs_no_file_that_other_code_of_its_page_makes() {
 }
 
 #[test]
+fn a_first_call_names_the_files_of_its_page_that_it_imports() {
+    let start = "---\ntitle: Quickstart\n---\n\n```bash\nnpm install @acme/web\n```\n\n\
+        ```ts src/main.tsx\nimport { Acme } from '@acme/web';\nimport App from './App.tsx';\nawait Acme.run(App);\n```\n\n\
+        ```ts src/Login.tsx\nexport const Login = 1;\n```\n\n\
+        ```ts src/Other.tsx\nexport const Other = 1;\n```\n\n\
+        ```ts src/App.tsx\nimport { Login } from './Login';\nimport main from './main';\nexport default Login;\n```\n";
+    let text = text(&[("docs.json", CONFIG), ("quickstart.mdx", start)]);
+    let skills = section(&text, "Skills");
+    let named =
+        "await Acme.run(App);\n  ```\n\n- The same page has `src/Login.tsx` and `src/App.tsx`.\n";
+    assert!(skills.contains(named), "{skills}");
+}
+
+#[test]
 fn the_installation_is_the_one_with_the_name_of_the_product_and_never_of_the_system() {
     let start = "---\ntitle: Quickstart\n---\n\n```bash\nsudo apt-get install jq -y\n```\n\n\
         ```bash\nnpm install -g boxes\n```\n\n```bash\nacme run here\n```\n";
