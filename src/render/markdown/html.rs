@@ -154,7 +154,7 @@ impl Writer<'_> {
     }
 
     /// Returns the content of a cell in one line.
-    fn cell(&self, nodes: &[Node]) -> String {
+    pub(super) fn cell(&self, nodes: &[Node]) -> String {
         let mut parts: Vec<String> = Vec::new();
         self.cell_parts(nodes, &mut parts);
         parts.join("<br>")

@@ -54,12 +54,12 @@ impl Writer<'_> {
         match node {
             Node::Text(text) => escape(text, out),
             Node::Code(code) => code_span(code, out),
-            Node::Formula { tex, .. } => out.push_str(&format!("${tex}$")),
+            Node::Formula { tex, .. } => out.push_str(&format!("${}$", tex.replace('\n', " "))),
             Node::Break => out.push_str(BREAK),
             Node::Emphasis(children) => self.around("*", children, out),
             Node::Strong(children) => self.around("**", children, out),
             Node::Struck(children) => self.around("~~", children, out),
-            Node::Link { href, children, .. } => self.link(href, &self.line(children), out),
+            Node::Link { href, children, .. } => self.link_with(href, children, out),
             Node::Image { src, alt, .. } => self.image(src, alt, out),
             Node::FootnoteReference(label) => out.push_str(&format!("[^{label}]")),
             Node::Element(element) if is_dark_form(element) => {}
@@ -72,9 +72,28 @@ impl Writer<'_> {
     }
 
     fn around(&self, mark: &str, children: &[Node], out: &mut String) {
-        let inside = self.line(children);
-        if !inside.is_empty() {
+        self.trimmed(children, out, |inside, out| {
             out.push_str(&format!("{mark}{inside}{mark}"));
+        });
+    }
+
+    fn link_with(&self, href: &str, children: &[Node], out: &mut String) {
+        self.trimmed(children, out, |text, out| self.link(href, text, out));
+    }
+
+    /// Writes children with the spaces at their edges outside of the marks that `write` adds:
+    /// `**a **` is no emphasis (CommonMark 0.31.2 §6.2).
+    fn trimmed(&self, children: &[Node], out: &mut String, write: impl Fn(&str, &mut String)) {
+        let mut inside = String::new();
+        children
+            .iter()
+            .for_each(|node| self.inline(node, &mut inside));
+        let text = inside.trim();
+        let has_space = |edge: bool| if edge { " " } else { "" };
+        push_space(has_space(inside.starts_with(char::is_whitespace)), out);
+        if !text.is_empty() {
+            write(text, out);
+            push_space(has_space(inside.ends_with(char::is_whitespace)), out);
         }
     }
 
@@ -82,9 +101,9 @@ impl Writer<'_> {
         let children = &element.children;
         match &*element.name {
             "a" => match element.text("href") {
-                Some(href) => self.link(href, &self.line(children), out),
+                Some(href) => self.link_with(href, children, out),
                 // `<a id="x">` without `href` is not a link.
-                None => out.push_str(&self.line(children)),
+                None => children.iter().for_each(|child| self.inline(child, out)),
             },
             "img" => {
                 let shown = element.text("src").or_else(|| element.text("light"));
@@ -235,6 +254,10 @@ fn source_in(nodes: &[Node]) -> Option<&str> {
 }
 
 fn write_link(url: &str, text: &str, out: &mut String) {
+    // `!` before a link would make it an image.
+    if out.ends_with('!') {
+        out.insert(out.len() - 1, '\\');
+    }
     let is_plain = !url.contains(|c: char| c.is_whitespace() || matches!(c, '<' | '>'));
     if url == text && url.contains(':') && is_plain {
         out.push_str(&format!("<{url}>"));
@@ -289,11 +312,96 @@ pub(in crate::render) fn escaped(text: &str) -> String {
 }
 
 /// Writes text, with escapes for the characters that Markdown would interpret.
+///
+/// Sources: CommonMark 0.31.2 §2.4, §2.5 (references to characters), §6.2 (emphasis); GFM 0.29 §6.5
+/// (strikethrough).
 fn escape(text: &str, out: &mut String) {
-    for c in text.chars() {
-        if matches!(c, '*' | '`' | '<' | '[' | ']' | '\\') {
+    for (at, c) in text.char_indices() {
+        let rest = &text[at + c.len_utf8()..];
+        let is_marked = match c {
+            '*' | '`' | '<' | '[' | ']' | '\\' => true,
+            '_' => may_delimit(out.chars().next_back(), rest.chars().next()),
+            '~' => rest.starts_with('~') || out.ends_with('~'),
+            '&' => is_reference(rest),
+            _ => false,
+        };
+        if is_marked {
             out.push('\\');
         }
-        out.push(c);
+        match c {
+            ' ' => push_space(" ", out),
+            c => out.push(c),
+        }
     }
+}
+
+/// Writes a space, unless there is one: two at the end of a line are a line break.
+fn push_space(space: &str, out: &mut String) {
+    if !out.ends_with(' ') {
+        out.push_str(space);
+    }
+}
+
+/// Returns whether an underscore between two characters may begin or end emphasis: it does not
+/// between letters, as in `snake_case`, nor between spaces.
+fn may_delimit(before: Option<char>, after: Option<char>) -> bool {
+    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let is_space = |c: Option<char>| c.is_some_and(char::is_whitespace);
+    !(is_letter(before) && is_letter(after) || is_space(before) && is_space(after))
+}
+
+/// Returns whether the text after `&` makes a reference to a character, such as `&lt;`.
+fn is_reference(rest: &str) -> bool {
+    let Some((name, _)) = rest.split_once(';') else {
+        return false;
+    };
+    let name = name.strip_prefix('#').unwrap_or(name);
+    !name.is_empty() && name.len() <= 32 && name.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// Escapes the beginnings of lines that Markdown would take for blocks: a heading, a list, a
+/// quotation, the line below a heading, or a rule.
+///
+/// Sources: CommonMark 0.31.2 §4.1 to §4.3, §5.1, §5.2; GFM 0.29 §4.10 (the second row of a table).
+pub(super) fn not_blocks(text: &str) -> Cow<'_, str> {
+    if !text.lines().any(|line| block_mark(line).is_some()) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for (nth, line) in text.split('\n').enumerate() {
+        if nth > 0 {
+            out.push('\n');
+        }
+        match block_mark(line) {
+            Some(at) => out.extend([&line[..at], "\\", &line[at..]]),
+            None => out.push_str(line),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Returns where a line needs a backslash so that it does not begin a block.
+fn block_mark(line: &str) -> Option<usize> {
+    let text = line.trim_start();
+    let indent = line.len() - text.len();
+    let after = |mark: char| text.trim_start_matches(mark);
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t']);
+    let is_first = match text.chars().next()? {
+        '#' => text.len() - after('#').len() <= 6 && is_end(after('#')),
+        '>' => true,
+        '-' | '+' if is_end(&text[1..]) => true,
+        '-' | '=' | '|' | ':' => {
+            text.contains(['-', '='])
+                && text
+                    .chars()
+                    .all(|c| matches!(c, '-' | '=' | '|' | ':' | ' '))
+        }
+        '0'..='9' => {
+            let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let rest = text[digits..].strip_prefix(['.', ')'])?;
+            return (digits <= 9 && is_end(rest)).then_some(indent + digits);
+        }
+        _ => false,
+    };
+    is_first.then_some(indent)
 }

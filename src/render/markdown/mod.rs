@@ -21,7 +21,7 @@ use crate::site::percent::encode;
 
 pub(super) use line::{code_span, escaped};
 
-use line::{is_dark_form, is_inline, spaced};
+use line::{is_dark_form, is_inline, not_blocks, spaced};
 
 /// Writes the nodes of the page of `file`, in the language of `messages`.
 #[must_use]
@@ -79,7 +79,7 @@ impl Writer<'_> {
                 block(&text, out);
             }
             Node::Paragraph(children) if children.iter().all(is_inline) => {
-                block(&self.line(children), out);
+                block(&not_blocks(&self.line(children)), out);
             }
             // A tag in a line may hold blocks.
             Node::Paragraph(children) => self.blocks(children, out),
@@ -105,7 +105,7 @@ impl Writer<'_> {
                     None => self.blocks(&spaced(element), out),
                 }
             }
-            inline => block(&self.line(std::slice::from_ref(inline)), out),
+            inline => block(&not_blocks(&self.line(std::slice::from_ref(inline))), out),
         }
     }
 
@@ -176,7 +176,10 @@ impl Writer<'_> {
 
     fn table(&self, table: &Table, out: &mut String) {
         let cells = |cells: &[Vec<Node>]| {
-            let cells = cells.iter().map(|cell| self.line(cell));
+            let cells = cells.iter().map(|cell| match cell.iter().all(is_inline) {
+                true => self.line(cell),
+                false => self.cell(cell),
+            });
             row(&cells.collect::<Vec<_>>())
         };
         let mut text = cells(&table.head);
@@ -221,7 +224,7 @@ pub(super) fn block(text: &str, out: &mut String) {
 }
 
 fn paragraph(line: &mut String, out: &mut String) {
-    block(std::mem::take(line).trim(), out);
+    block(&not_blocks(std::mem::take(line).trim()), out);
 }
 
 pub(super) fn fence(info: &str, code: &str, out: &mut String) {

@@ -73,6 +73,61 @@ fn a_cell_that_claims_a_million_columns_gets_at_most_the_limit() {
 }
 
 #[test]
+fn a_list_in_a_cell_keeps_its_items_apart() {
+    check(
+        "| Role | May |\n|---|---|\n| admin | <ul><li>read</li><li>write</li></ul> |",
+        "| Role | May |\n| --- | --- |\n| admin | • read<br>• write |",
+    );
+}
+
+#[test]
+fn spaces_at_the_edges_of_elements_stay_in_the_sentence() {
+    check(
+        "<strong>Warning: </strong>do it. See<a href=\"https://x.test\"> this page </a>now.",
+        "**Warning:** do it. See [this page](https://x.test) now.",
+    );
+    check("a<b> b </b> c <i> </i>d", "a **b** c d");
+    check("Ask <a id=\"x\">us </a>now.", "Ask us now.");
+}
+
+#[test]
+fn text_that_looks_like_markdown_stays_text() {
+    for text in [
+        "\\# Not a heading",
+        "1\\. Not a list",
+        "20\\) Not a list",
+        "\\- x",
+        "\\+ x",
+        "\\> x",
+        "A line\n\\# second",
+        "A line\n\\---",
+        "A line\n\\===",
+        "a | b\n\\--- | ---",
+        "\\_\\_init\\_\\_",
+        "\\~\\~x\\~\\~",
+        "\\&lt; and \\&#60;",
+        "Look\\![here](https://x.test)",
+    ] {
+        check(text, text);
+    }
+    // None of these is Markdown.
+    for text in [
+        "a_b",
+        "#5 and C#",
+        "-1",
+        "3.5",
+        "2026.",
+        "R&D, a & b",
+        "a ~ b",
+        "a _ b",
+        "1-2",
+    ] {
+        check(text, text);
+    }
+    check("- 1\\. a\n- b", "- 1\\. a\n- b");
+}
+
+#[test]
 fn texts_of_attributes_are_escaped() {
     check(
         "<Card title=\"a] [b](x) *c*\" href=\"/guides/b\"/>",
@@ -101,7 +156,7 @@ fn pictures_for_two_modes_and_media_become_links() {
     check("a\n\n<iframe srcdoc=\"<p>x</p>\"></iframe>", "a");
     check(
         "a <svg><text>drawn</text><a href=\"x\">y</a></svg> b",
-        "a  b",
+        "a b",
     );
 }
 
