@@ -48,6 +48,8 @@ pub(super) struct QueryTerm {
     pub(super) entries: Vec<Term>,
     /// Whether it says little in a question.
     pub(super) is_common: bool,
+    /// Whether it is a pair of characters of a script without spaces.
+    pub(super) is_pair: bool,
     term: String,
     /// The word in lower case, before stemming.
     word: String,
@@ -95,6 +97,7 @@ impl QueryTerm {
                     weight,
                     entries: Vec::new(),
                     is_common,
+                    is_pair: kind == Run::Pairs,
                     term: term.to_owned(),
                     word,
                     is_begun,
@@ -112,6 +115,18 @@ impl QueryTerm {
             if term.entries.is_empty() && is_word && mistakes < MISTAKES_MAX {
                 mistakes += 1;
                 term.forgive(part, table, file)?;
+            }
+        }
+        // Most pairs that the index does not know begin in one word and end in the next: they say
+        // nothing of a question of which it knows other pairs.
+        let known: Vec<usize> = all
+            .iter()
+            .filter(|term| !term.entries.is_empty())
+            .map(|term| term.clause)
+            .collect();
+        for term in all.iter_mut().filter(|term| term.is_pair) {
+            if term.entries.is_empty() && known.contains(&term.clause) {
+                term.weight = 0.0;
             }
         }
         Ok(all)

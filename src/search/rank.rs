@@ -456,8 +456,8 @@ impl Clauses {
                     clause.parts.push((1 << at, *weight));
                     clause.parts_weight += weight;
                 }
-                // Each pair of characters is a word of its own.
-                Role::Word if clause.whole != 0 || !clause.parts.is_empty() => {
+                // No pair of characters is the whole question.
+                Role::Word if term.is_pair => {
                     clause.parts.push((1 << at, *weight));
                     clause.parts_weight += weight;
                     clause.weight += weight;

@@ -538,6 +538,32 @@ fn a_wrong_first_letter_is_forgiven_in_long_words() {
 }
 
 #[test]
+fn a_sentence_of_a_script_without_spaces_finds_the_page_about_its_subject() {
+    let pages = [
+        ("variables", "环境变量", "在这里配置环境变量。"),
+        ("polite", "问候", "请问您需要什么?"),
+        ("deploy", "部署", "自动部署文档, 见环境变量。"),
+        ("build", "构建", "构建文档, 见环境变量。"),
+        ("start", "开始", "先看环境变量。"),
+        ("limits", "限制", "环境变量有限制。"),
+        ("errors", "错误", "缺少环境变量。"),
+        ("about", "关于", "没有别的。"),
+    ];
+    let site = Site::new(&[("zh", None, true, &pages)]);
+    site.finds_first(
+        "怎样才能够为我们公司的新项目正确地配置环境变量呢",
+        "variables",
+    );
+    let asked = "请问如何在项目中配置自动部署的环境变量";
+    assert_eq!(site.paths(asked), ["deploy", "variables", "polite"]);
+    assert_eq!(
+        site.paths("怎样才能够为我们公司正确地配置环境变量呢").len(),
+        6
+    );
+    assert_eq!(site.paths("明天天气怎么样"), [""; 0]);
+}
+
+#[test]
 fn one_character_of_a_script_without_spaces_finds_the_pairs_that_begin_with_it() {
     let pages = [("a", "部署", "如何部署文档"), ("b", "票据", "发票")];
     let site = Site::new(&[("zh", None, true, &pages)]);
