@@ -32,10 +32,10 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Reads a text that is required.
+    /// Reads a text that is required; spaces around it stay.
     pub(super) fn required(&self, name: &str, bytes_max: usize) -> Result<&'a str> {
-        let text = self.text(name, bytes_max)?.map(str::trim);
-        text.filter(|text| !text.is_empty())
+        let text = self.text(name, bytes_max)?;
+        text.filter(|text| !text.trim().is_empty())
             .ok_or_else(|| Failure::Input(format!("The argument `{name}` is missing or empty.")))
     }
 

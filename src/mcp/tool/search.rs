@@ -107,7 +107,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
         language,
         version,
         excerpt_bytes: excerpt_bytes.clamp(EXCERPT_BYTES_MIN, EXCERPT_BYTES_MAX),
-        ..Question::new(arguments.required("query", QUESTION_BYTES_MAX)?)
+        ..Question::new(arguments.required("query", QUESTION_BYTES_MAX)?.trim())
     };
     let found = call.library.search(&question)?;
     let mut room = BytesLeft::of(budget, FRAME_BYTES);
