@@ -21,6 +21,7 @@ use crate::release::announcements;
 use crate::render::article::Article;
 use crate::render::layout::path_of;
 use crate::render::markdown;
+use crate::site::percent::encode;
 use crate::skills::{self, ADDRESS_CHARACTERS_MAX, Slug};
 
 use super::catalog;
@@ -225,7 +226,8 @@ fn specifications(docs: &Docs) -> Vec<String> {
 /// Returns the most characters of the line of a page.
 fn cost(page: &Page) -> usize {
     let heading = section(page, 0).len() + section(page, 1).len();
-    page.title.len() + page.url.len() + description_max(page) + LINE_EXTRA + heading / 4
+    let title = markdown::escaped(&page.title).len();
+    title + encode(&page.url).len() + description_max(page) + LINE_EXTRA + heading / 4
 }
 
 fn description_max(page: &Page) -> usize {
@@ -417,7 +419,8 @@ fn pages<'a>(
             *out += &format!("{}## {here}\n\n", if heading.is_some() { "\n" } else { "" });
             heading = Some(here);
         }
-        *out += &format!("- [{}]({})", page.title, markdown::address(path_of(page)));
+        let title = markdown::escaped(&page.title);
+        *out += &format!("- [{title}]({})", markdown::address(path_of(page)));
         if let Some(summary) = &article.summary {
             *out += &format!(
                 ": {}",

@@ -106,7 +106,7 @@ fn write(source: &Source<'_>, nodes: &[Node], map: &Map) -> Article {
         source.has_title,
     );
     let described = source.description.map(ToOwned::to_owned);
-    let mut markdown = format!("# {}\n\n", source.title);
+    let mut markdown = format!("# {}\n\n", markdown::escaped(source.title));
     if let Some(description) = &described {
         markdown += &format!("> {}\n\n", description.replace('\n', " "));
     }
@@ -138,7 +138,7 @@ fn unreadable(source: &Source<'_>, why: &str, diagnostics: Vec<Diagnostic>) -> A
         summary: source.description.map(ToOwned::to_owned),
         html,
         headings: Vec::new(),
-        markdown: format!("# {}\n\n{shown}\n", source.title),
+        markdown: format!("# {}\n\n{shown}\n", markdown::escaped(source.title)),
         assets: BTreeSet::new(),
         files: Vec::new(),
         diagnostics,

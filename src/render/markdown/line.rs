@@ -299,8 +299,10 @@ pub(in crate::render) fn code_span(code: &str, out: &mut String) {
     out.push_str(&format!("{fence}{space}{code}{space}{fence}"));
 }
 
-/// Returns the text of an attribute, escaped and in one line.
-pub(in crate::render) fn escaped(text: &str) -> String {
+/// Returns a text without markup, such as a title or the text of an attribute, escaped and in one
+/// line.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {

@@ -19,7 +19,8 @@ use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::mdx::{Alignment, Element, Node, Table};
 use crate::site::percent::encode;
 
-pub(super) use line::{code_span, escaped};
+pub(super) use line::code_span;
+pub use line::escaped;
 
 use line::{is_dark_form, is_inline, not_blocks, spaced};
 

@@ -404,7 +404,9 @@ impl Page {
                 // A setting is no other product.
                 has(&normal(last), &["use", "consider", "choose", "prefer"]) && !last.contains('`')
             });
-        let is_purpose = has(&words, &UNSUITED) || self.is_unsuited && self.is_item;
+        // Only the product: "the file is not for editors" is about something else.
+        let is_not_for = words.starts_with(&format!("{}is not for ", self.product));
+        let is_purpose = is_not_for || has(&words, &UNSUITED) || self.is_unsuited && self.is_item;
         // Another product that it does not work with.
         let lacks = has(&words, &LACKS) && subject.contains(&self.product);
         let is_avoided = words.starts_with(" avoid using ") && plain.contains(&self.product);
@@ -417,7 +419,7 @@ impl Page {
         let is_value = sentence.starts_with('`') && sentence.contains("` - ");
         let is_left_out = refers || is_value || is_bare || is_about_other || refers_back(sentence);
         let is_unsuited = (is_purpose || avoids) && !has(&words, &NOT_UNSUITED) && !is_left_out;
-        let is_long = sentence.split(' ').count() > WORDS_MIN;
+        let is_long = is_not_for || sentence.split(' ').count() > WORDS_MIN;
         if is_unsuited && is_long && !sentence.ends_with([':', '?']) && !is_open(sentence) {
             // An item of such a list is no sentence without its heading.
             let text = match self.is_unsuited && self.is_item {

@@ -8,6 +8,7 @@ use crate::docs::navigation::tree::{
 };
 use crate::docs::openapi::{Endpoint, Operation, Specification};
 use crate::mdx::Node as MdxNode;
+use crate::site::percent::encode;
 use crate::syntax::Value;
 
 use super::about::{is_meta, repeats};
@@ -419,7 +420,7 @@ impl Entry {
 
 /// Writes a link to a page. A title in code keeps its brackets; others have none (see `plain`).
 pub(super) fn link(title: &str, page: &Page, base_url: &str) -> String {
-    format!("[{title}]({base_url}{})", page.url)
+    format!("[{title}]({base_url}{})", encode(&page.url))
 }
 
 /// Writes a link to a page under its own title.

@@ -210,7 +210,7 @@ fn context(
             &product
         };
         format!(
-            "- For anything that is not about {product}; the pages name no other case: [llms.txt]({base_url}/llms.txt)"
+            "- For anything that is not about {product}: [llms.txt]({base_url}/llms.txt) lists what the pages are about"
         )
     });
     lines.push(String::new());

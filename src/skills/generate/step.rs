@@ -45,6 +45,8 @@ pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> St
         ..Step::default()
     };
     let mut wants_words = has_words || title.is_empty();
+    // The words of the step before a sentence that announces code, and that code.
+    let mut announced: Option<(String, &'d str)> = None;
     let mut rest = children;
     while let Some((node, after)) = rest.split_first() {
         rest = after;
@@ -64,6 +66,13 @@ pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> St
         if !text.is_empty() {
             step.link = only_link(line);
         }
+        if let (Some(Node::Fence { code, .. }), true) = (rest.first(), text.ends_with(':')) {
+            let mut before = step.words.clone();
+            let sentences = sentences(&text);
+            let kept = sentences.split_last().map_or(&[][..], |(_, kept)| kept);
+            add(&mut before, &kept.join(" "));
+            announced = Some((before, code.trim_matches('\n')));
+        }
         // What follows a list that is left out does not begin the step.
         wants_words = !add(&mut step.words, &text) && !said.ends_with(':');
     }
@@ -78,6 +87,13 @@ pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> St
         let own = installs.then(|| code_of(children, &mut { verdict }, &is_install));
         let first = || code_of(children, &mut { verdict }, &is_sample);
         step.code = own.flatten().or_else(first);
+    }
+    // "You should see:" announces an output, which is not the code of the step.
+    if let (Some((before, code)), Some(own)) = (announced, &step.code)
+        && own.code != code
+        && !before.is_empty()
+    {
+        step.words = before;
     }
     if !title.is_empty()
         && !has_words

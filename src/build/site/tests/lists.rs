@@ -25,6 +25,25 @@ fn lists_leave_out_hidden_pages() {
 }
 
 #[test]
+fn the_title_of_a_page_is_no_markdown() {
+    let config = r#"{"name": "A", "navigation": {"pages": ["index"]}}"#;
+    let file = |path: &str, text: &str| (TreePath::parse(path).unwrap(), text.to_owned().into());
+    let files = [
+        file("docs.json", config),
+        file(
+            "index.mdx",
+            "---\ntitle: Home [x](https://other.test)\n---\n",
+        ),
+    ];
+    let release = of_tree(Tree::from_files(files, [])).release;
+    let title = "Home \\[x\\](https://other.test)";
+    let list = text(&release, "texts/llms.txt");
+    assert!(list.contains(&format!("- [{title}](")), "{list}");
+    let page = text(&release, "pages/index.md");
+    assert!(page.contains(&format!("# {title}\n")), "{page}");
+}
+
+#[test]
 fn each_language_has_a_list_of_its_own_pages() {
     let config = r#"{"name": "A", "navigation": {"languages": [
         {"language": "en", "pages": ["index"]}, {"language": "fr", "pages": ["fr/index"]}]}}"#;

@@ -96,6 +96,26 @@ fn notes_about_the_page_and_reasons_are_no_limits() {
 }
 
 #[test]
+fn what_the_product_is_not_for_is_said_and_nothing_is_claimed_about_the_other_pages() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["boxes"]}}"#;
+    let unsuited = |page: &str| {
+        let text = text(&[("docs.json", config), ("boxes.mdx", page)]);
+        let (_, unsuited) = text.split_once("### When not to use it\n\n").unwrap();
+        unsuited.trim().to_owned()
+    };
+    assert_eq!(
+        unsuited("# Boxes\n\nAcme is not for mail. This file is not for you.\n"),
+        format!("- Acme is not for mail. – [Boxes]({BASE}/boxes)")
+    );
+    assert_eq!(
+        unsuited("# Boxes\n\nIt does **not** send mail.\n"),
+        format!(
+            "- For anything that is not about Acme: [llms.txt]({BASE}/llms.txt) lists what the pages are about"
+        )
+    );
+}
+
+#[test]
 fn unsuited_cases_name_a_purpose_and_what_is_old() {
     let page = "# Boxes\n\n## When not to use labels\n\n- You need a name of two letters.\n\n## When not to use Acme\n\n- You need a disk of more than a terabyte.\n\n\
         ## Notes\n\nNamed colors are not supported. Acme lacks support for old browsers of phones.\n\
@@ -293,7 +313,7 @@ fn without_a_case_against_the_product_the_fallback_says_so() {
         ("boxes.mdx", page),
     ]);
     let (_, unsuited) = text.split_once("### When not to use it\n\n").unwrap();
-    let fallback = "- For anything that is not about Acme; the pages name no other case";
+    let fallback = "- For anything that is not about Acme: [llms.txt]";
     assert!(unsuited.starts_with(fallback), "{unsuited}");
 }
 

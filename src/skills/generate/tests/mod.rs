@@ -108,6 +108,21 @@ fn g3_other_versions_languages_and_hidden_pages_are_not_used() {
 }
 
 #[test]
+fn the_address_of_a_page_is_encoded() {
+    let config = r#"{"name":"Acme","navigation":{"pages":["index","my dir/a b"]}}"#;
+    let files = [
+        ("docs.json", config),
+        ("index.mdx", "# Acme\n"),
+        ("my dir/a b.mdx", "# Boxes\n\nAbout boxes.\n"),
+    ];
+    let text = text(&files);
+    assert!(
+        text.contains(&format!("]({BASE}/my%20dir/a%20b)")),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_documentation_without_pages_has_no_skill() {
     let empty = [("docs.json", r#"{"name":"x","navigation":{"pages":[]}}"#)];
     assert_eq!(generate(&docs(&empty), "x", "", BASE), None);

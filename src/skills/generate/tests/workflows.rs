@@ -44,6 +44,22 @@ fn a_step_shows_its_own_command_and_no_message() {
 }
 
 #[test]
+fn a_step_announces_no_output_that_it_does_not_show() {
+    let page = "<Steps>\n<Step title=\"Install Acme\">\n```bash\nnpm install -g acme\n```\n</Step>\n\
+        <Step title=\"Send a message\">\n```bash\nacme send 1\n```\n\nYou should see:\n\n```json\n{ \"ok\": true }\n```\n</Step>\n\
+        <Step title=\"Read the answer\">\n```bash\nacme read 1\n```\n</Step>\n</Steps>\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{ "name": "Acme", "navigation": { "pages": ["quickstart"] } }"#,
+        ),
+        ("quickstart.mdx", page),
+    ]);
+    assert!(text.contains("2. Send a message"), "{text}");
+    assert!(!text.contains("You should see"), "{text}");
+}
+
+#[test]
 fn the_same_steps_of_several_pages_are_shown_once_and_prerequisites_never() {
     let chain = |name: &str| {
         format!(
