@@ -20,8 +20,8 @@ use crate::store::documents::SealKey;
 /// files that the configuration names. Everything but the files of releases is encrypted with the
 /// key of `backup.key_file`. Releases that the directory has already are not copied again.
 ///
-/// Exit status: 0 on success, 1 if the backup was made without releases that are damaged in the
-/// store, 2 if no backup was made.
+/// Exit status: 0 on success, 1 if the backup was made without damaged releases, or without a queue
+/// in a database that did not answer, 2 if no backup was made.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The directory of backups; it is made if it does not exist

@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use super::deploying;
 use super::project;
 use super::settings::{self, Settings};
+use crate::config;
 use crate::deploy::Timestamp;
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
@@ -58,22 +59,27 @@ pub struct RollbackArgs {
     pub settings: Settings,
 }
 
-/// Prints a line for each release.
+/// Prints a line for each release. If there is none, a line says in which store, and the command
+/// fails.
 ///
 /// # Errors
 ///
 /// When the configuration or the store cannot be used.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let store = settings::open_store(&args.settings.load()?)?;
-    let lines = list(&store, &args.project)?;
+    let config = args.settings.load()?;
+    let store = settings::open_store(&config)?;
+    let project = &args.project;
+    let lines = list(&store, project)?;
+    if lines.is_empty() {
+        let place = place(&config.store);
+        writeln!(io::stderr(), "there is no release of {project} in {place}")
+            .context("print the outcome")?;
+        return Ok(ExitCode::FAILURE);
+    }
     io::stdout()
         .write_all(lines.as_bytes())
         .context("print the releases")?;
-    Ok(if lines.is_empty() {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Promotes a release again: a new generation with an old release.
@@ -142,6 +148,14 @@ pub fn rollback(args: &RollbackArgs) -> anyhow::Result<ExitCode> {
         writeln!(io::stdout(), "{line}").context("print the outcome")?;
     }
     Ok(outcome)
+}
+
+/// Returns the place of the releases, as the configuration names it.
+fn place(store: &config::Store) -> String {
+    match store.shared() {
+        Some(shared) => shared.config.objects.url.to_string(),
+        None => store.local().path.display().to_string(),
+    }
 }
 
 fn list(store: &Store, project: &ProjectId) -> anyhow::Result<String> {

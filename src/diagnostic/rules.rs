@@ -95,7 +95,8 @@ pub const RULES: &[Rule] = &[
         id: "conf",
         title: "the configuration of the gateway is valid",
         text: "Every key of `waypost.yaml` is known and its value is in the documented range. The \
-            process does not start with an error, and a reload is rejected.",
+            process does not start while there is an error, and `waypost upgrade` keeps the \
+            running one.",
     },
     Rule {
         id: "config",
@@ -224,7 +225,7 @@ pub const RULES: &[Rule] = &[
         id: "limit",
         title: "files stay within the limits",
         text: "Nesting, the number of values, references and pages are bounded, so that no repository \
-            can exhaust the service.",
+            can exhaust the service. The message names the limit.",
     },
     Rule {
         id: "link",
@@ -393,8 +394,8 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "skill-count",
-        title: "there are at most as many skills as allowed",
-        text: "The skills after the limit are left out.",
+        title: "there are at most 1000 skills",
+        text: "Further skills are left out.",
     },
     Rule {
         id: "skill-description",
@@ -454,7 +455,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "skill-size",
         title: "skills stay within the limits",
-        text: "A file that is too large is left out.",
+        text: "A skill file has at most 1 MiB, and all skill files together have at most 16 MiB. A file \
+            above a limit is left out.",
     },
     Rule {
         id: "skill-slug",

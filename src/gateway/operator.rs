@@ -16,8 +16,9 @@
 //!
 //! A request that changes state must name this listener in `Host` (a loopback name, its own
 //! address or a configured name), so that no page in a browser can send it (DNS rebinding), and
-//! must have the [`Token`]. A request that has passed through this gateway is rejected whatever it
-//! asks: an upstream that names this machine does not lead here.
+//! must have the [`Token`]. For the same reason, a request for metrics, hosts, edges or upstreams
+//! must have a known name or any address in `Host`. A request that has passed through this gateway
+//! is rejected whatever it asks: an upstream that names this machine does not lead here.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -207,7 +207,7 @@ fn objects_of_the_store_that_cannot_be_used_are_found() {
         0,
         &[
             "warning[conf]: `store.objects.url`: ",
-            "0 errors, 1 warnings",
+            "0 errors, 1 warning",
         ],
     );
     assert!(!objects.exists());
@@ -247,9 +247,9 @@ fn a_database_of_the_store_that_does_not_answer_hides_no_other_finding() {
             claimed,
         ],
     );
-    assert!(text.contains("1 errors, 1 warnings"), "{text}");
+    assert!(text.contains("1 error, 1 warning"), "{text}");
     setup.remove_site("other");
-    finds(&setup.run(&["check"]), 0, &["0 errors, 1 warnings"]);
+    finds(&setup.run(&["check"]), 0, &["0 errors, 1 warning"]);
     assert!(!setup.path("cache").exists());
 }
 
@@ -260,7 +260,7 @@ fn an_offline_check_connects_to_no_database_of_the_store() {
     let setup = with_store_at(database.local_addr().unwrap());
     let output = setup.run(&["check", "--offline"]);
     let claimed = "docs.acme.test is a host of project acme already";
-    let text = finds(&output, 1, &[claimed, "1 errors, 0 warnings"]);
+    let text = finds(&output, 1, &[claimed, "1 error, 0 warnings"]);
     assert!(!text.contains("database"), "{text}");
     let refused = database.accept().unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);

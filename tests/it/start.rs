@@ -131,6 +131,17 @@ fn a_store_of_a_newer_version_is_not_changed() {
 }
 
 #[test]
+fn a_project_without_a_release_is_named_with_the_store() {
+    let setup = Setup::new().site("acme", "");
+    let output = setup.run(&["releases", "acme"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    let store = setup.path("store");
+    let expected = format!("there is no release of acme in {}\n", store.display());
+    assert_eq!(error, expected);
+}
+
+#[test]
 fn a_directory_that_is_not_a_store_is_not_changed() {
     let setup = Setup::new().site("acme", "");
     fs::create_dir(setup.path("store")).unwrap();

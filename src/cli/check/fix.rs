@@ -99,7 +99,7 @@ pub(super) fn write(root: &Path, fixed: &Fixed) -> anyhow::Result<()> {
 }
 
 /// Counts the errors among some diagnostics.
-pub(super) fn errors_of(diagnostics: &[Diagnostic]) -> usize {
+fn errors_of(diagnostics: &[Diagnostic]) -> usize {
     diagnostics.iter().filter(|d| d.is_error()).count()
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{Documentation, sandboxed};
 use crate::deploy::run::{DocsDirectory, Limits, Session};
 use crate::diagnostic::text::Colour;
-use crate::diagnostic::{Diagnostic, rules};
+use crate::diagnostic::{Diagnostic, Tally, rules};
 use crate::isolation::Mode;
 use crate::source::{directory, remote};
 
@@ -191,12 +191,7 @@ fn print_lines(args: &Args, diagnostics: &[Diagnostic]) -> io::Result<()> {
     for diagnostic in diagnostics {
         writeln!(out, "{diagnostic}")?;
     }
-    let errors = fix::errors_of(diagnostics);
-    writeln!(
-        out,
-        "{errors} errors, {} warnings",
-        diagnostics.len() - errors
-    )
+    writeln!(out, "{}", Tally::of(diagnostics))
 }
 
 fn explain(id: &str) -> anyhow::Result<ExitCode> {

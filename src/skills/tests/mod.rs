@@ -383,3 +383,18 @@ fn a_skill_inside_the_directory_of_another_is_reported() {
     ];
     assert_eq!(nested, wanted);
 }
+
+#[test]
+fn the_explanations_of_the_rules_have_the_limits() {
+    let explained = |id| {
+        let rule = crate::diagnostic::rules::find(id).unwrap();
+        format!("{} {}", rule.title, rule.text)
+    };
+    let size = explained("skill-size");
+    for bytes in [BYTES_MAX, TOTAL_BYTES_MAX as u64] {
+        let limit = format!(" {} MiB", bytes >> 20);
+        assert!(size.contains(&limit), "{limit}: {size}");
+    }
+    let count = explained("skill-count");
+    assert!(count.contains(&COUNT_MAX.to_string()), "{count}");
+}
