@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use crate::docs::Extent;
 use crate::docs::config::Redirect;
 use crate::docs::navigation::{Navigation, has_scheme};
-use crate::site::redirect::{self as pattern, Patterns, is_pattern};
+use crate::site::redirect::{self as pattern, NAME_ENDS, Patterns, is_pattern, name_of};
 use crate::syntax::{Diagnostics, SpanDiagnostic};
 
 /// The rule about redirects that cannot work.
@@ -170,6 +170,11 @@ pub(super) fn check(
             continue;
         }
         let source = plain(&redirect.source);
+        if let Some(segment) = source.split('/').find(|segment| holds_name(segment)) {
+            let message = format!("`{segment}` is no variable segment: a name is a whole segment");
+            let help = "write `*` for a part of a segment, such as `beta-*`";
+            diagnostics.push(warn(message).help(help));
+        }
         if is_pattern(source) {
             captures(redirect, diagnostics);
             continue;
@@ -259,15 +264,12 @@ fn limits(redirects: &[Redirect], diagnostics: &mut Diagnostics) {
 
 /// Checks that the source has every name that the destination uses.
 fn captures(redirect: &Redirect, diagnostics: &mut Diagnostics) {
-    let names: HashSet<&str> = redirect.source.split('/').filter_map(name).collect();
+    let names: HashSet<&str> = redirect.source.split('/').filter_map(name_of).collect();
     let destination = match redirect.destination.split_once("://") {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
         None => &redirect.destination,
     };
-    for used in destination
-        .split(['/', '?', '#', '&', '='])
-        .filter_map(name)
-    {
+    for used in destination.split(NAME_ENDS).filter_map(name_of) {
         if !names.contains(used) {
             let message = format!("`:{used}` is in the destination but not in the source");
             diagnostics.push(SpanDiagnostic::error(
@@ -279,9 +281,14 @@ fn captures(redirect: &Redirect, diagnostics: &mut Diagnostics) {
     }
 }
 
-fn name(segment: &str) -> Option<&str> {
-    let name = segment.strip_prefix(':')?.trim_end_matches(['*', '+', '?']);
-    (!name.is_empty()).then_some(name)
+/// Returns whether a segment has a name after other text, such as `beta-:name`. A title such as
+/// `Special:Pages` has none.
+fn holds_name(segment: &str) -> bool {
+    let mut colons = segment.match_indices(':');
+    colons.any(|(at, _)| {
+        let is_joined = segment[..at].ends_with(['-', '_', '.', '~']);
+        is_joined && segment[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic())
+    })
 }
 
 fn find_cycles(
@@ -638,6 +645,14 @@ mod tests {
         assert_eq!(found(&pairs).len(), 1);
         pairs.push((&shapes[pattern::SHAPES_MAX + 1], "/b"));
         assert_eq!(found(&pairs).len(), 1);
+    }
+
+    #[test]
+    fn a_name_within_a_segment_is_a_warning() {
+        assert_eq!(
+            found(&[("/a/b-:x", "/b"), ("/wiki/Special:Pages", "/b")]),
+            ["`b-:x` is no variable segment: a name is a whole segment"]
+        );
     }
 
     #[test]

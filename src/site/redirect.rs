@@ -12,8 +12,10 @@
 
 use std::collections::HashMap;
 
-use super::percent::encode;
+use super::percent::{encode, encode_component};
 
+/// The characters that end a name in a destination.
+pub const NAME_ENDS: [char; 5] = ['/', '?', '#', '&', '='];
 /// How many segments a source may have.
 pub const SEGMENTS_MAX: usize = 32;
 /// How long a source may be, in bytes.
@@ -240,19 +242,56 @@ fn is_rest(segment: &str) -> bool {
 // === impl Captures ===
 
 impl Captures<'_> {
-    /// Returns a destination in which the captured values replace the names.
+    /// Returns a destination in which the captured values replace the names. A name begins at the
+    /// start of a segment, or of a value in the query or the fragment; `*` may be a part of a segment.
     ///
     /// The path was decoded, and a destination is written as in a URL, so the values are encoded
     /// (RFC 3986 §2.4: nothing is decoded twice).
     #[must_use]
     pub fn fill(&self, destination: &str) -> String {
-        let segment = |segment: &str| {
-            let found = self.0.iter().find(|(name, _)| *name == segment);
-            found.map_or_else(|| segment.to_owned(), |(_, value)| encode(value))
-        };
-        let filled: Vec<String> = destination.split('/').map(segment).collect();
-        filled.join("/")
+        let mut filled = String::with_capacity(destination.len());
+        let mut is_query = false;
+        for piece in destination.split_inclusive(NAME_ENDS) {
+            let (part, end) = match piece.char_indices().next_back() {
+                Some((at, last)) if NAME_ENDS.contains(&last) => piece.split_at(at),
+                _ => (piece, ""),
+            };
+            match self.value_of(part) {
+                Some((before, value, after)) => {
+                    let value = if is_query {
+                        encode_component(value)
+                    } else {
+                        encode(value)
+                    };
+                    filled.extend([before, &*value, after]);
+                }
+                None => filled.push_str(part),
+            }
+            filled.push_str(end);
+            is_query = is_query && end != "#" || end == "?";
+        }
+        filled
     }
+
+    /// Returns the value that replaces a part of a destination, and what stays around it.
+    fn value_of<'d>(&self, part: &'d str) -> Option<(&'d str, &str, &'d str)> {
+        let value = |is_wanted: &dyn Fn(&str) -> bool| {
+            let found = self.0.iter().find(|(name, _)| is_wanted(name));
+            found.map(|(_, value)| *value)
+        };
+        if let Some(name) = name_of(part) {
+            return Some(("", value(&|known| name_of(known) == Some(name))?, ""));
+        }
+        let (before, after) = part.split_once('*')?;
+        Some((before, value(&|known| known == "*")?, after))
+    }
+}
+
+/// Returns the name of a variable segment, such as `slug` of `:slug*`.
+#[must_use]
+pub fn name_of(segment: &str) -> Option<&str> {
+    let name = segment.strip_prefix(':')?.trim_end_matches(['*', '+', '?']);
+    (!name.is_empty()).then_some(name)
 }
 
 #[cfg(test)]
@@ -381,6 +420,22 @@ mod tests {
         assert_eq!(two("a/1/c/2/3").as_deref(), Some("/z/2/3/1"));
         assert_eq!(two("a/1/d/2"), None);
         assert_eq!(two("a"), None);
-        assert_eq!(to("beta-*", "/v2-*", "beta-x").as_deref(), Some("/v2-*"));
+        for (source, destination, filled) in [
+            ("beta-:x", "/a", None),
+            ("beta-*", "/v2-*", Some("/v2-b c")),
+            ("beta-*", "/v2", Some("/v2")),
+        ] {
+            let filled = filled.map(|filled| filled.replace(' ', "%20"));
+            assert_eq!(to(source, destination, "beta-b c"), filled, "{source}");
+        }
+        for (source, destination, filled) in [
+            ("o/:s", "/new/:s?from=old", "/new/a&b?from=old"),
+            ("o/:s", "/new?s=:s&t=1#:s", "/new?s=a%26b&t=1#a&b"),
+            ("o/:s*", "/n/:s", "/n/a&b"),
+            ("o/:s", "/n/:s*", "/n/a&b"),
+            ("o/:s", "/n/a:s", "/n/a:s"),
+        ] {
+            assert_eq!(to(source, destination, "o/a&b").as_deref(), Some(filled));
+        }
     }
 }
