@@ -510,13 +510,18 @@ fn parse_upstream(
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
         return Err("an upstream has no path and no query".into());
     }
-    let port = uri.port_u16().unwrap_or(scheme.default_port());
+    // A URI may have a number that is no port.
+    let text = authority.as_str().strip_prefix(authority.host());
+    let port = match text.and_then(|text| text.strip_prefix(':')) {
+        Some(text) => text.parse().unwrap_or(0),
+        None => scheme.default_port(),
+    };
     // RFC 3986 §3.2.2: only an IPv6 address is in brackets.
     let host = authority
         .host()
         .trim_matches(['[', ']'])
         .to_ascii_lowercase();
-    if port == 0 || authority.as_str().ends_with(':') {
+    if port == 0 {
         return Err("its port is not a number from 1 to 65535".into());
     }
     match host.parse::<IpAddr>() {

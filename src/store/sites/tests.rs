@@ -151,6 +151,22 @@ fn every_mistake_of_a_file_is_found_with_its_place() {
 }
 
 #[test]
+fn the_port_of_an_origin_is_at_most_65535() {
+    let mut platform = Platform::new();
+    for port in ["99999", "65536", "0", ""] {
+        let url = format!("https://origin.acme.com:{port}");
+        let record = format!("project: a\nsubdomain: a\norigin: {{ url: \"{url}\" }}\n");
+        platform.write("a.yaml", &record);
+        let (changes, diagnostics) = platform.changes();
+        assert_eq!(changes.len(), 0, "{port}");
+        assert!(
+            diagnostics[0].contains("from 1 to 65535"),
+            "{diagnostics:?}"
+        );
+    }
+}
+
+#[test]
 fn an_origin_has_a_public_address_or_one_that_the_operator_allows() {
     let mut platform = Platform::new();
     for (n, (host, is_allowed)) in [
@@ -162,6 +178,7 @@ fn an_origin_has_a_public_address_or_one_that_the_operator_allows() {
         ("[::1]", false),
         ("[::ffff:127.0.0.1]", false),
         ("[64:ff9b::7f00:1]:80", false),
+        ("[2606:4700::1]:80", true),
     ]
     .into_iter()
     .enumerate()
