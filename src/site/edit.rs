@@ -8,6 +8,7 @@
 //! Gitea, tried in November 2026.
 
 use super::Repository;
+use super::percent::encode;
 
 /// The address at which a file is edited, without the path of the file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -76,12 +77,12 @@ impl Repository {
     /// ```
     #[must_use]
     pub fn edit_link(&self) -> Option<EditLink> {
-        let (host, path) = place(&self.url)?;
+        let (origin, host, path) = place(&self.url)?;
         let path = path.trim_matches('/').trim_end_matches(".git");
         if path.is_empty() {
             return None;
         }
-        let branch = &self.branch;
+        let branch = encode(&self.branch);
         let (way, after) = match Service::of(host)? {
             Service::GitHub => (format!("edit/{branch}"), ""),
             Service::GitLab => (format!("-/edit/{branch}"), ""),
@@ -89,7 +90,7 @@ impl Repository {
             Service::Gitea => (format!("_edit/{branch}"), ""),
         };
         Some(EditLink {
-            before: format!("https://{host}/{path}/{way}/").into(),
+            before: format!("{origin}/{path}/{way}/").into(),
             after: after.into(),
         })
     }
@@ -110,22 +111,31 @@ impl Service {
     }
 }
 
-/// Splits the URL of a repository into its host and its path.
+/// Splits the URL of a repository: the origin of its pages, its host and its path.
 ///
-/// User name and port are left out: only git uses them.
-fn place(url: &str) -> Option<(&str, &str)> {
-    let (host, path) = match url.split_once("://") {
-        Some(("https" | "http" | "ssh", rest)) => rest.split_once('/')?,
+/// Only git uses the user name, and the port of `ssh`.
+fn place(url: &str) -> Option<(String, &str, &str)> {
+    let (scheme, (authority, path)) = match url.split_once("://") {
+        Some((scheme @ ("https" | "http" | "ssh"), rest)) => (scheme, rest.split_once('/')?),
         Some(_) => return None,
         // The short form of git: `git@host:path`.
-        None => url
-            .split_once(':')
-            .filter(|(host, _)| !host.contains('/'))?,
+        None => {
+            let place = url.split_once(':');
+            ("ssh", place.filter(|(host, _)| !host.contains('/'))?)
+        }
     };
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    let host = host.split_once(':').map_or(host, |(host, _)| host);
+    let authority = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let (host, port) = authority.split_once(':').unwrap_or((authority, ""));
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
-    (!host.is_empty() && host.chars().all(is_name)).then_some((host, path))
+    let is_host = !host.is_empty() && host.chars().all(is_name);
+    let is_port = port.chars().all(|c| c.is_ascii_digit());
+    let origin = match scheme {
+        "ssh" => format!("https://{host}"),
+        scheme => format!("{scheme}://{authority}"),
+    };
+    (is_host && is_port).then_some((origin, host, path))
 }
 
 #[cfg(test)]
@@ -152,6 +162,14 @@ mod tests {
         check(
             "ssh://git@gitlab.acme.com:2222/group/sub/docs.git",
             Some("https://gitlab.acme.com/group/sub/docs/-/edit/main/docs/a%20b.mdx"),
+        );
+        check(
+            "https://gitlab.acme.com:8443/group/docs.git",
+            Some("https://gitlab.acme.com:8443/group/docs/-/edit/main/docs/a%20b.mdx"),
+        );
+        check(
+            "http://gitea.acme.com:3000/acme/docs.git",
+            Some("http://gitea.acme.com:3000/acme/docs/_edit/main/docs/a%20b.mdx"),
         );
         check(
             "https://user@bitbucket.org/acme/docs",
