@@ -28,6 +28,14 @@ fn a_right_configuration_has_no_diagnostics_and_nothing_is_made() {
     for made in ["store", "updates.sqlite", "access.log", "builds"] {
         assert!(!setup.path(made).exists(), "{made}");
     }
+    for (format, key) in [("json", "errors"), ("sarif", "runs")] {
+        let output = setup.run(&["check", "--format", format]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(
+            report[key].is_number() || report[key].is_array(),
+            "{report}"
+        );
+    }
     // A running gateway has its ports itself.
     let edge = setup.start();
     let conf = edge.setup.path("waypost.yaml");

@@ -214,17 +214,25 @@ fn removed_pages(
     Ok(docs::removed::check(&before, docs, tree))
 }
 
+/// Writes a report for programs; `None` if one for people is wanted.
+pub(super) fn for_programs(args: &Args, diagnostics: &[Diagnostic]) -> Option<String> {
+    Some(match args.format {
+        Format::Json => format!("{}\n", json::render(diagnostics)),
+        Format::Sarif => {
+            let rules_url = args.rules_url.as_deref();
+            format!("{}\n", sarif::render(diagnostics, rules_url))
+        }
+        Format::Github => github::render(diagnostics).to_string(),
+        Format::Text => return None,
+    })
+}
+
 /// Writes the report of a check.
 fn report(args: &Args, checked: &mut CheckedFiles, colour: Colour) -> String {
     let diagnostics = &checked.diagnostics;
-    match args.format {
-        Format::Json => format!("{}\n", json::render(diagnostics)),
-        Format::Sarif => format!(
-            "{}\n",
-            sarif::render(diagnostics, args.rules_url.as_deref())
-        ),
-        Format::Github => github::render(diagnostics).to_string(),
-        Format::Text => {
+    match for_programs(args, diagnostics) {
+        Some(report) => report,
+        None => {
             let folding = match args.all {
                 true => Folding::Unfolded,
                 false => Folding::Folded,

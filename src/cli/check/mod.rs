@@ -181,12 +181,11 @@ fn is_failure(args: &Args, diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(counts)
 }
 
-/// Prints diagnostics about files that are in no tree, one in each line.
+/// Prints diagnostics about files that are in no tree; for people, one in each line.
 fn print_lines(args: &Args, diagnostics: &[Diagnostic]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    if args.format == Format::Json {
-        serde_json::to_writer(&mut out, diagnostics)?;
-        return writeln!(out);
+    if let Some(report) = child::for_programs(args, diagnostics) {
+        return out.write_all(report.as_bytes());
     }
     for diagnostic in diagnostics {
         writeln!(out, "{diagnostic}")?;
