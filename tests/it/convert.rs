@@ -132,6 +132,57 @@ fn nothing_is_replaced_without_force() {
     assert_eq!(config(repository.path())["name"], "Acme");
 }
 
+#[test]
+fn nothing_is_written_if_one_file_is_already_there() {
+    let files = [
+        (
+            "docusaurus.config.js",
+            "module.exports = {presets: ['classic']};",
+        ),
+        ("docs/index.md", "# Start"),
+        ("src/theme.js", ""),
+        (".waypostignore", "mine"),
+    ];
+    let repository = repository(&files);
+    let (code, text) = convert(repository.path(), &[]);
+    assert_eq!(code, 2, "{text}");
+    says(&text, &[".waypostignore is already there"]);
+    assert!(!repository.path().join("docs.json").exists());
+}
+
+#[test]
+fn settings_of_a_mint_json_that_are_lost_are_named() {
+    let mint = r#"{
+      "name": "Acme",
+      "metadata": {"og:title": "A"},
+      "seo": {"indexHiddenPages": true},
+      "versions": [{"name": "2"}, {"name": "1", "default": true, "locale": "fr"}],
+      "api": {"auth": {"method": "key", "name": "X", "inputPrefix": "sk-"}},
+      "footerSocials": [{"type": "x", "url": "https://x.com/acme"}],
+      "navigation": [
+        {"group": "A", "version": "1", "pages": ["index"]},
+        {"group": "B", "version": "3", "pages": ["index"]}
+      ]
+    }"#;
+    let repository = repository(&[("mint.json", mint), ("index.mdx", "# Start")]);
+    let (_, text) = convert(repository.path(), &[]);
+    says(
+        &text,
+        &[
+            "a version with a `locale` is a language",
+            "`api.auth.inputPrefix` has no counterpart",
+            "this version is not in `versions`",
+        ],
+    );
+    let config = config(repository.path());
+    assert_eq!(
+        config["seo"],
+        json!({"metatags": {"og:title": "A"}, "indexHiddenPages": true})
+    );
+    assert_eq!(config["navigation"]["versions"][1]["default"], true);
+    assert_eq!(config["footer"]["socials"]["x"], "https://x.com/acme");
+}
+
 const DOCUSAURUS: &str = r#"
 import {themes} from 'prism-react-renderer';
 import type {Config} from '@docusaurus/types';
@@ -168,6 +219,47 @@ const config: Config = {
 };
 export default config;
 "#;
+
+#[test]
+fn pages_that_docusaurus_does_not_publish_are_not_published() {
+    let config_file = "module.exports = {\n  title: 'Acme',\n  presets: [\n    ['classic', {docs: {exclude: ['internal/**']}}],\n\
+        ['redocusaurus', {specs: []}],\n  ],\n\
+        themeConfig: {footer: {links: [{label: 'Flat', to: '/docs/a'}], copyright: 'Acme'}},\n};";
+    let files = [
+        ("docusaurus.config.js", config_file),
+        ("docs/a.md", "# A"),
+        ("docs/b.md", "---\ndraft: true\n---\n\n# B"),
+        ("docs/u.md", "---\nunlisted: true\n---\n\n# U"),
+        ("docs/internal/plan.md", "# Plan"),
+    ];
+    let repository = repository(&files);
+    let (code, text) = convert(repository.path(), &[]);
+    assert_eq!(code, 0, "{text}");
+    says(
+        &text,
+        &[
+            "the preset \"redocusaurus\" has no counterpart",
+            "a footer has columns with a title",
+            "the `copyright` of a footer",
+        ],
+    );
+    let root = match repository.path().join("docs/docs.json").exists() {
+        true => repository.path().join("docs"),
+        false => repository.path().to_owned(),
+    };
+    let config = config(&root);
+    let navigation = config["navigation"].to_string();
+    assert!(
+        navigation.contains("a\"") && !navigation.contains("plan"),
+        "{navigation}"
+    );
+    for page in ["b\"", "u\"", "plan\"", "tabs"] {
+        assert!(!navigation.contains(page), "{navigation}");
+    }
+    let ignored = fs::read_to_string(root.join(".waypostignore")).unwrap();
+    says(&ignored, &["b.md\n", "internal/plan.md\n"]);
+    assert!(!ignored.contains("u.md"), "{ignored}");
+}
 
 const SIDEBARS: &str = r#"
 const api = ['api/pay'];
@@ -387,6 +479,39 @@ fn a_mkdocs_site_keeps_its_navigation_colours_and_redirects() {
         config["navbar"]["primary"]["href"],
         "https://github.com/acme/acme"
     );
+}
+
+#[test]
+fn a_mkdocs_site_without_nav_keeps_its_readmes() {
+    let files = [
+        ("mkdocs.yml", "site_name: Acme\nuse_directory_urls: false\n"),
+        ("docs/README.md", "# Acme"),
+        ("docs/MYREADME.md", "# Mine"),
+        ("docs/sub/README.md", "# Sub"),
+        ("docs/both/index.md", "# Both"),
+        ("docs/both/README.md", "# Not used"),
+    ];
+    let repository = repository(&files);
+    let (_, text) = convert(repository.path(), &[]);
+    says(
+        &text,
+        &[
+            "docs/README.md is ignored, because its name is README.md",
+            "docs/sub/README.md is ignored",
+            "addresses have no `.html` here",
+        ],
+    );
+    assert!(!text.contains("both/README.md is ignored"), "{text}");
+    let config = config(&repository.path().join("docs"));
+    let navigation = config["navigation"].to_string();
+    for page in [
+        "\"index\"",
+        "\"MYREADME\"",
+        "\"sub/index\"",
+        "\"both/index\"",
+    ] {
+        assert!(navigation.contains(page), "{page}: {navigation}");
+    }
 }
 
 #[test]

@@ -50,7 +50,13 @@ pub(super) fn convert(mut notes: Notes<'_>, path: &TreePath) -> anyhow::Result<C
             // Read elsewhere.
             "$schema" | "name" | "theme" | "navigation" | "versions" | "tabs" | "anchors"
             | "primaryTab" | "topAnchor" | "footerSocials" => {}
-            "favicon" | "logo" | "redirects" | "seo" | "search" | "banner" => {
+            "seo" => {
+                let seo = config.entry("seo").or_insert_with(|| Map::new().into());
+                if let (Json::Object(seo), Json::Object(own)) = (seo, notes.json(value)) {
+                    seo.extend(own);
+                }
+            }
+            "favicon" | "logo" | "redirects" | "search" | "banner" => {
                 let value = notes.json(value);
                 set(&mut config, key, value);
             }
@@ -141,10 +147,22 @@ pub(super) fn convert(mut notes: Notes<'_>, path: &TreePath) -> anyhow::Result<C
             _ => note(&mut notes),
         }
     }
-    let socials = root.get("footerSocials").filter(|socials| socials.is_map());
-    if let Some(socials) = socials {
-        let socials = notes.json(socials);
-        set(&mut footer, "socials", socials);
+    if let Some(socials) = root.get("footerSocials") {
+        let converted = match socials.is_map() {
+            true => notes.json(socials),
+            // A list of kinds and addresses.
+            false => {
+                let mut map = Map::new();
+                for one in socials.items() {
+                    if let Some(kind) = notes.text(one.get("type")) {
+                        let url = notes.text(one.get("url")).unwrap_or_default();
+                        set(&mut map, &kind, url);
+                    }
+                }
+                map.into()
+            }
+        };
+        set(&mut footer, "socials", converted);
     }
     let navigation = navigation(&mut notes, &root);
     for (key, part) in [
@@ -191,6 +209,10 @@ fn convert_api(notes: &mut Notes<'_>, value: &Value, api: &mut Map<String, Json>
             "auth" => {
                 let method = value.get("method").map(|method| notes.json(method));
                 let name = value.get("name").map(|name| notes.json(name));
+                if let Some(prefix) = value.member("inputPrefix") {
+                    let message = "`api.auth.inputPrefix` has no counterpart in docs.json";
+                    notes.setting(prefix.span, message);
+                }
                 let auth = object([
                     ("method", method.unwrap_or_default()),
                     ("name", name.unwrap_or_default()),
@@ -265,6 +287,19 @@ fn navigation(notes: &mut Notes<'_>, root: &Value) -> Map<String, Json> {
         )
     };
     let versions = root.get("versions").map_or(&[][..], Value::items);
+    let is_listed = |name: &str| {
+        let mut names = versions.iter();
+        names.any(|one| one.get("name").or(Some(one)).and_then(Value::text) == Some(name))
+    };
+    for entry in root.get("navigation").map_or(&[][..], Value::items) {
+        let version = entry.member("version");
+        let version =
+            version.filter(|version| version.value.text().is_some_and(|name| !is_listed(name)));
+        if let (Some(version), false) = (version, versions.is_empty()) {
+            let message = "this version is not in `versions`, so its group is left out";
+            notes.entry(version.span, message, "add the version, or remove the key");
+        }
+    }
     let mut navigation = match versions {
         [] => part(None),
         versions => {
@@ -273,6 +308,14 @@ fn navigation(notes: &mut Notes<'_>, root: &Value) -> Map<String, Json> {
                 .filter_map(|version| {
                     let name = notes.text(version.get("name").or(Some(version)))?;
                     let mut map = object([("version", name.as_str().into())]);
+                    if version.get("default").and_then(Value::flag) == Some(true) {
+                        set(&mut map, "default", true);
+                    }
+                    if let Some(locale) = version.member("locale") {
+                        let message = "a version with a `locale` is a language in docs.json";
+                        let help = "write it as an entry of `navigation.languages`";
+                        notes.setting_with_help(locale.span, message, help);
+                    }
                     map.extend(part(Some(&name)));
                     Some(Json::from(map))
                 })

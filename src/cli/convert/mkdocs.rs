@@ -10,7 +10,7 @@ use super::notes::{Notes, object, resolve, set};
 use super::pages::{self, Foreign, Page};
 use crate::docs::page::title_of;
 use crate::source::TreePath;
-use crate::syntax::{Data, Member, Value};
+use crate::syntax::{Data, Member, Span, Value};
 
 /// The colours that Material for `MkDocs` has names for.
 const COLORS: [(&str, &str); 21] = [
@@ -127,9 +127,15 @@ fn settings(reading: &mut Reading<'_, '_>, root: &Value) -> Map<String, Json> {
         let notes = &mut *reading.notes;
         match &**key {
             // Read elsewhere, or without a meaning here.
-            "site_name" | "docs_dir" | "nav" | "site_dir" | "edit_uri" | "repo_name"
-            | "use_directory_urls" | "strict" | "watch" | "dev_addr" | "copyright"
-            | "site_author" => {}
+            "site_name" | "docs_dir" | "nav" | "site_dir" | "edit_uri" | "repo_name" | "strict"
+            | "watch" | "dev_addr" | "copyright" | "site_author" => {}
+            "use_directory_urls" => {
+                if value.flag() == Some(false) {
+                    let message = "addresses have no `.html` here";
+                    let help = "write a redirect from /NAME.html for each page that others link to";
+                    notes.setting_with_help(*span, message, help);
+                }
+            }
             "site_description" => {
                 let value = notes.json(value);
                 set(&mut config, "description", value);
@@ -533,10 +539,29 @@ impl Reading<'_, '_> {
 
     /// Lists the pages of a directory and of those in it, as `MkDocs` does without `nav`. The name
     /// of the directory ends with a slash; empty for all pages.
-    fn below(&self, directory: &str) -> Vec<Json> {
-        let pages = self.pages.iter().map(|page| page.slug.as_str());
-        let pages: Vec<&str> = pages.filter(|slug| !slug.ends_with("README")).collect();
-        by_directory(&pages, directory)
+    fn below(&mut self, directory: &str) -> Vec<Json> {
+        let mut slugs: Vec<String> = Vec::new();
+        for page in &self.pages {
+            let index = page
+                .slug
+                .strip_suffix("README")
+                .filter(|before| before.is_empty() || before.ends_with('/'))
+                .map(|before| format!("{before}index"));
+            let Some(index) = index else {
+                slugs.push(page.slug.clone());
+                continue;
+            };
+            // Beside an index.md, MkDocs leaves it out too.
+            let is_index = !self.pages.iter().any(|other| other.slug == index);
+            if is_index && index.starts_with(directory) {
+                let message = format!("{} is ignored, because its name is README.md", page.path);
+                let help = "rename it to index.md";
+                self.notes.entry(Span::default(), message, help);
+                slugs.push(index);
+            }
+        }
+        let slugs: Vec<&str> = slugs.iter().map(String::as_str).collect();
+        by_directory(&slugs, directory)
     }
 }
 

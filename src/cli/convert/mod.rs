@@ -164,11 +164,21 @@ fn write(
     force: bool,
 ) -> anyhow::Result<String> {
     let config = directory.join(CONFIG);
+    let ignore = directory.join(".waypostignore");
+    let files = [
+        Some(&config),
+        Some(&ignore).filter(|_| !converted.ignored.is_empty()),
+    ];
+    // All are looked at before one is written.
+    for file in files.into_iter().flatten() {
+        if !force && file.symlink_metadata().is_ok() {
+            bail!("{} is already there: --force replaces it", file.display());
+        }
+    }
     let text = serde_json::to_string_pretty(&converted.config).context("write docs.json")?;
     new_file(&config, &format!("{text}\n"), force)?;
     let mut written = config.display().to_string();
     if !converted.ignored.is_empty() {
-        let ignore = directory.join(".waypostignore");
         new_file(
             &ignore,
             &format!("{}\n", converted.ignored.join("\n")),
@@ -197,12 +207,7 @@ fn new_file(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
     let written = options
         .open(path)
         .and_then(|mut file| file.write_all(text.as_bytes()));
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            bail!("{} is already there: --force replaces it", path.display())
-        }
-        written => written.with_context(|| format!("write {}", path.display())),
-    }
+    written.with_context(|| format!("write {}", path.display()))
 }
 
 /// Checks the new `docs.json` and the pages that it names.

@@ -1,5 +1,6 @@
 //! A Docusaurus site: `docusaurus.config.*` and its sidebars, both read as data.
 
+mod excluded;
 mod settings;
 mod sidebar;
 
@@ -14,6 +15,7 @@ use crate::docs::page;
 use crate::source::TreePath;
 use crate::syntax::{Data, Value};
 
+use excluded::Excluded;
 use sidebar::Sidebars;
 
 /// Syntax of Docusaurus that is not read.
@@ -52,6 +54,7 @@ struct Instance<'v> {
     route: String,
     /// The file with the sidebars; `None` if they follow the directories.
     sidebars: Option<&'v Value>,
+    excluded: Excluded,
 }
 
 /// Converts a Docusaurus site.
@@ -73,11 +76,13 @@ pub(super) fn convert(
         .fold(directory.clone(), |root, one| common(&root, &one.path));
     let mut out = settings::convert(&mut notes, &config, &directory, &root);
     let (mut divisions, mut all_pages, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+    let mut unpublished = Vec::new();
     for instance in &instances {
         let mut sidebars = Sidebars::read(&mut notes, instance, &root);
         let children = sidebars.convert(&mut notes, &directory, instance, &config);
         divisions.extend(children);
         moved.extend(sidebars.moved(instance));
+        unpublished.append(&mut sidebars.unpublished);
         all_pages.extend(sidebars.into_pages());
     }
     let urls: BTreeSet<String> = all_pages.iter().map(|one| page::url(&one.slug)).collect();
@@ -112,7 +117,8 @@ pub(super) fn convert(
     out.insert("navigation".to_owned(), navigation.into());
     let changed = pages::titles(&mut notes, &mut all_pages, write_pages);
     pages::syntax(&mut notes, &all_pages, &FOREIGN);
-    let ignored = ignored(&notes, &directory, &root, &instances);
+    let mut ignored = ignored(&notes, &directory, &root, &instances);
+    ignored.append(&mut unpublished);
     Ok(notes.finish(root, out, ignored, changed))
 }
 
@@ -137,9 +143,13 @@ fn instances<'v>(
             continue;
         };
         let docs = match (is_preset, name) {
-            (true, _) => {
+            (true, name) => {
                 let docs = options.and_then(|options| options.get("docs"));
-                if docs.and_then(Value::flag) == Some(false) {
+                if docs.is_none() && !name.contains("classic") {
+                    let message = format!("the preset {name:?} has no counterpart");
+                    notes.setting(entry.span, message);
+                    None
+                } else if docs.and_then(Value::flag) == Some(false) {
                     None
                 } else {
                     Some(docs)
@@ -172,6 +182,7 @@ fn instances<'v>(
             path,
             route: route.trim_matches('/').to_owned(),
             sidebars: docs.and_then(|docs| docs.get("sidebarPath")),
+            excluded: Excluded::of(docs.and_then(|docs| docs.get("exclude"))),
         });
     }
     instances

@@ -125,6 +125,10 @@ impl Settings<'_, '_, '_> {
                     let columns = value.get("links").map_or(&[][..], Value::items);
                     let mut converted = Vec::new();
                     for column in columns {
+                        if column.get("items").is_none() || column.get("title").is_none() {
+                            let message = "a footer has columns with a title here";
+                            self.notes.setting(column.span, message);
+                        }
                         let items = column.get("items").map_or(&[][..], Value::items).iter();
                         let items: Vec<_> = items.filter_map(|item| self.link(item)).collect();
                         let title = self.notes.text(column.get("title"));
@@ -132,6 +136,10 @@ impl Settings<'_, '_, '_> {
                             let column = [("header", title.into()), ("items", items.into())];
                             converted.push(Json::from(object(column)));
                         }
+                    }
+                    if let Some(copyright) = value.member("copyright") {
+                        let message = "the `copyright` of a footer has no counterpart";
+                        self.notes.setting(copyright.span, message);
                     }
                     set(out, "footer", object([("links", converted.into())]));
                 }

@@ -23,6 +23,8 @@ pub(super) struct Sidebars {
     directories: Vec<String>,
     by_id: HashMap<String, usize>,
     below: TreePath,
+    /// The patterns of the pages that are not published.
+    pub(super) unpublished: Vec<String>,
 }
 
 /// An entry of a directory, before it is sorted.
@@ -42,6 +44,7 @@ impl Sidebars {
             directories: Vec::new(),
             by_id: HashMap::new(),
             below: instance.path.clone(),
+            unpublished: Vec::new(),
         };
         let files: Vec<_> = notes.tree.files().cloned().collect();
         for file in &files {
@@ -55,6 +58,11 @@ impl Sidebars {
             let Some(page) = Page::read(notes, file, root) else {
                 continue;
             };
+            if page.meta("draft") == Some("true") || instance.excluded.has(below) {
+                let path = file.strip_prefix(root).unwrap_or_default();
+                read.unpublished.push(format!("/{path}"));
+                continue;
+            }
             let directory = below
                 .rsplit_once('/')
                 .map_or("", |(directory, _)| directory);
@@ -291,7 +299,7 @@ impl Sidebars {
         let mut below: BTreeMap<String, String> = BTreeMap::new();
         for (at, page) in self.pages.iter().enumerate() {
             let of_page = self.directories[at].as_str();
-            if of_page == directory {
+            if of_page == directory && page.meta("unlisted") != Some("true") {
                 let (number, name) = unnumbered(page.name());
                 let position = page
                     .meta("sidebar_position")
