@@ -391,7 +391,7 @@ impl Reader<'_> {
     fn markdown(
         &mut self,
         text: &str,
-        marks: &mut [markdown::Mark],
+        marks: &mut [markdown::Mark<'_>],
         trace: &Trace,
         depth: usize,
     ) -> Vec<Node> {

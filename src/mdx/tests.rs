@@ -422,6 +422,11 @@ fn no_page_takes_long() {
             "indents",
             (0..900).map(|n| " ".repeat(n) + "- a\n").collect(),
         ),
+        (
+            "backticks in rows",
+            format!("|a|\n|-|\n{}", "|`a\n".repeat(60_000)),
+        ),
+        ("backticks in lines", "|`a\n".repeat(60_000)),
     ];
     for (what, text) in hostile {
         let since = Instant::now();
@@ -542,4 +547,73 @@ fn a_component_uses_names_that_are_declared_after_it() {
         .map(str::to_owned)
         .collect();
     assert_eq!(words, ["F", "FL", "one"]);
+}
+
+fn codes(nodes: &[Node]) -> Vec<&str> {
+    let mut found = Vec::new();
+    for node in nodes {
+        match node {
+            Node::Code(code) => found.push(&**code),
+            node => node.each_children(&mut |children| found.extend(codes(children))),
+        }
+    }
+    found
+}
+
+#[test]
+fn a_backtick_without_a_partner_hides_nothing_after_its_block() {
+    for text in [
+        "| Ctrl+` | Open |\n|---|---|\n| `Esc` | `<Modal />` and `{props.id}` |",
+        "a | b\n--|--\nCtrl+` | `Esc`\nc | `<Modal />` and `{props.id}`",
+        "> | a | b |\n> |---|---|\n> | Ctrl+` | Open |\n> | `Esc` | `<Modal />` and `{props.id}` |",
+        "- Press `\n- `Esc`, `<Modal />` and `{props.id}`",
+        "- Press `\n  1. `Esc`\n  2. `<Modal />` and `{props.id}`",
+        "# The ` key\n`Esc` `<Modal />` and `{props.id}`",
+        "The ` key\n# `Esc` `<Modal />` and `{props.id}`",
+        "The ` key\n***\n`Esc` `<Modal />` and `{props.id}`",
+        "The ` key\n> `Esc` `<Modal />` and `{props.id}`",
+        "> The ` key\n>\n> `Esc` `<Modal />` and `{props.id}`",
+        "<Note>\nThe ` key\n</Note>\n`Esc` `<Modal />` and `{props.id}`",
+    ] {
+        assert_eq!(
+            codes(&nodes(text)),
+            ["Esc", "<Modal />", "{props.id}"],
+            "{text}"
+        );
+    }
+    let list = only(nodes("- use ` here\n- then <Badge>New</Badge> and ` `"));
+    let Node::List { items, .. } = list else {
+        panic!("{list:?}");
+    };
+    assert_eq!(&*element(&items[1].children[1]).name, "Badge");
+    // A code span may go on in the next line of its paragraph.
+    let text = "> `<Modal />\n> {props.id}` and\n`|x| <Modal />\n1986 - {a}`";
+    let shown = nodes(text);
+    assert_eq!(
+        codes(&shown),
+        ["<Modal /> {props.id}", "|x| <Modal /> 1986 - {a}"]
+    );
+}
+
+#[test]
+fn code_and_formulas_show_the_source_of_the_tags_in_them() {
+    let Node::Paragraph(line) = only(nodes("a $x\n<b>{1}</b><br/> y$")) else {
+        panic!("no paragraph");
+    };
+    assert!(
+        matches!(&line[1], Node::Formula { tex, .. } if tex == "x\n<b>{1}</b><br/> y"),
+        "{line:?}"
+    );
+    // The second line starts no list.
+    let shown = nodes("`a\n2. <b>{1}</b>`");
+    assert_eq!(codes(&shown), ["a 2. <b>{1}</b>"]);
+    let footnote = only(nodes("[^1]: ~~~<b>{1}</b>\n    <b>{1}</b>\n    ~~~"));
+    let Node::Footnote { children, .. } = footnote else {
+        panic!("{footnote:?}");
+    };
+    let fence = Node::Fence {
+        info: "<b>{1}</b>".to_owned(),
+        code: "<b>{1}</b>\n".to_owned(),
+    };
+    assert_eq!(children, [fence]);
 }

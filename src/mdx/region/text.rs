@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::tags::Piece;
-use crate::mdx::markdown::{self, Mark};
+use crate::mdx::markdown::{self, Mark, Meaning};
 use crate::mdx::node::Node;
 use crate::mdx::scan::{Attribute, Scanned, TokenKind};
 use crate::mdx::scope::Scope;
@@ -28,9 +28,9 @@ pub(super) struct Region<'t> {
 }
 
 /// The Markdown of a region while it is assembled.
-pub(super) struct MarkdownBuffer {
+pub(super) struct MarkdownBuffer<'t> {
     pub(super) text: String,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<Mark<'t>>,
     pub(super) indent: usize,
     /// The places from which the pieces of the text were copied.
     pub(super) trace: Trace,
@@ -133,7 +133,7 @@ impl Region<'_> {
     }
 
     /// Copies text, dedented.
-    pub(super) fn copy(&self, range: Range<usize>, buffer: &mut MarkdownBuffer) {
+    pub(super) fn copy(&self, range: Range<usize>, buffer: &mut MarkdownBuffer<'_>) {
         let mut at = range.start;
         let starts_line = at == 0 || self.text.as_bytes()[at - 1] == b'\n';
         if starts_line {
@@ -161,7 +161,7 @@ fn is_item_marker(text: &str) -> bool {
 
 // === impl MarkdownBuffer ===
 
-impl MarkdownBuffer {
+impl<'t> MarkdownBuffer<'t> {
     /// Returns how many bytes of a line's indentation are removed.
     fn margin(&self, line: &str) -> usize {
         let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
@@ -176,13 +176,14 @@ impl MarkdownBuffer {
         }
     }
 
-    pub(super) fn mark(&mut self, mark: Mark) {
+    /// Writes a mark in place of its source.
+    pub(super) fn mark(&mut self, meaning: Meaning, source: &'t str) {
         markdown::push_mark(&mut self.text, self.marks.len());
-        self.marks.push(mark);
+        self.marks.push(Mark { meaning, source });
     }
 
     /// Puts blocks on a line of their own, inside the same list or quotation.
-    pub(super) fn flow(&mut self, nodes: Vec<Node>) {
+    pub(super) fn flow(&mut self, nodes: Vec<Node>, source: &'t str) {
         let line = self.text.rfind('\n').map_or(0, |n| n + 1);
         let prefix = self.text[line..].to_owned();
         let quote = &prefix[..prefix.rfind('>').map_or(0, |n| n + 1)];
@@ -195,7 +196,7 @@ impl MarkdownBuffer {
             }
             self.text.push_str(&prefix);
         }
-        self.mark(Mark::Nodes(nodes));
+        self.mark(Meaning::Nodes(nodes), source);
         self.text.push('\n');
         self.text.push_str(quote);
     }
