@@ -617,3 +617,33 @@ fn code_and_formulas_show_the_source_of_the_tags_in_them() {
     };
     assert_eq!(children, [fence]);
 }
+
+#[test]
+fn content_on_the_line_of_its_tags_is_inline() {
+    for inner in [
+        "-",
+        "+",
+        "*",
+        "1.",
+        "---",
+        "> 5",
+        "# hash",
+        "- 5 items",
+        " - spaces",
+        "[^1]: hidden",
+        "[x]: /y",
+        "~~~",
+    ] {
+        for name in ["td", "li", "p", "Card"] {
+            let shown = only(nodes(&format!("<{name}>{inner}</{name}>")));
+            let line = vec![Node::Text(inner.trim().to_owned())];
+            assert_eq!(element(&shown).children, [Node::Paragraph(line)], "{inner}");
+        }
+        let page = format!(
+            "export const Box = ({{ children }}) => <b>{{children}}</b>;\n\n<Box>{inner}</Box>"
+        );
+        assert_eq!(plain(&nodes(&page)).trim(), inner.trim());
+    }
+    let note = only(nodes("<Note>\n- 5 items\n</Note>"));
+    assert!(matches!(element(&note).children[..], [Node::List { .. }]));
+}

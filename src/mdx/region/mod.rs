@@ -82,9 +82,12 @@ impl Reader<'_> {
         if self.rejected.is_some() {
             return Vec::new();
         }
+        // Only the content of an element starts after a tag.
+        let is_line = range.start > 0 && !region.text[range.clone()].contains('\n');
         let mut buffer = MarkdownBuffer {
             text: String::with_capacity(range.len() + 16),
             marks: Vec::new(),
+            is_line,
             indent: region.indent(&range, &pieces),
             trace: Trace::new(&self.origin),
         };

@@ -31,6 +31,8 @@ pub(super) struct Region<'t> {
 pub(super) struct MarkdownBuffer<'t> {
     pub(super) text: String,
     pub(super) marks: Vec<Mark<'t>>,
+    /// Whether the text is on the line of the tags around it.
+    pub(super) is_line: bool,
     pub(super) indent: usize,
     /// The places from which the pieces of the text were copied.
     pub(super) trace: Trace,
@@ -171,6 +173,10 @@ impl<'t> MarkdownBuffer<'t> {
     /// Appends a copy of text from a place in the file.
     fn push(&mut self, text: &str, at: usize) {
         if !text.is_empty() {
+            // As in MDX, such text is inline: a mark before `-` or `#` makes it a character.
+            if self.is_line && self.text.is_empty() {
+                self.mark(Meaning::Nodes(Vec::new()), "");
+            }
             self.trace.note(self.text.len(), at);
             self.text.push_str(text);
         }
