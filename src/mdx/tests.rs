@@ -647,3 +647,31 @@ fn content_on_the_line_of_its_tags_is_inline() {
     let note = only(nodes("<Note>\n- 5 items\n</Note>"));
     assert!(matches!(element(&note).children[..], [Node::List { .. }]));
 }
+
+#[test]
+fn only_an_id_in_braces_is_not_a_word_of_a_heading() {
+    let heading = |nodes: Vec<Node>| match only(nodes) {
+        Node::Heading { id, children, .. } => (plain(&children), id),
+        other => panic!("no heading: {other:?}"),
+    };
+    for (text, words, id) in [
+        ("## Path /users/{id}", "Path /users/{id}", None),
+        ("### Fields {required}", "Fields {required}", None),
+        ("### Of `{x}` {required}", "Of {x} {required}", None),
+        ("## Keys {.wide}", "Keys {.wide}", None),
+        ("## Keys {#my-keys}", "Keys", Some("my-keys")),
+        ("## Keys {#my-keys} ##", "Keys", Some("my-keys")),
+        ("Keys {#my-keys}\n===", "Keys", Some("my-keys")),
+        ("## Keys {#__init__}", "Keys", Some("__init__")),
+        ("## {#my-keys}", "", Some("my-keys")),
+        ("## Keys {#my keys}", "Keys {#my keys}", None),
+        ("## Keys \\{#mine}", "Keys {#mine}", None),
+    ] {
+        let expected = (words.to_owned(), id.map(str::to_owned));
+        assert_eq!(heading(read_markdown(text).unwrap()), expected, "{text}");
+        if !text.contains(" {r") && !text.contains("s/{") && !text.contains("{.") {
+            assert_eq!(heading(nodes(text)), expected, "{text}");
+        }
+    }
+    assert_eq!(heading(nodes("## Of \\{id}")), ("Of {id}".to_owned(), None));
+}

@@ -80,7 +80,6 @@ fn read_again(
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
-        | Options::ENABLE_HEADING_ATTRIBUTES
         | Options::ENABLE_MATH
         | Options::ENABLE_GFM;
     let mut builder = Builder {
@@ -322,7 +321,11 @@ impl Builder<'_, '_> {
                 let code = gather_text(frame.children);
                 self.push(Node::Fence { info, code });
             }
-            tag => {
+            mut tag => {
+                if let Tag::Heading { id, .. } = &mut tag {
+                    let written = &self.source[frame.range.clone()];
+                    *id = take_id(written, &mut frame.children).map(Into::into);
+                }
                 let span = self.place(&tag, frame.range.clone());
                 if let Some(node) = node(tag, frame, span) {
                     self.push(node);
@@ -440,6 +443,32 @@ fn node(tag: Tag<'_>, frame: Frame, span: Span) -> Option<Node> {
         Tag::HtmlBlock => Node::Paragraph(children),
         _ => return None,
     })
+}
+
+/// Takes the id from the end of a heading, `{#id}`.
+///
+/// The Markdown parser would take all words in braces there, as attributes.
+fn take_id(written: &str, children: &mut Vec<Node>) -> Option<String> {
+    // A heading of several lines has its underline in the last one.
+    let text = written.trim_end();
+    let text = text.rsplit_once('\n').map_or(text, |(text, _)| text);
+    let text = text.trim_end().trim_end_matches('#').trim_end();
+    let (before, id) = text.strip_suffix('}')?.rsplit_once("{#")?;
+    let is_odd = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | MARK);
+    if before.ends_with('\\') || id.is_empty() || id.contains(is_odd) {
+        return None;
+    }
+    // The parser may have found emphasis in the id: it follows this text.
+    let mut texts = children.iter().enumerate().rev();
+    let (at, length) = texts.find_map(|(at, node)| match node {
+        Node::Text(text) => Some((at, text[..text.rfind("{#")?].trim_end().len())),
+        _ => None,
+    })?;
+    children.truncate(at + usize::from(length > 0));
+    if let Some(Node::Text(text)) = children.get_mut(at) {
+        text.truncate(length);
+    }
+    Some(id.to_owned())
 }
 
 fn aligned(alignment: Aligned) -> Alignment {
