@@ -423,6 +423,14 @@ fn no_page_takes_long() {
             (0..900).map(|n| " ".repeat(n) + "- a\n").collect(),
         ),
         (
+            "fences under text",
+            format!("   - a\n{}", "     ```\n".repeat(60_000)),
+        ),
+        (
+            "an indented fence",
+            format!("a\n{}```\n", " ".repeat(1_000_000)),
+        ),
+        (
             "backticks in rows",
             format!("|a|\n|-|\n{}", "|`a\n".repeat(60_000)),
         ),
@@ -674,4 +682,49 @@ fn only_an_id_in_braces_is_not_a_word_of_a_heading() {
         }
     }
     assert_eq!(heading(nodes("## Of \\{id}")), ("Of {id}".to_owned(), None));
+}
+
+#[test]
+fn an_indented_fence_below_text_opens_code() {
+    for text in [
+        "- a\n      ```js\n      let z = 1;\n        y\n      ```",
+        "- a\n  b\n          ```js\n          let z = 1;\n            y\n          ```",
+        "1. a\nlazy\n       ```js\n       let z = 1;\n         y\n       ```",
+        "Text\n    ```js\n    let z = 1;\n      y\n    ```\nText",
+        "Text\n\t```js\n\tlet z = 1;\n\t  y\n\t```",
+        "Text\n    ```js\nlet z = 1;\n      y\n    ```",
+        "<Note>\n  - a\n        ```js\n        let z = 1;\n          y\n        ```\n</Note>",
+        "[^1]: a\n\n    b\n        ```js\n        let z = 1;\n          y\n        ```",
+        // These need no help.
+        "- a\n  - b\n    ```js\n    let z = 1;\n      y\n    ```",
+        "[^1]: a\n    ```js\n    let z = 1;\n      y\n    ```",
+        "- a\n\n    b\n    ```js\n    let z = 1;\n      y\n    ```",
+    ] {
+        fn fences(nodes: &[Node], found: &mut Vec<Node>) {
+            for node in nodes {
+                if let Node::Fence { .. } = node {
+                    found.push(node.clone());
+                }
+                node.each_children(&mut |children| fences(children, found));
+            }
+        }
+        let shown = nodes(text);
+        let mut found = Vec::new();
+        fences(&shown, &mut found);
+        let fence = Node::Fence {
+            info: "js".to_owned(),
+            code: "let z = 1;\n  y\n".to_owned(),
+        };
+        assert_eq!(found, [fence], "{text}");
+        // It stays in its item or its footnote.
+        let first = shown
+            .iter()
+            .find(|node| !matches!(node, Node::Paragraph(_)));
+        let is_in_list = text.starts_with(['-', '1', '[']);
+        assert_eq!(
+            !matches!(first, Some(Node::Fence { .. })),
+            is_in_list || text.starts_with('<'),
+            "{shown:?}"
+        );
+    }
 }

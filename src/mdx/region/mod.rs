@@ -89,6 +89,7 @@ impl Reader<'_> {
             marks: Vec::new(),
             is_line,
             indent: region.indent(&range, &pieces),
+            fence: 0,
             trace: Trace::new(&self.origin),
         };
         self.fill(region, range, pieces, &mut buffer, depth);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::tags::Piece;
 use crate::mdx::markdown::{self, Mark, Meaning};
 use crate::mdx::node::Node;
-use crate::mdx::scan::{Attribute, Scanned, TokenKind};
+use crate::mdx::scan::{Attribute, Scanned, TokenKind, columns, item_column, next_column};
 use crate::mdx::scope::Scope;
 use crate::mdx::span::{Origin, Trace};
 
@@ -34,8 +34,18 @@ pub(super) struct MarkdownBuffer<'t> {
     /// Whether the text is on the line of the tags around it.
     pub(super) is_line: bool,
     pub(super) indent: usize,
+    /// Where the last fenced code starts.
+    pub(super) fence: usize,
     /// The places from which the pieces of the text were copied.
     pub(super) trace: Trace,
+}
+
+/// How the lines of fenced code are moved.
+struct Move {
+    /// The column at which the fence starts.
+    from: usize,
+    /// The column to which the fence is moved.
+    to: usize,
 }
 
 // === impl Region ===
@@ -137,19 +147,31 @@ impl Region<'_> {
     /// Copies text, dedented.
     pub(super) fn copy(&self, range: Range<usize>, buffer: &mut MarkdownBuffer<'_>) {
         let mut at = range.start;
-        let starts_line = at == 0 || self.text.as_bytes()[at - 1] == b'\n';
-        if starts_line {
-            at += buffer.margin(&self.text[at..range.end]);
-        } else if buffer.text.is_empty() {
+        let mut starts_line = at == 0 || self.text.as_bytes()[at - 1] == b'\n';
+        if !starts_line && buffer.text.is_empty() {
             let rest = &self.text[at..range.end];
             at = range.end - rest.trim_start_matches([' ', '\t']).len();
         }
-        while let Some(n) = self.text[at..range.end].find('\n') {
-            buffer.push(&self.text[at..=at + n], self.base + at);
-            at += n + 1;
-            at += buffer.margin(&self.text[at..range.end]);
+        // Where the fenced code ends that is moved.
+        let mut moved: Option<(Move, usize)> = None;
+        while at < range.end {
+            if starts_line {
+                let fences = &self.scanned.fences;
+                let opens = fences.binary_search_by_key(&at, |fence| fence.start);
+                at += buffer.margin(&self.text[at..range.end]);
+                if let Ok(n) = opens {
+                    let by = buffer.move_of_fence(&self.text[at..range.end]);
+                    moved = by.map(|by| (by, fences[n].end));
+                }
+                if let Some((by, _)) = moved.as_ref().filter(|(_, end)| at < *end) {
+                    at += buffer.move_line(&self.text[at..range.end], by);
+                }
+            }
+            let next = self.next_line(at, range.end);
+            buffer.push(&self.text[at..next], self.base + at);
+            at = next;
+            starts_line = true;
         }
-        buffer.push(&self.text[at..range.end], self.base + at);
     }
 }
 
@@ -161,13 +183,54 @@ fn is_item_marker(text: &str) -> bool {
             .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// Returns the blanks at the start of a line.
+fn indentation(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
 // === impl MarkdownBuffer ===
 
 impl<'t> MarkdownBuffer<'t> {
     /// Returns how many bytes of a line's indentation are removed.
     fn margin(&self, line: &str) -> usize {
-        let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
-        blank.min(self.indent)
+        indentation(line).len().min(self.indent)
+    }
+
+    /// Returns how fenced code is moved that comes next: MDX has no indented code, but the Markdown
+    /// parser takes a fence that is indented four columns below a text for a line of that text.
+    fn move_of_fence(&mut self, fence: &str) -> Option<Move> {
+        // Code above ends a text. Each line is looked at once.
+        let above = &self.text[self.fence..];
+        self.fence = self.text.len();
+        let from = columns(indentation(fence));
+        if from < 4 {
+            return None;
+        }
+        let mut to = from;
+        for line in above.strip_suffix('\n')?.rsplit('\n') {
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some(content) = item_column(line) {
+                return (from >= content + 4).then_some(Move { from, to: content });
+            }
+            to = columns(indentation(line));
+        }
+        (to < from).then_some(Move { from, to })
+    }
+
+    /// Moves a line of fenced code; returns how many bytes of its indentation are removed.
+    fn move_line(&mut self, line: &str, by: &Move) -> usize {
+        let mut removed = 0;
+        let blanks = indentation(line).bytes().take_while(|blank| {
+            let next = next_column(removed, *blank);
+            let is_removed = next <= by.from;
+            removed = if is_removed { next } else { removed };
+            is_removed
+        });
+        let bytes = blanks.count();
+        self.text.push_str(&" ".repeat(by.to.min(removed)));
+        bytes
     }
 
     /// Appends a copy of text from a place in the file.

@@ -99,11 +99,41 @@ fn without_quotes(line: &[u8]) -> (usize, &[u8]) {
 
 /// Returns the length of the marker of an item, without the space after it.
 fn item_marker(line: &[u8]) -> Option<usize> {
+    let is_apart = |after: &[u8]| matches!(after.first(), None | Some(b' ' | b'\t'));
     let digits = line.iter().take_while(|b| b.is_ascii_digit()).count();
     match &line[digits..] {
-        [b'-' | b'*' | b'+', b' ' | b'\t', ..] if digits == 0 => Some(1),
-        [b'.' | b')', b' ' | b'\t', ..] if (1..10).contains(&digits) => Some(digits + 1),
+        [b'-' | b'*' | b'+', after @ ..] if digits == 0 && is_apart(after) => Some(1),
+        [b'.' | b')', after @ ..] if (1..10).contains(&digits) && is_apart(after) => {
+            Some(digits + 1)
+        }
         _ => None,
+    }
+}
+
+/// Returns the column of the content of the item or the footnote that starts in a line, if no
+/// quotation starts there.
+pub(in crate::mdx) fn item_column(line: &str) -> Option<usize> {
+    let line = line.trim_end();
+    let blank = line.len() - line.trim_start().len();
+    if line[blank..].starts_with("[^") && line.contains("]:") {
+        return Some(columns(&line[..blank]) + 4);
+    }
+    let (quotes, content) = content(line.as_bytes());
+    let markers = &line[..line.len() - content.len()];
+    let column = columns(markers) + usize::from(content.is_empty());
+    (quotes == 0 && markers.len() > blank).then_some(column)
+}
+
+/// Returns how many columns the start of a line has.
+pub(in crate::mdx) fn columns(start: &str) -> usize {
+    start.bytes().fold(0, next_column)
+}
+
+/// Returns the column after a byte (CommonMark 0.31.2 §2.2).
+pub(in crate::mdx) fn next_column(column: usize, byte: u8) -> usize {
+    match byte {
+        b'\t' => column / 4 * 4 + 4,
+        _ => column + 1,
     }
 }
 

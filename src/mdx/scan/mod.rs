@@ -15,8 +15,8 @@ mod tag;
 
 use std::ops::Range;
 
-pub(super) use line::fence;
 use line::{Line, fence_of_container};
+pub(super) use line::{columns, fence, item_column, next_column};
 use tag::read_tag;
 pub(super) use tag::{balanced, element_end, string_end};
 
