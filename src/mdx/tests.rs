@@ -728,3 +728,16 @@ fn an_indented_fence_below_text_opens_code() {
         );
     }
 }
+
+#[test]
+fn an_address_of_mail_in_angle_brackets_is_a_link_to_mail() {
+    let shown = only(read_markdown("<support@acme.com>").unwrap());
+    let Node::Paragraph(line) = shown else {
+        panic!("{shown:?}");
+    };
+    assert!(
+        matches!(&line[..], [Node::Link { href, .. }] if href == "mailto:support@acme.com"),
+        "{line:?}"
+    );
+    assert_eq!(plain(&line), "support@acme.com");
+}

@@ -12,7 +12,8 @@ use std::mem;
 use std::ops::Range;
 
 use pulldown_cmark::{
-    Alignment as Aligned, BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag,
+    Alignment as Aligned, BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, LinkType, Options,
+    Parser, Tag,
 };
 
 pub use steps::STEPS_MAX;
@@ -430,8 +431,16 @@ fn node(tag: Tag<'_>, frame: Frame, span: Span) -> Option<Node> {
         Tag::Emphasis => Node::Emphasis(children),
         Tag::Strong => Node::Strong(children),
         Tag::Strikethrough => Node::Struck(children),
-        Tag::Link { dest_url, .. } => Node::Link {
-            href: without_marks(&dest_url),
+        Tag::Link {
+            link_type,
+            dest_url,
+            ..
+        } => Node::Link {
+            // CommonMark 0.31.2 §6.5: `<name@host>`.
+            href: match link_type {
+                LinkType::Email => format!("mailto:{dest_url}"),
+                _ => without_marks(&dest_url),
+            },
             children,
             span,
         },
