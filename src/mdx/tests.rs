@@ -741,3 +741,11 @@ fn an_address_of_mail_in_angle_brackets_is_a_link_to_mail() {
     );
     assert_eq!(plain(&line), "support@acme.com");
 }
+
+#[test]
+fn a_line_that_starts_with_code_of_three_backticks_opens_no_fence() {
+    let text = "```npm i``` installs it.\n\nimport P from \"/snippets/plan.mdx\"\n\n\
+        <P plan=\"Pro\" price=\"1\" />\n\nexport const a = 1;\n\n{a}\n";
+    let words = plain(&nodes(text));
+    assert_eq!(words.trim(), "npm i installs it. The Pro plan, 1. 1");
+}

@@ -196,5 +196,8 @@ pub(super) fn fence_of_container(line: &[u8]) -> Option<(u8, usize, &[u8])> {
 fn fence_here(rest: &[u8]) -> Option<(u8, usize, &[u8])> {
     let fence = *rest.first().filter(|b| matches!(b, b'`' | b'~'))?;
     let length = rest.iter().take_while(|b| **b == fence).count();
-    (length >= 3).then(|| (fence, length, &rest[length..]))
+    let info = &rest[length..];
+    // §4.5: the info string of a backtick fence has no backticks.
+    let is_code = fence == b'`' && info.contains(&b'`');
+    (length >= 3 && !is_code).then_some((fence, length, info))
 }

@@ -179,13 +179,9 @@ impl Scanner<'_> {
     fn step_over_fence(&mut self) -> bool {
         let start = self.at;
         let mut end = self.line_end(start);
-        let Some((fence, length, info)) = fence(&self.bytes[start..end]) else {
+        let Some((fence, length, _)) = fence(&self.bytes[start..end]) else {
             return false;
         };
-        // §4.5: the info string of a backtick fence has no backticks.
-        if fence == b'`' && info.contains(&b'`') {
-            return false;
-        }
         while end < self.bytes.len() {
             let line = end + 1;
             end = self.line_end(line);
