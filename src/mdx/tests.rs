@@ -423,6 +423,14 @@ fn no_page_takes_long() {
             (0..900).map(|n| " ".repeat(n) + "- a\n").collect(),
         ),
         (
+            "attributes",
+            format!(
+                "<a{}{}>x</a>",
+                " href=\"\"".repeat(60_000),
+                " z=\"\"".repeat(60_000)
+            ),
+        ),
+        (
             "fences under text",
             format!("   - a\n{}", "     ```\n".repeat(60_000)),
         ),
@@ -748,4 +756,15 @@ fn a_line_that_starts_with_code_of_three_backticks_opens_no_fence() {
         <P plan=\"Pro\" price=\"1\" />\n\nexport const a = 1;\n\n{a}\n";
     let words = plain(&nodes(text));
     assert_eq!(words.trim(), "npm i installs it. The Pro plan, 1. 1");
+}
+
+#[test]
+fn a_tag_has_a_limited_number_of_attributes() {
+    let many: String = (0..300).fold(String::new(), |many, n| format!("{many} a{n}"));
+    let told = format!("has more than {ATTRIBUTES_MAX} attributes; the others are left out");
+    let card = only(warned(&format!("<Card{many}>\nx\n</Card>"), &told));
+    assert_eq!(element(&card).attributes.len(), ATTRIBUTES_MAX);
+    // The component takes the values that were read.
+    let page = format!("export const S = (all) => <b>{{all.a1}}{{all.a299}}</b>;\n\n<S{many} />");
+    warned(&page, &told);
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::tags::Piece;
+use crate::mdx::ATTRIBUTES_MAX;
 use crate::mdx::markdown::{self, Mark, Meaning};
 use crate::mdx::node::Node;
 use crate::mdx::scan::{Attribute, Scanned, TokenKind, columns, item_column, next_column};
@@ -70,10 +71,12 @@ impl Region<'_> {
         }
     }
 
-    /// Returns the attributes of an opening tag.
+    /// Returns the attributes of an opening tag, up to the limit.
     pub(super) fn attributes_of(&self, token: usize) -> &[Attribute] {
         match &self.scanned.tokens[token].kind {
-            TokenKind::Open { attributes, .. } => attributes,
+            TokenKind::Open { attributes, .. } => {
+                &attributes[..attributes.len().min(ATTRIBUTES_MAX)]
+            }
             _ => &[],
         }
     }
