@@ -330,9 +330,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "page-limit",
         title: "a page stays within the limits",
-        text: "If the page is too large or its parts are nested too deep, its source is shown. Code \
-               with more than 64 KiB, or with a line of more than 2,000 bytes, is shown without \
-               colours; so is code that costs too much work to colour, which only a build finds.",
+        text: "If the page is too large or its parts are nested too deep, its source is shown. Of a tag \
+               with more than 256 attributes, the others are left out. Code with more than 64 KiB, or \
+               with a line of more than 2,000 bytes, is shown without colours; so is code that costs \
+               too much work to colour, which only a build finds.",
     },
     Rule {
         id: "page-missing",

@@ -24,6 +24,7 @@
 //! not bound, and the JavaScript parser reads at most [`SCRIPT_BYTES_MAX`]. All limits count
 //! bytes or steps, never time, so that a page is read alike on every machine. A page over a
 //! limit is shown as its source, with a warning that names the limit; the other pages are read.
+//! Of a tag with more than [`ATTRIBUTES_MAX`] attributes, the others are left out, with a warning.
 //! Rows of a table and links of a paragraph have no limit of their own: they are read in one
 //! pass, so the byte limit bounds them.
 //! Sources: MDX 3; CommonMark 0.31.2; GitHub Flavored Markdown 0.29.
@@ -72,6 +73,8 @@ pub const PAGE_BYTES_MAX: usize = 2 << 20;
 pub const DEPTH_MAX: usize = 96;
 /// How many bytes the snippets that one page shows and the copies of its values may have.
 pub const EXPANSION_BYTES_MAX: usize = 4 << 20;
+/// How many attributes a tag may have.
+pub const ATTRIBUTES_MAX: usize = 256;
 /// How many problems of one page are reported.
 const DIAGNOSTICS_MAX: usize = 1000;
 
@@ -391,7 +394,7 @@ impl Reader<'_> {
     fn markdown(
         &mut self,
         text: &str,
-        marks: &mut [markdown::Mark],
+        marks: &mut [markdown::Mark<'_>],
         trace: &Trace,
         depth: usize,
     ) -> Vec<Node> {

@@ -422,6 +422,27 @@ fn no_page_takes_long() {
             "indents",
             (0..900).map(|n| " ".repeat(n) + "- a\n").collect(),
         ),
+        (
+            "attributes",
+            format!(
+                "<a{}{}>x</a>",
+                " href=\"\"".repeat(60_000),
+                " z=\"\"".repeat(60_000)
+            ),
+        ),
+        (
+            "fences under text",
+            format!("   - a\n{}", "     ```\n".repeat(60_000)),
+        ),
+        (
+            "an indented fence",
+            format!("a\n{}```\n", " ".repeat(1_000_000)),
+        ),
+        (
+            "backticks in rows",
+            format!("|a|\n|-|\n{}", "|`a\n".repeat(60_000)),
+        ),
+        ("backticks in lines", "|`a\n".repeat(60_000)),
     ];
     for (what, text) in hostile {
         let since = Instant::now();
@@ -542,4 +563,208 @@ fn a_component_uses_names_that_are_declared_after_it() {
         .map(str::to_owned)
         .collect();
     assert_eq!(words, ["F", "FL", "one"]);
+}
+
+fn codes(nodes: &[Node]) -> Vec<&str> {
+    let mut found = Vec::new();
+    for node in nodes {
+        match node {
+            Node::Code(code) => found.push(&**code),
+            node => node.each_children(&mut |children| found.extend(codes(children))),
+        }
+    }
+    found
+}
+
+#[test]
+fn a_backtick_without_a_partner_hides_nothing_after_its_block() {
+    for text in [
+        "| Ctrl+` | Open |\n|---|---|\n| `Esc` | `<Modal />` and `{props.id}` |",
+        "a | b\n--|--\nCtrl+` | `Esc`\nc | `<Modal />` and `{props.id}`",
+        "> | a | b |\n> |---|---|\n> | Ctrl+` | Open |\n> | `Esc` | `<Modal />` and `{props.id}` |",
+        "- Press `\n- `Esc`, `<Modal />` and `{props.id}`",
+        "- Press `\n  1. `Esc`\n  2. `<Modal />` and `{props.id}`",
+        "# The ` key\n`Esc` `<Modal />` and `{props.id}`",
+        "The ` key\n# `Esc` `<Modal />` and `{props.id}`",
+        "The ` key\n***\n`Esc` `<Modal />` and `{props.id}`",
+        "The ` key\n> `Esc` `<Modal />` and `{props.id}`",
+        "> The ` key\n>\n> `Esc` `<Modal />` and `{props.id}`",
+        "<Note>\nThe ` key\n</Note>\n`Esc` `<Modal />` and `{props.id}`",
+    ] {
+        assert_eq!(
+            codes(&nodes(text)),
+            ["Esc", "<Modal />", "{props.id}"],
+            "{text}"
+        );
+    }
+    let list = only(nodes("- use ` here\n- then <Badge>New</Badge> and ` `"));
+    let Node::List { items, .. } = list else {
+        panic!("{list:?}");
+    };
+    assert_eq!(&*element(&items[1].children[1]).name, "Badge");
+    // A code span may go on in the next line of its paragraph.
+    let text = "> `<Modal />\n> {props.id}` and\n`|x| <Modal />\n1986 - {a}`";
+    let shown = nodes(text);
+    assert_eq!(
+        codes(&shown),
+        ["<Modal /> {props.id}", "|x| <Modal /> 1986 - {a}"]
+    );
+}
+
+#[test]
+fn code_and_formulas_show_the_source_of_the_tags_in_them() {
+    let Node::Paragraph(line) = only(nodes("a $x\n<b>{1}</b><br/> y$")) else {
+        panic!("no paragraph");
+    };
+    assert!(
+        matches!(&line[1], Node::Formula { tex, .. } if tex == "x\n<b>{1}</b><br/> y"),
+        "{line:?}"
+    );
+    // The second line starts no list.
+    let shown = nodes("`a\n2. <b>{1}</b>`");
+    assert_eq!(codes(&shown), ["a 2. <b>{1}</b>"]);
+    let footnote = only(nodes("[^1]: ~~~<b>{1}</b>\n    <b>{1}</b>\n    ~~~"));
+    let Node::Footnote { children, .. } = footnote else {
+        panic!("{footnote:?}");
+    };
+    let fence = Node::Fence {
+        info: "<b>{1}</b>".to_owned(),
+        code: "<b>{1}</b>\n".to_owned(),
+    };
+    assert_eq!(children, [fence]);
+}
+
+#[test]
+fn content_on_the_line_of_its_tags_is_inline() {
+    for inner in [
+        "-",
+        "+",
+        "*",
+        "1.",
+        "---",
+        "> 5",
+        "# hash",
+        "- 5 items",
+        " - spaces",
+        "[^1]: hidden",
+        "[x]: /y",
+        "~~~",
+    ] {
+        for name in ["td", "li", "p", "Card"] {
+            let shown = only(nodes(&format!("<{name}>{inner}</{name}>")));
+            let line = vec![Node::Text(inner.trim().to_owned())];
+            assert_eq!(element(&shown).children, [Node::Paragraph(line)], "{inner}");
+        }
+        let page = format!(
+            "export const Box = ({{ children }}) => <b>{{children}}</b>;\n\n<Box>{inner}</Box>"
+        );
+        assert_eq!(plain(&nodes(&page)).trim(), inner.trim());
+    }
+    let note = only(nodes("<Note>\n- 5 items\n</Note>"));
+    assert!(matches!(element(&note).children[..], [Node::List { .. }]));
+}
+
+#[test]
+fn only_an_id_in_braces_is_not_a_word_of_a_heading() {
+    let heading = |nodes: Vec<Node>| match only(nodes) {
+        Node::Heading { id, children, .. } => (plain(&children), id),
+        other => panic!("no heading: {other:?}"),
+    };
+    for (text, words, id) in [
+        ("## Path /users/{id}", "Path /users/{id}", None),
+        ("### Fields {required}", "Fields {required}", None),
+        ("### Of `{x}` {required}", "Of {x} {required}", None),
+        ("## Keys {.wide}", "Keys {.wide}", None),
+        ("## Keys {#my-keys}", "Keys", Some("my-keys")),
+        ("## Keys {#my-keys} ##", "Keys", Some("my-keys")),
+        ("Keys {#my-keys}\n===", "Keys", Some("my-keys")),
+        ("## Keys {#__init__}", "Keys", Some("__init__")),
+        ("## {#my-keys}", "", Some("my-keys")),
+        ("## Keys {#my keys}", "Keys {#my keys}", None),
+        ("## Keys \\{#mine}", "Keys {#mine}", None),
+    ] {
+        let expected = (words.to_owned(), id.map(str::to_owned));
+        assert_eq!(heading(read_markdown(text).unwrap()), expected, "{text}");
+        if !text.contains(" {r") && !text.contains("s/{") && !text.contains("{.") {
+            assert_eq!(heading(nodes(text)), expected, "{text}");
+        }
+    }
+    assert_eq!(heading(nodes("## Of \\{id}")), ("Of {id}".to_owned(), None));
+}
+
+#[test]
+fn an_indented_fence_below_text_opens_code() {
+    for text in [
+        "- a\n      ```js\n      let z = 1;\n        y\n      ```",
+        "- a\n  b\n          ```js\n          let z = 1;\n            y\n          ```",
+        "1. a\nlazy\n       ```js\n       let z = 1;\n         y\n       ```",
+        "Text\n    ```js\n    let z = 1;\n      y\n    ```\nText",
+        "Text\n\t```js\n\tlet z = 1;\n\t  y\n\t```",
+        "Text\n    ```js\nlet z = 1;\n      y\n    ```",
+        "<Note>\n  - a\n        ```js\n        let z = 1;\n          y\n        ```\n</Note>",
+        "[^1]: a\n\n    b\n        ```js\n        let z = 1;\n          y\n        ```",
+        // These need no help.
+        "- a\n  - b\n    ```js\n    let z = 1;\n      y\n    ```",
+        "[^1]: a\n    ```js\n    let z = 1;\n      y\n    ```",
+        "- a\n\n    b\n    ```js\n    let z = 1;\n      y\n    ```",
+    ] {
+        fn fences(nodes: &[Node], found: &mut Vec<Node>) {
+            for node in nodes {
+                if let Node::Fence { .. } = node {
+                    found.push(node.clone());
+                }
+                node.each_children(&mut |children| fences(children, found));
+            }
+        }
+        let shown = nodes(text);
+        let mut found = Vec::new();
+        fences(&shown, &mut found);
+        let fence = Node::Fence {
+            info: "js".to_owned(),
+            code: "let z = 1;\n  y\n".to_owned(),
+        };
+        assert_eq!(found, [fence], "{text}");
+        // It stays in its item or its footnote.
+        let first = shown
+            .iter()
+            .find(|node| !matches!(node, Node::Paragraph(_)));
+        let is_in_list = text.starts_with(['-', '1', '[']);
+        assert_eq!(
+            !matches!(first, Some(Node::Fence { .. })),
+            is_in_list || text.starts_with('<'),
+            "{shown:?}"
+        );
+    }
+}
+
+#[test]
+fn an_address_of_mail_in_angle_brackets_is_a_link_to_mail() {
+    let shown = only(read_markdown("<support@acme.com>").unwrap());
+    let Node::Paragraph(line) = shown else {
+        panic!("{shown:?}");
+    };
+    assert!(
+        matches!(&line[..], [Node::Link { href, .. }] if href == "mailto:support@acme.com"),
+        "{line:?}"
+    );
+    assert_eq!(plain(&line), "support@acme.com");
+}
+
+#[test]
+fn a_line_that_starts_with_code_of_three_backticks_opens_no_fence() {
+    let text = "```npm i``` installs it.\n\nimport P from \"/snippets/plan.mdx\"\n\n\
+        <P plan=\"Pro\" price=\"1\" />\n\nexport const a = 1;\n\n{a}\n";
+    let words = plain(&nodes(text));
+    assert_eq!(words.trim(), "npm i installs it. The Pro plan, 1. 1");
+}
+
+#[test]
+fn a_tag_has_a_limited_number_of_attributes() {
+    let many: String = (0..300).fold(String::new(), |many, n| format!("{many} a{n}"));
+    let told = format!("has more than {ATTRIBUTES_MAX} attributes; the others are left out");
+    let card = only(warned(&format!("<Card{many}>\nx\n</Card>"), &told));
+    assert_eq!(element(&card).attributes.len(), ATTRIBUTES_MAX);
+    // The component takes the values that were read.
+    let page = format!("export const S = (all) => <b>{{all.a1}}{{all.a299}}</b>;\n\n<S{many} />");
+    warned(&page, &told);
 }

@@ -12,6 +12,10 @@ use crate::mdx::read_markdown;
 /// The anchor of a place whose words have no character that an anchor may contain.
 const UNNAMED: &str = "section";
 
+/// How many bytes the path of a field may have that its aliases name: each of many fields would
+/// repeat the long names around it.
+const PATH_BYTES_MAX: usize = 200;
+
 /// Assigns anchors in page order; aliases follow when all anchors are known.
 struct Walk<'a> {
     anchors: &'a mut Anchors,
@@ -228,18 +232,20 @@ impl Walk<'_> {
         }
         let own = format!("param-{}", of_name(name));
         self.fields.push(name.to_owned());
-        let path = self.fields.join("-");
         let mut aliases = vec![
             format!("field-{}", github(name)),
             format!("param-{name}"),
             format!("param-{}", name.to_lowercase()),
-            format!("param-{path}"),
-            format!("param-{}", of_name(&path)),
         ];
-        // The part of an endpoint that has the field: `body` or `response`.
-        if let Some(part) = element.text("part") {
-            aliases.push(format!("{part}-{path}"));
-            aliases.push(format!("{part}-{}", of_name(&path)));
+        if self.fields.iter().map(String::len).sum::<usize>() <= PATH_BYTES_MAX {
+            let path = self.fields.join("-");
+            aliases.push(format!("param-{path}"));
+            aliases.push(format!("param-{}", of_name(&path)));
+            // The part of an endpoint that has the field: `body` or `response`.
+            if let Some(part) = element.text("part") {
+                aliases.push(format!("{part}-{path}"));
+                aliases.push(format!("{part}-{}", of_name(&path)));
+            }
         }
         aliases.retain(|alias| !alias.contains(char::is_whitespace));
         element.anchor = Some(self.anchors.give(Some(&own), "", aliases));

@@ -204,3 +204,15 @@ fn a_footnote_in_a_drawing_or_a_prompt_is_no_anchor() {
         assert!(anchors.iter().any(|anchor| anchor == "fn-2"), "{text}");
     }
 }
+
+#[test]
+fn a_field_with_a_long_path_has_no_aliases_of_its_path() {
+    let fields: String = (0..100).fold(String::new(), |fields, n| {
+        format!("{fields}<Param body=\"a{n}\" part=\"body\" />\n")
+    });
+    let long = "n".repeat(5000);
+    let text = format!("<ParamField body=\"{long}\">\n{fields}</ParamField>\n");
+    let anchors = all(&text);
+    assert!(anchors[0].contains(&format!("param-{long}")));
+    assert_eq!(anchors[100], "param-a99 field-a99");
+}

@@ -12,7 +12,8 @@ use std::mem;
 use std::ops::Range;
 
 use pulldown_cmark::{
-    Alignment as Aligned, BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag,
+    Alignment as Aligned, BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, LinkType, Options,
+    Parser, Tag,
 };
 
 pub use steps::STEPS_MAX;
@@ -31,9 +32,17 @@ pub(super) const MARK_END: char = '\u{2cff}';
 /// How often text that the parser reports as indented code is parsed again.
 const AGAIN_MAX: usize = 8;
 
+/// A mark: what it stands for, and the source that it replaces.
+#[derive(Debug)]
+pub(super) struct Mark<'t> {
+    pub meaning: Meaning,
+    /// Shown where Markdown has no elements: in code and formulas.
+    pub source: &'t str,
+}
+
 /// The meaning of a mark.
 #[derive(Debug)]
-pub(super) enum Mark {
+pub(super) enum Meaning {
     /// Finished nodes.
     Nodes(Vec<Node>),
     /// An inline element starts here.
@@ -52,7 +61,7 @@ pub(super) fn push_mark(text: &mut String, number: usize) {
 /// Reads Markdown; `depth` is the nesting depth of the text in the page.
 pub(super) fn read(
     text: &str,
-    marks: &mut [Mark],
+    marks: &mut [Mark<'_>],
     trace: &Trace,
     depth: usize,
     steps: &mut Steps,
@@ -63,7 +72,7 @@ pub(super) fn read(
 
 fn read_again(
     text: &str,
-    marks: &mut [Mark],
+    marks: &mut [Mark<'_>],
     trace: &Trace,
     depth: usize,
     again: usize,
@@ -72,7 +81,6 @@ fn read_again(
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
-        | Options::ENABLE_HEADING_ATTRIBUTES
         | Options::ENABLE_MATH
         | Options::ENABLE_GFM;
     let mut builder = Builder {
@@ -91,9 +99,9 @@ fn read_again(
     builder.finish()
 }
 
-struct Builder<'m> {
+struct Builder<'m, 't> {
     source: &'m str,
-    marks: &'m mut [Mark],
+    marks: &'m mut [Mark<'t>],
     trace: &'m Trace,
     /// Text that is not in a node yet: the parser reports text in pieces.
     words: String,
@@ -142,7 +150,7 @@ impl Frame {
 
 // === impl Builder ===
 
-impl Builder<'_> {
+impl Builder<'_, '_> {
     fn top(&mut self) -> &mut Frame {
         self.frames
             .last_mut()
@@ -177,7 +185,11 @@ impl Builder<'_> {
             Event::End(_) if self.flat > 0 => self.flat -= 1,
             Event::End(_) => self.close(),
             Event::Text(_) | Event::Html(_) | Event::InlineHtml(_) => {}
-            Event::Code(code) => self.push(Node::Code(code.into_string())),
+            Event::Code(code) => {
+                // CommonMark 0.31.2 §6.1: a line end is a space.
+                let code = self.unmarked(&code).replace('\n', " ");
+                self.push(Node::Code(code));
+            }
             Event::InlineMath(tex) => self.formula(&tex, false),
             Event::DisplayMath(tex) => self.formula(&tex, true),
             Event::FootnoteReference(label) => {
@@ -200,35 +212,50 @@ impl Builder<'_> {
     }
 
     fn formula(&mut self, tex: &str, display: bool) {
-        self.push(Node::Formula {
-            tex: tex.to_owned(),
-            display,
-        });
+        let tex = self.unmarked(tex);
+        self.push(Node::Formula { tex, display });
     }
 
     /// Adds text and replaces its marks.
     fn text(&mut self, text: &str) {
+        if matches!(self.top().tag, Some(Tag::CodeBlock(_))) {
+            let code = self.unmarked(text);
+            self.push(Node::Text(code));
+            return;
+        }
         let mut rest = text;
         while let Some((before, number, after)) = split_mark(rest) {
             self.plain(before);
             rest = after;
-            match self.marks.get_mut(number) {
-                Some(Mark::Nodes(nodes)) => {
+            match self.marks.get_mut(number).map(|mark| &mut mark.meaning) {
+                Some(Meaning::Nodes(nodes)) => {
                     let nodes = mem::take(nodes);
                     self.top().children.extend(nodes);
                 }
-                Some(Mark::Open(element)) => {
+                Some(Meaning::Open(element)) => {
                     let element = mem::replace(element, Element::new(""));
                     self.push(Node::Element(Element {
                         name: format!("{MARK}{}", element.name).into(),
                         ..element
                     }));
                 }
-                Some(Mark::Close) => self.push(Node::Text(MARK_END.to_string())),
+                Some(Meaning::Close) => self.push(Node::Text(MARK_END.to_string())),
                 None => {}
             }
         }
         self.plain(rest);
+    }
+
+    /// Returns a text with the source of each mark in its place.
+    fn unmarked(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, number, after)) = split_mark(rest) {
+            out.push_str(before);
+            out.push_str(self.marks.get(number).map_or("", |mark| mark.source));
+            rest = after;
+        }
+        out + rest
     }
 
     /// Adds text without marks; addresses in it become links (GFM §6.9).
@@ -236,10 +263,7 @@ impl Builder<'_> {
         if text.is_empty() {
             return;
         }
-        let linkable = !matches!(
-            self.top().tag,
-            Some(Tag::Link { .. } | Tag::CodeBlock(_) | Tag::Image { .. })
-        );
+        let linkable = !matches!(self.top().tag, Some(Tag::Link { .. } | Tag::Image { .. }));
         let mut rest = text;
         while linkable && let Some((before, url, after)) = split_url(rest) {
             if !before.is_empty() {
@@ -293,7 +317,16 @@ impl Builder<'_> {
                 }
                 self.top().children.extend(nodes);
             }
-            tag => {
+            Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
+                let info = self.unmarked(&info);
+                let code = gather_text(frame.children);
+                self.push(Node::Fence { info, code });
+            }
+            mut tag => {
+                if let Tag::Heading { id, .. } = &mut tag {
+                    let written = &self.source[frame.range.clone()];
+                    *id = take_id(written, &mut frame.children).map(Into::into);
+                }
                 let span = self.place(&tag, frame.range.clone());
                 if let Some(node) = node(tag, frame, span) {
                     self.push(node);
@@ -382,10 +415,6 @@ fn node(tag: Tag<'_>, frame: Frame, span: Span) -> Option<Node> {
             children,
             ..Element::new("")
         }),
-        Tag::CodeBlock(CodeBlockKind::Fenced(info)) => Node::Fence {
-            info: info.into_string(),
-            code: gather_text(children),
-        },
         Tag::List(start) => Node::List {
             start,
             items: frame.items,
@@ -402,8 +431,16 @@ fn node(tag: Tag<'_>, frame: Frame, span: Span) -> Option<Node> {
         Tag::Emphasis => Node::Emphasis(children),
         Tag::Strong => Node::Strong(children),
         Tag::Strikethrough => Node::Struck(children),
-        Tag::Link { dest_url, .. } => Node::Link {
-            href: without_marks(&dest_url),
+        Tag::Link {
+            link_type,
+            dest_url,
+            ..
+        } => Node::Link {
+            // CommonMark 0.31.2 §6.5: `<name@host>`.
+            href: match link_type {
+                LinkType::Email => format!("mailto:{dest_url}"),
+                _ => without_marks(&dest_url),
+            },
             children,
             span,
         },
@@ -415,6 +452,32 @@ fn node(tag: Tag<'_>, frame: Frame, span: Span) -> Option<Node> {
         Tag::HtmlBlock => Node::Paragraph(children),
         _ => return None,
     })
+}
+
+/// Takes the id from the end of a heading, `{#id}`.
+///
+/// The Markdown parser would take all words in braces there, as attributes.
+fn take_id(written: &str, children: &mut Vec<Node>) -> Option<String> {
+    // A heading of several lines has its underline in the last one.
+    let text = written.trim_end();
+    let text = text.rsplit_once('\n').map_or(text, |(text, _)| text);
+    let text = text.trim_end().trim_end_matches('#').trim_end();
+    let (before, id) = text.strip_suffix('}')?.rsplit_once("{#")?;
+    let is_odd = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | MARK);
+    if before.ends_with('\\') || id.is_empty() || id.contains(is_odd) {
+        return None;
+    }
+    // The parser may have found emphasis in the id: it follows this text.
+    let mut texts = children.iter().enumerate().rev();
+    let (at, length) = texts.find_map(|(at, node)| match node {
+        Node::Text(text) => Some((at, text[..text.rfind("{#")?].trim_end().len())),
+        _ => None,
+    })?;
+    children.truncate(at + usize::from(length > 0));
+    if let Some(Node::Text(text)) = children.get_mut(at) {
+        text.truncate(length);
+    }
+    Some(id.to_owned())
 }
 
 fn aligned(alignment: Aligned) -> Alignment {

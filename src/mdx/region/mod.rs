@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::evaluation::Piece as Evaluated;
-use super::markdown::{self, Mark};
+use super::markdown::{self, Meaning};
 use super::module::Binding;
 use super::node::{
     AttributePosition, Element, Expression, Node, code_block, code_sample, lift_summary,
@@ -82,10 +82,14 @@ impl Reader<'_> {
         if self.rejected.is_some() {
             return Vec::new();
         }
+        // Only the content of an element starts after a tag.
+        let is_line = range.start > 0 && !region.text[range.clone()].contains('\n');
         let mut buffer = MarkdownBuffer {
             text: String::with_capacity(range.len() + 16),
             marks: Vec::new(),
+            is_line,
             indent: region.indent(&range, &pieces),
+            fence: 0,
             trace: Trace::new(&self.origin),
         };
         self.fill(region, range, pieces, &mut buffer, depth);
@@ -93,12 +97,12 @@ impl Reader<'_> {
     }
 
     /// Writes the Markdown of a range, with marks in place of elements and expressions.
-    fn fill(
+    fn fill<'t>(
         &mut self,
-        region: &Region<'_>,
+        region: &Region<'t>,
         range: Range<usize>,
         pieces: Vec<Piece>,
-        buffer: &mut MarkdownBuffer,
+        buffer: &mut MarkdownBuffer<'t>,
         depth: usize,
     ) {
         let mut at = range.start;
@@ -106,11 +110,12 @@ impl Reader<'_> {
             let span = region.span(&piece);
             region.copy(at..span.start, buffer);
             at = span.end;
+            let source = &region.text[span.clone()];
             match piece {
                 Piece::Comment { .. } => {}
-                Piece::Text { range } => {
-                    let text = Node::Text(region.text[range].into());
-                    buffer.mark(Mark::Nodes(vec![text]));
+                Piece::Text { .. } => {
+                    let text = Node::Text(source.into());
+                    buffer.mark(Meaning::Nodes(vec![text]), source);
                 }
                 Piece::Expression { inner, range } => {
                     let code = self.code(region, inner.clone(), depth);
@@ -118,12 +123,12 @@ impl Reader<'_> {
                         Ok(value) => value.into_nodes(),
                         // Text that is not an expression stays text, like a `<` that opens no
                         // tag.
-                        Err(NoValue::Broken(_)) => vec![Node::Text(region.text[range].into())],
+                        Err(NoValue::Broken(_)) => vec![Node::Text(source.into())],
                         Err(NoValue::Unsupported) => {
                             self.expression(code, self.span(region, range))
                         }
                     };
-                    buffer.mark(Mark::Nodes(nodes));
+                    buffer.mark(Meaning::Nodes(nodes), source);
                 }
                 Piece::Element {
                     token,
@@ -135,9 +140,9 @@ impl Reader<'_> {
                     if self.is_component(region, region.name_of(token)) {
                         let nodes = self.component(region, token, span, inner, pieces, depth);
                         if is_flow {
-                            buffer.flow(nodes);
+                            buffer.flow(nodes, source);
                         } else {
-                            buffer.mark(Mark::Nodes(nodes));
+                            buffer.mark(Meaning::Nodes(nodes), source);
                         }
                         continue;
                     }
@@ -148,12 +153,12 @@ impl Reader<'_> {
                         let site = self.site(region, token, place);
                         let reason = "it is not part of the documentation";
                         let note = self.left_out(Some(site), &element.name, reason);
-                        buffer.mark(Mark::Nodes(vec![note]));
+                        buffer.mark(Meaning::Nodes(vec![note]), source);
                         continue;
                     }
                     if let Some(children) = self.inner_html(&mut element, depth) {
                         element.children = children;
-                        buffer.mark(Mark::Nodes(vec![Node::Element(element)]));
+                        buffer.mark(Meaning::Nodes(vec![Node::Element(element)]), source);
                         continue;
                     }
                     if is_flow {
@@ -169,11 +174,12 @@ impl Reader<'_> {
                             Some(fence) => vec![fence],
                             None => self.snippet(element, depth),
                         };
-                        buffer.flow(nodes);
+                        buffer.flow(nodes, source);
                     } else {
-                        buffer.mark(Mark::Open(element));
+                        let (opens, closes) = (inner.start - span.start, inner.end - span.start);
+                        buffer.mark(Meaning::Open(element), &source[..opens]);
                         self.fill(region, inner, pieces, buffer, depth + 1);
-                        buffer.mark(Mark::Close);
+                        buffer.mark(Meaning::Close, &source[closes..]);
                     }
                 }
             }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::text::Region;
 use crate::mdx::component;
 use crate::mdx::scan::TokenKind;
-use crate::mdx::{DEPTH_MAX, Reader, Rejected, short};
+use crate::mdx::{ATTRIBUTES_MAX, DEPTH_MAX, Reader, Rejected, short};
 
 /// HTML elements that are always empty.
 pub(in crate::mdx) const VOID: [&str; 8] =
@@ -57,9 +57,12 @@ impl Reader<'_> {
                 }),
                 TokenKind::Open {
                     name,
+                    attributes,
                     closes_itself,
-                    ..
                 } => {
+                    if attributes.len() > ATTRIBUTES_MAX {
+                        self.too_many_attributes(region, range.start, &text[name.clone()]);
+                    }
                     if *closes_itself || VOID.contains(&&text[name.clone()]) {
                         pieces.push(Piece::Element {
                             token: at,
@@ -109,6 +112,12 @@ impl Reader<'_> {
             self.unclosed(region, &mut open, &mut pieces);
         }
         pieces
+    }
+
+    fn too_many_attributes(&mut self, region: &Region<'_>, at: usize, name: &str) {
+        let message =
+            format!("`{name}` has more than {ATTRIBUTES_MAX} attributes; the others are left out");
+        self.warn("page-limit", region.line_of(at), message);
     }
 
     fn unclosed(

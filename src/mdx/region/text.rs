@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::tags::Piece;
-use crate::mdx::markdown::{self, Mark};
+use crate::mdx::ATTRIBUTES_MAX;
+use crate::mdx::markdown::{self, Mark, Meaning};
 use crate::mdx::node::Node;
-use crate::mdx::scan::{Attribute, Scanned, TokenKind};
+use crate::mdx::scan::{Attribute, Scanned, TokenKind, columns, item_column, next_column};
 use crate::mdx::scope::Scope;
 use crate::mdx::span::{Origin, Trace};
 
@@ -28,12 +29,24 @@ pub(super) struct Region<'t> {
 }
 
 /// The Markdown of a region while it is assembled.
-pub(super) struct MarkdownBuffer {
+pub(super) struct MarkdownBuffer<'t> {
     pub(super) text: String,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<Mark<'t>>,
+    /// Whether the text is on the line of the tags around it.
+    pub(super) is_line: bool,
     pub(super) indent: usize,
+    /// Where the last fenced code starts.
+    pub(super) fence: usize,
     /// The places from which the pieces of the text were copied.
     pub(super) trace: Trace,
+}
+
+/// How the lines of fenced code are moved.
+struct Move {
+    /// The column at which the fence starts.
+    from: usize,
+    /// The column to which the fence is moved.
+    to: usize,
 }
 
 // === impl Region ===
@@ -58,10 +71,12 @@ impl Region<'_> {
         }
     }
 
-    /// Returns the attributes of an opening tag.
+    /// Returns the attributes of an opening tag, up to the limit.
     pub(super) fn attributes_of(&self, token: usize) -> &[Attribute] {
         match &self.scanned.tokens[token].kind {
-            TokenKind::Open { attributes, .. } => attributes,
+            TokenKind::Open { attributes, .. } => {
+                &attributes[..attributes.len().min(ATTRIBUTES_MAX)]
+            }
             _ => &[],
         }
     }
@@ -133,21 +148,33 @@ impl Region<'_> {
     }
 
     /// Copies text, dedented.
-    pub(super) fn copy(&self, range: Range<usize>, buffer: &mut MarkdownBuffer) {
+    pub(super) fn copy(&self, range: Range<usize>, buffer: &mut MarkdownBuffer<'_>) {
         let mut at = range.start;
-        let starts_line = at == 0 || self.text.as_bytes()[at - 1] == b'\n';
-        if starts_line {
-            at += buffer.margin(&self.text[at..range.end]);
-        } else if buffer.text.is_empty() {
+        let mut starts_line = at == 0 || self.text.as_bytes()[at - 1] == b'\n';
+        if !starts_line && buffer.text.is_empty() {
             let rest = &self.text[at..range.end];
             at = range.end - rest.trim_start_matches([' ', '\t']).len();
         }
-        while let Some(n) = self.text[at..range.end].find('\n') {
-            buffer.push(&self.text[at..=at + n], self.base + at);
-            at += n + 1;
-            at += buffer.margin(&self.text[at..range.end]);
+        // Where the fenced code ends that is moved.
+        let mut moved: Option<(Move, usize)> = None;
+        while at < range.end {
+            if starts_line {
+                let fences = &self.scanned.fences;
+                let opens = fences.binary_search_by_key(&at, |fence| fence.start);
+                at += buffer.margin(&self.text[at..range.end]);
+                if let Ok(n) = opens {
+                    let by = buffer.move_of_fence(&self.text[at..range.end]);
+                    moved = by.map(|by| (by, fences[n].end));
+                }
+                if let Some((by, _)) = moved.as_ref().filter(|(_, end)| at < *end) {
+                    at += buffer.move_line(&self.text[at..range.end], by);
+                }
+            }
+            let next = self.next_line(at, range.end);
+            buffer.push(&self.text[at..next], self.base + at);
+            at = next;
+            starts_line = true;
         }
-        buffer.push(&self.text[at..range.end], self.base + at);
     }
 }
 
@@ -159,30 +186,76 @@ fn is_item_marker(text: &str) -> bool {
             .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// Returns the blanks at the start of a line.
+fn indentation(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
 // === impl MarkdownBuffer ===
 
-impl MarkdownBuffer {
+impl<'t> MarkdownBuffer<'t> {
     /// Returns how many bytes of a line's indentation are removed.
     fn margin(&self, line: &str) -> usize {
-        let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
-        blank.min(self.indent)
+        indentation(line).len().min(self.indent)
+    }
+
+    /// Returns how fenced code is moved that comes next: MDX has no indented code, but the Markdown
+    /// parser takes a fence that is indented four columns below a text for a line of that text.
+    fn move_of_fence(&mut self, fence: &str) -> Option<Move> {
+        // Code above ends a text. Each line is looked at once.
+        let above = &self.text[self.fence..];
+        self.fence = self.text.len();
+        let from = columns(indentation(fence));
+        if from < 4 {
+            return None;
+        }
+        let mut to = from;
+        for line in above.strip_suffix('\n')?.rsplit('\n') {
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some(content) = item_column(line) {
+                return (from >= content + 4).then_some(Move { from, to: content });
+            }
+            to = columns(indentation(line));
+        }
+        (to < from).then_some(Move { from, to })
+    }
+
+    /// Moves a line of fenced code; returns how many bytes of its indentation are removed.
+    fn move_line(&mut self, line: &str, by: &Move) -> usize {
+        let mut removed = 0;
+        let blanks = indentation(line).bytes().take_while(|blank| {
+            let next = next_column(removed, *blank);
+            let is_removed = next <= by.from;
+            removed = if is_removed { next } else { removed };
+            is_removed
+        });
+        let bytes = blanks.count();
+        self.text.push_str(&" ".repeat(by.to.min(removed)));
+        bytes
     }
 
     /// Appends a copy of text from a place in the file.
     fn push(&mut self, text: &str, at: usize) {
         if !text.is_empty() {
+            // As in MDX, such text is inline: a mark before `-` or `#` makes it a character.
+            if self.is_line && self.text.is_empty() {
+                self.mark(Meaning::Nodes(Vec::new()), "");
+            }
             self.trace.note(self.text.len(), at);
             self.text.push_str(text);
         }
     }
 
-    pub(super) fn mark(&mut self, mark: Mark) {
+    /// Writes a mark in place of its source.
+    pub(super) fn mark(&mut self, meaning: Meaning, source: &'t str) {
         markdown::push_mark(&mut self.text, self.marks.len());
-        self.marks.push(mark);
+        self.marks.push(Mark { meaning, source });
     }
 
     /// Puts blocks on a line of their own, inside the same list or quotation.
-    pub(super) fn flow(&mut self, nodes: Vec<Node>) {
+    pub(super) fn flow(&mut self, nodes: Vec<Node>, source: &'t str) {
         let line = self.text.rfind('\n').map_or(0, |n| n + 1);
         let prefix = self.text[line..].to_owned();
         let quote = &prefix[..prefix.rfind('>').map_or(0, |n| n + 1)];
@@ -195,7 +268,7 @@ impl MarkdownBuffer {
             }
             self.text.push_str(&prefix);
         }
-        self.mark(Mark::Nodes(nodes));
+        self.mark(Meaning::Nodes(nodes), source);
         self.text.push('\n');
         self.text.push_str(quote);
     }

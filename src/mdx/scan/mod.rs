@@ -1,7 +1,8 @@
 //! Finds the MDX in a text: tags, expressions and comments.
 //!
 //! One pass from left to right. The scanner skips code (fenced or inline), formulas and
-//! escaped characters. Characters that look like a tag and are not one (`a <= b`, `Vec<T`)
+//! escaped characters. Code in a line ends with its paragraph, its heading or its cell, as the
+//! Markdown parser ends it. Characters that look like a tag and are not one (`a <= b`, `Vec<T`)
 //! stay text: the MDX parser rejects such a page, but a reader wants to see it.
 //!
 //! **Invariant:** time is linear in the text. Failed look-aheads share a budget of
@@ -9,10 +10,13 @@
 //!
 //! Sources: MDX 3, "Syntax"; CommonMark 0.31.2 §4.5 (fences), §6.1 (code spans).
 
+mod line;
 mod tag;
 
 use std::ops::Range;
 
+use line::{Line, fence_of_container};
+pub(super) use line::{columns, fence, item_column, next_column};
 use tag::read_tag;
 pub(super) use tag::{balanced, element_end, string_end};
 
@@ -113,6 +117,7 @@ pub(super) fn scan(
         expressions,
         bytes: text.as_bytes(),
         at: 0,
+        line: Line::default(),
         lookahead,
         found: Scanned::default(),
     };
@@ -125,6 +130,8 @@ struct Scanner<'t> {
     expressions: bool,
     bytes: &'t [u8],
     at: usize,
+    /// The line that is read, or the first line of the tag or the code that is read.
+    line: Line,
     lookahead: &'t mut Lookahead,
     found: Scanned,
 }
@@ -135,9 +142,13 @@ impl Scanner<'_> {
     fn run(&mut self) -> Result<(), Exhausted> {
         let mut line_starts = true;
         while self.at < self.bytes.len() {
-            if std::mem::take(&mut line_starts) && self.step_over_fence() {
-                line_starts = true;
-                continue;
+            if std::mem::take(&mut line_starts) {
+                if self.step_over_fence() {
+                    self.line = Line::default();
+                    line_starts = true;
+                    continue;
+                }
+                self.line = self.line.next(&self.bytes[self.at..]);
             }
             match self.bytes[self.at] {
                 b'\n' => {
@@ -168,13 +179,9 @@ impl Scanner<'_> {
     fn step_over_fence(&mut self) -> bool {
         let start = self.at;
         let mut end = self.line_end(start);
-        let Some((fence, length, info)) = fence(&self.bytes[start..end]) else {
+        let Some((fence, length, _)) = fence(&self.bytes[start..end]) else {
             return false;
         };
-        // §4.5: the info string of a backtick fence has no backticks.
-        if fence == b'`' && info.contains(&b'`') {
-            return false;
-        }
         while end < self.bytes.len() {
             let line = end + 1;
             end = self.line_end(line);
@@ -204,8 +211,8 @@ impl Scanner<'_> {
                         return Ok(());
                     }
                 }
-                // A blank line ends the paragraph, and with it the span.
-                b'\n' if self.blank_line_follows(at) => break,
+                b'|' if self.line.ends_at_pipe(self.bytes, at) => break,
+                b'\n' if self.line.ends_before(&self.bytes[at + 1..]) => break,
                 _ => at += 1,
             }
         }
@@ -233,6 +240,7 @@ impl Scanner<'_> {
                         return Ok(());
                     }
                 }
+                b'|' if self.line.ends_at_pipe(self.bytes, at) => break,
                 b'\n' if dollars == 1 || self.blank_line_follows(at) => break,
                 _ => at += 1,
             }
@@ -314,46 +322,6 @@ impl Scanner<'_> {
         self.found.tokens.push(Token { range, kind });
         self.at = end;
     }
-}
-
-/// Recognises the line that opens fenced code.
-///
-/// Returns the fence character, its count, and the text after it. The line may start with
-/// quote and list markers.
-pub(super) fn fence(line: &[u8]) -> Option<(u8, usize, &[u8])> {
-    let mut rest = line;
-    loop {
-        rest = rest.trim_ascii_start();
-        let marker = match rest {
-            [b'>', ..] => 1,
-            [b'-' | b'*' | b'+', b' ' | b'\t', ..] => 1,
-            _ => {
-                let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-                match rest.get(digits..) {
-                    Some([b'.' | b')', b' ' | b'\t', ..]) if (1..10).contains(&digits) => {
-                        digits + 1
-                    }
-                    _ => break,
-                }
-            }
-        };
-        rest = &rest[marker..];
-    }
-    fence_here(rest)
-}
-
-/// Recognises the line that closes fenced code, which may be in a quote.
-fn fence_of_container(line: &[u8]) -> Option<(u8, usize, &[u8])> {
-    let start = line
-        .iter()
-        .position(|b| !matches!(b, b' ' | b'\t' | b'>'))?;
-    fence_here(&line[start..])
-}
-
-fn fence_here(rest: &[u8]) -> Option<(u8, usize, &[u8])> {
-    let fence = *rest.first().filter(|b| matches!(b, b'`' | b'~'))?;
-    let length = rest.iter().take_while(|b| **b == fence).count();
-    (length >= 3).then(|| (fence, length, &rest[length..]))
 }
 
 /// Returns whether an expression is nothing but comments.

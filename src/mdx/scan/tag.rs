@@ -181,7 +181,7 @@ fn read_attribute(bytes: &[u8], at: usize) -> Result<(usize, Attribute), usize> 
     Ok((end, Attribute { name, value }))
 }
 
-fn name_end(bytes: &[u8], start: usize) -> usize {
+pub(super) fn name_end(bytes: &[u8], start: usize) -> usize {
     if !bytes.get(start).is_some_and(u8::is_ascii_alphabetic) {
         return start;
     }

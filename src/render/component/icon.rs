@@ -33,7 +33,12 @@ impl html::Writer<'_> {
             }
             Some(Value::Text(name)) if !name.trim().is_empty() => {
                 let style = element.text("iconType");
-                self.named_icon(name, style, class.as_deref(), element.line);
+                // An element of a snippet has no line in this file.
+                let line = match element.span.file {
+                    0 => element.line,
+                    _ => self.line,
+                };
+                self.named_icon(name, style, class.as_deref(), line);
             }
             _ => {}
         }
@@ -53,7 +58,10 @@ impl html::Writer<'_> {
         let reported = self.unknown_icons.len();
         if self.unknown_icons.insert(name.into()) {
             let unknown = icon::unknown(self.file, name, reported);
-            self.diagnostics.push(unknown.at(line.max(1), 1, 0));
+            self.diagnostics.push(match line {
+                0 => unknown,
+                line => unknown.at(line, 1, 0),
+            });
         }
     }
 

@@ -120,7 +120,7 @@ pub(super) struct Writer<'p> {
     assets: BTreeSet<Box<str>>,
     in_link: bool,
     /// The line of the element that is written now, from 1; 0 if it is not in this file.
-    line: u32,
+    pub(super) line: u32,
     /// The names of the HTML elements that are open, outermost first; empty for an element
     /// that the author did not write.
     pub(super) within: Vec<&'static str>,

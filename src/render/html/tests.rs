@@ -267,3 +267,23 @@ fn an_image_has_both_sizes_and_names_its_smaller_form() {
         assert!(html.contains(expected), "{html}");
     }
 }
+
+#[test]
+fn an_unknown_icon_in_a_snippet_has_no_line_of_the_page() {
+    let page = "import S from \"/s.mdx\"\n\n<S />\n\n<Card title=\"x\" icon=\"no-such\" />\n";
+    let snippet = "\n\n\n\n<Icon icon=\"not-there\" />\n";
+    let load = |path: &str| (path == "s.mdx").then(|| snippet.into());
+    let read = mdx::read(&mdx::Source::new("guides/a.mdx", page), &load).unwrap();
+    let map = map();
+    let start = Start::Page("guides/a");
+    let messages = Messages::of("en");
+    let written = write("guides/a.mdx", start, &read.nodes, &map, messages, true);
+    let told: Vec<_> = written.diagnostics.iter().map(|d| d.to_string()).collect();
+    assert_eq!(
+        told,
+        [
+            "guides/a.mdx: warning[icon]: there is no icon `not-there`",
+            "guides/a.mdx:5:1: warning[icon]: there is no icon `no-such`"
+        ]
+    );
+}

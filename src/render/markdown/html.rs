@@ -37,8 +37,7 @@ impl Writer<'_> {
         match &*element.name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 let level = usize::from(element.name.as_bytes()[1] - b'0');
-                let text = format!("{} {}", "#".repeat(level), self.line(children));
-                block(&text, out);
+                self.heading(level, children, out);
             }
             "hr" => block("---", out),
             "ul" => self.list(None, items(children).into_iter(), out),

@@ -16,7 +16,7 @@ use super::html::fence::Info;
 use super::link::Map;
 use super::messages::Messages;
 use crate::discovery::BASE_URL_PLACEHOLDER;
-use crate::mdx::{Alignment, Element, Node, Table};
+use crate::mdx::{Alignment, Element, Node, Table, in_line};
 use crate::site::percent::encode;
 
 pub(super) use line::code_span;
@@ -75,10 +75,7 @@ impl Writer<'_> {
         match node {
             Node::Heading {
                 level, children, ..
-            } => {
-                let text = format!("{} {}", "#".repeat((*level).into()), self.line(children));
-                block(&text, out);
-            }
+            } => self.heading((*level).into(), children, out),
             Node::Paragraph(children) if children.iter().all(is_inline) => {
                 block(&not_blocks(&self.line(children)), out);
             }
@@ -108,6 +105,14 @@ impl Writer<'_> {
             }
             inline => block(&not_blocks(&self.line(std::slice::from_ref(inline))), out),
         }
+    }
+
+    /// Writes a heading; it is one line.
+    fn heading(&self, level: usize, children: &[Node], out: &mut String) {
+        let text = self.line(&in_line(children));
+        let lines = text.lines().map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        block(&format!("{} {}", "#".repeat(level), lines.join(" ")), out);
     }
 
     pub(super) fn inside(&self, children: &[Node]) -> String {

@@ -237,3 +237,13 @@ fn elements_that_a_style_sets_apart_have_a_space_between_them() {
     );
     check("<p><b>a</b><i>b</i></p>", "**a***b*");
 }
+
+#[test]
+fn a_heading_is_written_in_one_line_with_its_links() {
+    check(
+        "<h2>\n  Long title\n  goes on [link](/guides/b)<br/>\n  *here*\n</h2>",
+        "## Long title goes on [link](https://base-url.invalid/guides/b.md) *here*",
+    );
+    check("Foo\nbar\n===", "# Foo bar");
+    check("## a<br/>b", "## a b");
+}
