@@ -30,10 +30,16 @@ impl Preview {
         write(root, "docs.json", CONFIG);
         write(root, "index.mdx", "# Welcome\n\nThe first text.");
         write(root, "guide.mdx", "See [the start](/).");
+        Self::of(directory, "")
+    }
+
+    /// Shows the documentation in a directory of a repository.
+    fn of(directory: TempDir, documentation: &str) -> Self {
+        let root = directory.path();
         let mut process = Command::new(env!("CARGO_BIN_EXE_waypost"))
             .args(["preview", "--port", "0", "--root"])
             .arg(root)
-            .arg(root)
+            .arg(root.join(documentation))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -120,8 +126,39 @@ impl Events {
 
 const CONFIG: &str = r#"{"name": "Acme", "navigation": {"pages": ["index", "guide"]}}"#;
 
+/// Writes a file in one step: the preview would show a file that is empty for a moment.
 fn write(root: &Path, path: &str, text: &str) {
-    fs::write(root.join(path), text).unwrap();
+    let (new, path) = (tempfile::NamedTempFile::new().unwrap(), root.join(path));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(new.path(), text).unwrap();
+    new.persist(path).unwrap();
+}
+
+#[test]
+fn a_page_of_an_earlier_preview_is_not_taken_for_the_current_one() {
+    let earlier = Preview::start();
+    let version = earlier.events().site_after(0);
+    drop(earlier);
+    let later = Preview::start();
+    assert_ne!(later.events().site_after(0), version);
+}
+
+#[test]
+fn a_file_that_a_link_names_is_watched_too() {
+    let directory = TempDir::new().unwrap();
+    let root = directory.path();
+    write(root, "docs/docs.json", CONFIG);
+    write(root, "docs/guide.mdx", "See [the start](/).");
+    write(root, "shared/index.mdx", "# Welcome\n\nThe first text.");
+    let link = root.join("docs/index.mdx");
+    std::os::unix::fs::symlink("../shared/index.mdx", link).unwrap();
+    let preview = Preview::of(directory, "docs");
+    let mut events = preview.events();
+    let version = events.site_after(0);
+    assert!(preview.get("/").contains("The first text."));
+    preview.save("shared/index.mdx", "# Welcome\n\nThe second text.");
+    events.site_after(version);
+    assert!(preview.get("/").contains("The second text."));
 }
 
 #[test]

@@ -210,7 +210,9 @@ async fn events(mut stream: TcpStream, shown: &Shown) -> io::Result<()> {
     let mut sent: Option<Version> = None;
     loop {
         let now = *versions.borrow_and_update();
-        if sent.is_none_or(|sent| sent.site != now.site) {
+        let is_new = sent.is_none_or(|sent| sent.site != now.site);
+        // Before the first site there is nothing to load.
+        if is_new && shown.served().is_some() {
             let event = format!("event: site\ndata: {}\n\n", now.site);
             stream.write_all(event.as_bytes()).await?;
         }

@@ -27,13 +27,29 @@ pub(super) struct Shown {
     state: watch::Sender<Version>,
 }
 
-/// How often the site and its diagnostics have changed.
+/// The version of the site, and how often its diagnostics have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Version {
-    /// The number of the site.
+    /// The number of the site. It grows, also from one process to the next: a page of an earlier
+    /// process is never taken for a current one.
     pub(super) site: u64,
     /// The number of the list of diagnostics.
     pub(super) diagnostics: u64,
+}
+
+// === impl Version ===
+
+impl Version {
+    /// Returns the version before the first site of this process.
+    fn first() -> Self {
+        let seconds = Clock::System.unix_seconds();
+        let process = u64::from(std::process::id()) & 0x003f_ffff;
+        Self {
+            // Room for 4,096 sites before the numbers of a process that starts in the same second.
+            site: seconds << 34 | process << 12,
+            diagnostics: 0,
+        }
+    }
 }
 
 // === impl Shown ===
@@ -50,7 +66,7 @@ impl Shown {
             index: Index::new(service),
             served: ArcSwapOption::empty(),
             panel: ArcSwap::from_pointee(Html::default()),
-            state: watch::Sender::default(),
+            state: watch::Sender::new(Version::first()),
         }
     }
 

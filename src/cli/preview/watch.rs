@@ -4,7 +4,7 @@
 //! change of branch writes hundreds of files. So changes are reported when there was none
 //! for [`QUIET_TIME`], and at the latest [`WAIT_MAX`] after the first.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,6 +54,16 @@ impl Watch {
         watcher
             .watch(directory, RecursiveMode::Recursive)
             .with_context(|| format!("watch {}", directory.display()))?;
+        for target in linked(directory) {
+            // An editor may replace a file, so its directory is watched.
+            let (watched, mode) = match target.is_dir() {
+                true => (Some(&*target), RecursiveMode::Recursive),
+                false => (target.parent(), RecursiveMode::NonRecursive),
+            };
+            if let Some(Err(error)) = watched.map(|path| watcher.watch(path, mode)) {
+                log::warn!("changes of {} are not shown: {error}", target.display());
+            }
+        }
         Ok(Self {
             waiting,
             _watcher: watcher,
@@ -86,6 +96,27 @@ impl Watch {
             burst = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+}
+
+/// Returns the targets of the symbolic links in a directory that are outside of it: the watch of the
+/// directory does not follow links.
+fn linked(directory: &Path) -> Vec<PathBuf> {
+    let Ok(whole) = directory.canonicalize() else {
+        return Vec::new();
+    };
+    let is_read = |entry: &ignore::DirEntry| {
+        let name = entry.file_name();
+        name != ".git" && name != "node_modules"
+    };
+    let entries = ignore::WalkBuilder::new(directory)
+        .standard_filters(false)
+        .filter_entry(is_read)
+        .build();
+    let links = entries.flatten().filter(ignore::DirEntry::path_is_symlink);
+    let targets = links.filter_map(|entry| entry.path().canonicalize().ok());
+    targets
+        .filter(|target| !target.starts_with(&whole))
+        .collect()
 }
 
 // === impl Waiting ===
