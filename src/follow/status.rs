@@ -32,6 +32,18 @@ pub struct Status {
     failures: IntCounterVec,
 }
 
+/// The reasons that an alert counts: the source has answered, and the edge cannot use the answer.
+const REFUSALS: [&str; 8] = [
+    "signature",
+    "older",
+    "behind",
+    "service",
+    "message",
+    "digest",
+    "other_store",
+    "removals",
+];
+
 #[derive(Clone, Debug, Default)]
 struct StatusValues {
     identity: String,
@@ -52,6 +64,11 @@ impl Status {
             "follow_failures_total",
             "Failed attempts to follow the source or to fetch a release, by reason.",
         );
+        let failures = metrics.register(IntCounterVec::new(failures, &["reason"]));
+        // An alert sees an increase only of a series that has begun.
+        for reason in REFUSALS {
+            failures.with_label_values(&[reason]);
+        }
         Self {
             url: url.to_owned(),
             clock: Clock::System,
@@ -96,7 +113,7 @@ impl Status {
                 "How many bytes of counts for the owners of sites wait because the source does not \
                  take them.",
             ),
-            failures: metrics.register(IntCounterVec::new(failures, &["reason"])),
+            failures,
         }
     }
 

@@ -209,6 +209,15 @@ impl Metrics {
         let gauge = |name, help| r.register(IntGauge::new(name, help));
         let time = |name, help| r.register(Gauge::new(name, help));
         let by = |name, help, label| r.register(IntCounterVec::new(opts(name, help), &[label]));
+        let index_swaps = by(
+            "index_swaps_total",
+            "Changes of the served sites, by outcome: swapped, failed, rejected.",
+            "outcome",
+        );
+        // An alert sees an increase only of a series that has begun.
+        for outcome in ["swapped", "failed", "rejected"] {
+            index_swaps.with_label_values(&[outcome]);
+        }
         Self {
             requests: Route::ALL.map(|route| {
                 std::array::from_fn(|at| {
@@ -334,11 +343,7 @@ impl Metrics {
                 "index_failing_sites",
                 "Sites whose current release cannot be served; they serve an earlier one, if there is one.",
             ),
-            index_swaps: by(
-                "index_swaps_total",
-                "Changes of the served sites, by outcome: swapped, failed, rejected.",
-                "outcome",
-            ),
+            index_swaps,
             index_fresh_at: time(
                 "index_fresh_timestamp_seconds",
                 "When the index last agreed with the store and the site records, in seconds since 1970.",
