@@ -295,7 +295,7 @@ fn a_backup_that_was_killed_leaves_the_one_before() {
     let since = Instant::now();
     while fs::read_dir(&backups).unwrap().count() < 2 {
         assert!(since.elapsed() < TIMEOUT);
-        std::thread::yield_now();
+        crate::http::pause();
     }
     // Another one does not disturb it.
     let beside = setup.run(&[

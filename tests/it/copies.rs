@@ -16,6 +16,7 @@ use crate::edge::{Edge, LOCAL_UPSTREAMS, Setup};
 use crate::http::{Response, TIMEOUT, request};
 use crate::http2::Client;
 use crate::origin::{After, Origin};
+use crate::ports::free_port;
 use crate::presets::DOMAIN;
 use crate::tls::encrypted;
 
@@ -125,7 +126,7 @@ pub fn wait_for(edge: &Edge, outcome: &str, least: f64) {
             "{outcome}: {} of {least}",
             count(edge, outcome)
         );
-        std::thread::yield_now();
+        crate::http::pause();
     }
 }
 
@@ -155,7 +156,7 @@ fn line_of_copy(edge: &Edge, path: &str) -> serde_json::Value {
             return line;
         }
         assert!(Instant::now() < deadline, "{text}");
-        std::thread::yield_now();
+        crate::http::pause();
     }
 }
 
@@ -442,7 +443,7 @@ fn copies_outlive_the_process_and_belong_to_the_record() {
     };
     while copies(&edge) > 0 {
         assert!(Instant::now() < deadline, "{:?}", files(&edge));
-        std::thread::yield_now();
+        crate::http::pause();
     }
     other.set(200);
     assert_eq!(get(&edge, "/b", &[]).status, 200);
@@ -450,7 +451,7 @@ fn copies_outlive_the_process_and_belong_to_the_record() {
     edge.remove_site("acme");
     while copies(&edge) > 0 {
         assert!(Instant::now() < deadline, "{:?}", files(&edge));
-        std::thread::yield_now();
+        crate::http::pause();
     }
 }
 
@@ -470,9 +471,7 @@ fn the_public_cases_about_failing_servers_pass() {
     let suite = client("http-cache-tests", "http-cache-tests@0.4.5");
     let package = suite.join("node_modules/http-cache-tests");
     let node = client("skills", "skills@1.7.4").join("node_modules/.bin/node");
-    let free = TcpListener::bind("[::]:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let port = free_port();
     let fields = ", request_fields: [\"test-name\", \"test-id\", \"req-num\"]";
     let record = format!("origin: {{ url: \"http://127.0.0.1:{port}\", http: \"1.1\" }}");
     for fast_path in [true, false] {
@@ -493,7 +492,7 @@ fn the_public_cases_about_failing_servers_pass() {
                 Instant::now() < deadline,
                 "the server of the suite does not start"
             );
-            std::thread::yield_now();
+            crate::http::pause();
         }
         let package = package.display();
         // `Warning` fields do not exist any more (RFC 9111 §5.5).

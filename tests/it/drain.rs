@@ -139,7 +139,7 @@ fn a_response_during_the_drain_has_connection_close() {
 
 #[test]
 fn readiness_is_503_before_the_listeners_close() {
-    let slow = Slow::start("{ drain_delay_seconds: 2, drain_seconds: 60 }");
+    let slow = Slow::start("{ drain_delay_seconds: 6, drain_seconds: 60 }");
     let mut idle = Connection::open(slow.edge.http);
     idle.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
     assert_eq!(idle.receive("GET").unwrap().status, 200);
@@ -151,7 +151,7 @@ fn readiness_is_503_before_the_listeners_close() {
         if ready.status == 503 {
             break ready;
         }
-        assert!(since.elapsed() < Duration::from_secs(1), "still ready");
+        assert!(since.elapsed() < Duration::from_secs(5), "still ready");
     };
     assert_eq!(ready.text(), "leaving\n");
     // New connections are still accepted, and stay open.
@@ -169,7 +169,7 @@ fn readiness_is_503_before_the_listeners_close() {
     assert_eq!(idle.receive_rest(), b"", "and so is one from before");
     assert!(slow.edge.wait().success());
     assert!(
-        since.elapsed() < TIMEOUT / 2,
+        since.elapsed() < TIMEOUT,
         "idle connections outlasted the delay: {:?}",
         since.elapsed()
     );

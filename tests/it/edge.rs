@@ -471,7 +471,7 @@ impl Edge {
         let deadline = Instant::now() + TIMEOUT;
         while self.metric(name) < least {
             assert!(Instant::now() < deadline, "{name}: {}", self.metric(name));
-            std::thread::yield_now();
+            crate::http::pause();
         }
     }
 

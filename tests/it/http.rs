@@ -261,6 +261,12 @@ impl Response {
     }
 }
 
+/// Lets the program under test work before a condition is looked at again: a loop without it takes
+/// one of two processors.
+pub fn pause() {
+    std::thread::sleep(Duration::from_millis(5));
+}
+
 /// Lets time pass without traffic on a connection, for tests of timeouts; never to wait for an
 /// event.
 pub fn silence(length: Duration) {

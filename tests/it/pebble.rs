@@ -222,7 +222,7 @@ impl Pebble {
                     since.elapsed() < TIMEOUT,
                     "pebble does not listen on {port}"
                 );
-                std::thread::yield_now();
+                crate::http::pause();
             }
         }
     }

@@ -7,9 +7,10 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use crate::edge::{Edge, Setup};
-use crate::http;
+use crate::http::{self, TIMEOUT, pause};
 use crate::presets::{CARD, MANIFEST, SKILL};
 
 const PAY: &str = "---\nname: pay\ndescription: Take payments.\n---\n\n# Pay\n";
@@ -222,11 +223,13 @@ fn a_host_moves_between_sites_in_one_change() {
     let edge = acme("domains: [docs.acme.test]");
     edge.write_site("other", "");
     edge.publish("other", &[("skill.md", PAY)]);
-    edge.change_sites(|| {
-        edge.setup.write_site("acme", "");
-        edge.setup.write_site("other", "domains: [docs.acme.test]");
-    });
-    assert_eq!(edge.get("docs.acme.test", "/skill.md").text(), PAY);
+    edge.setup.write_site("acme", "");
+    edge.setup.write_site("other", "domains: [docs.acme.test]");
+    let since = Instant::now();
+    while edge.get("docs.acme.test", "/skill.md").text() != PAY {
+        assert!(since.elapsed() < TIMEOUT, "the host does not move");
+        pause();
+    }
     assert_eq!(edge.count_log(is_complaint), 0);
 }
 
@@ -242,12 +245,10 @@ fn removing_all_records_needs_confirmation() {
     let moved = edge.setup.path("sites-moved");
     fs::rename(edge.setup.path("sites"), &moved).unwrap();
     fs::create_dir(edge.setup.path("sites")).unwrap();
-    let rejected = edge.wait_for_log(is_complaint);
-    let message = rejected["message"].as_str().unwrap();
-    assert!(
-        message.contains("12 of 12 sites would be removed"),
-        "{message}"
-    );
+    // Between the two steps the directory is missing.
+    edge.wait_for_log(|line| {
+        is_complaint(line) && line.to_string().contains("12 of 12 sites would be removed")
+    });
     assert_eq!(status(&edge, "site-7.waypost.localhost"), 200);
 
     edge.change_sites(|| reload(&edge, &["--accept-removals"]));

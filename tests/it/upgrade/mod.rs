@@ -71,7 +71,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
     let since = Instant::now();
     while !is_so() {
         assert!(since.elapsed() < TIMEOUT, "it did not happen in time");
-        std::thread::yield_now();
+        crate::http::pause();
     }
 }
 
@@ -111,7 +111,7 @@ impl Load {
                 last = (now, Instant::now());
             }
             assert!(last.1.elapsed() < TIMEOUT, "there are no more responses");
-            std::thread::yield_now();
+            crate::http::pause();
         }
     }
 
