@@ -276,7 +276,7 @@ fn two_units_that_share_a_socket_replace_each_other_and_refuse_nothing() {
 #[test]
 fn a_program_that_fails_leaves_the_running_gateway_alone() {
     let edge = Setup::new()
-        .conf("connections", "{ upgrade_seconds: 1 }")
+        .conf("connections", "{ upgrade_seconds: 4 }")
         .acme("")
         .with_skill()
         .start();
@@ -290,7 +290,7 @@ fn a_program_that_fails_leaves_the_running_gateway_alone() {
         ("/bin/false", "the new process ended before it served"),
         (
             hanging.to_str().unwrap(),
-            "did not serve within 1 s (connections.upgrade_seconds)",
+            "did not serve within 4 s (connections.upgrade_seconds)",
         ),
         (no_program.to_str().unwrap(), "Permission denied"),
     ] {
