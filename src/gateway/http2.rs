@@ -340,9 +340,7 @@ impl Http2 {
             return None;
         }
         let client = self.client(&stream);
-        if gateway.clients.limits_requests()
-            && let Err(wait) = gateway.clients.request(client.counted)
-        {
+        if let Err(wait) = gateway.clients.request(client.counted) {
             self.reject(stream, too_many(wait));
             return None;
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::certificates::Authority;
-use crate::edge::{Edge, Setup};
+use crate::edge::{Edge, LOCAL_UPSTREAMS, Setup};
 use crate::http::{self, Connection, Response, TIMEOUT, connect_from};
 use crate::http2::Client;
 use crate::origin::Origin;
@@ -225,6 +225,34 @@ fn a_request_of_a_trusted_peer_counts_for_the_client_that_it_names() {
         get_on(&mut liar, "/guide", &fields).unwrap().status == 429
     });
     assert!(rejected, "a client chooses for whom it counts");
+}
+
+/// Requests and bytes have no limit, as by default.
+#[test]
+fn each_client_of_a_trusted_peer_has_its_own_places_at_a_server() {
+    const PLACES: usize = 8;
+    for fast_path in [true, false] {
+        let (origin, proceed) = Origin::with_delayed_body();
+        let connections = format!("{{ trusted_peers: [127.0.0.1], fast_path: {fast_path} }}");
+        let upstream = format!("{{ requests_max: {PLACES}, {LOCAL_UPSTREAMS} }}");
+        let edge = Setup::new()
+            .conf("connections", &connections)
+            .conf("upstream", &upstream)
+            .acme_before(&origin)
+            .start();
+        let _open: Vec<_> = (1..=PLACES)
+            .map(|client| {
+                let mut balancer = Connection::open(edge.http);
+                let head = format!("GET /guide HTTP/1.1\r\nHost: {DOMAIN}\r\n");
+                let client = format!("X-Forwarded-For: 192.0.2.{client}\r\n\r\n");
+                balancer.send((head + &client).as_bytes());
+                balancer
+            })
+            .collect();
+        // The last of them comes while all other places are in use.
+        origin.wait_for(PLACES);
+        drop(proceed);
+    }
 }
 
 #[test]
