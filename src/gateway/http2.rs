@@ -41,6 +41,7 @@ use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::Digest;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::access::Outcome;
 use super::connection::{ClientConnection, ConnectionInfo, Cork};
@@ -52,7 +53,7 @@ use super::head;
 use super::http2_begun::{Begun, HeldHead, OpenStream};
 use super::http2_stream::Http2Stream;
 use super::mcp;
-use super::open::Activity;
+use super::open::{Activity, Busy};
 use super::own_wakes::OwnWakes;
 use super::request::{announced, host_of, logged, with_headers};
 use super::write_rate::WriteRate;
@@ -311,7 +312,7 @@ impl Http2 {
     /// Returns when to check again; `None` if the connection must be dropped.
     fn check_idle(&mut self) -> Option<Instant> {
         let idle = self.handler.gateway.limits.idle;
-        let quiet = self.last_stream.elapsed();
+        let quiet = self.activity.idle_time();
         match (self.open.is_empty(), self.goaway_sent) {
             // `GOAWAY` was sent, and the client has not closed the connection in time.
             (true, true) => None,
@@ -361,8 +362,7 @@ impl Http2 {
         }
         let open = OpenStream {
             head: held,
-            token: self.open.token(),
-            busy: self.activity.begin(),
+            open: self.hold_open(),
         };
         let host = fast_path_host(gateway, stream.req_header());
         let planned = host.and_then(|host| {
@@ -376,6 +376,12 @@ impl Http2 {
             since: self.last_stream.into_std(),
             open,
         }))
+    }
+
+    /// Keeps the connection open for a task. The parts are dropped in this order: when no task
+    /// is left, the time of the end is known.
+    fn hold_open(&self) -> (Busy, TaskTrackerToken) {
+        (self.activity.begin(), self.open.token())
     }
 
     /// Returns where a request comes from.
@@ -443,7 +449,7 @@ impl Http2 {
                 let _reset = stream.send_data(body, true);
             } else {
                 let mut write_rate = WriteRate::of_stream(&gateway.limits, &gateway.metrics);
-                let held = (self.open.token(), self.activity.begin());
+                let held = self.hold_open();
                 tokio::spawn(async move {
                     // A client that is too slow is counted; the stream is reset.
                     let _sent = send(&mut stream, body, true, &mut write_rate).await;
@@ -469,7 +475,7 @@ impl Http2 {
         gateway.log(client, &logged(session.req_header()), outcome);
         if !session.is_body_done() {
             let gateway = Arc::clone(gateway);
-            let held = (self.open.token(), self.activity.begin());
+            let held = self.hold_open();
             tokio::spawn(async move {
                 session.discard_body(&gateway).await;
                 drop(held);

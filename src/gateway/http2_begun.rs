@@ -27,8 +27,7 @@ use crate::telemetry::{Route, panics};
 #[expect(dead_code, reason = "held until they are dropped")]
 pub(super) struct OpenStream {
     pub(super) head: HeldHead,
-    pub(super) token: TaskTrackerToken,
-    pub(super) busy: Busy,
+    pub(super) open: (Busy, TaskTrackerToken),
 }
 
 /// A stream that the loop does not answer at once.

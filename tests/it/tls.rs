@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rustls::pki_types::ServerName;
@@ -12,7 +12,7 @@ use rustls::{ClientConfig, ClientConnection, HandshakeKind, StreamOwned};
 
 use crate::certificates::{Authority, Pair};
 use crate::edge::{Edge, Setup};
-use crate::http::{Connection, TIMEOUT};
+use crate::http::{Connection, TIMEOUT, silence};
 use crate::http2::{self, Client};
 use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
@@ -639,6 +639,27 @@ async fn an_idle_http_2_connection_is_closed_and_a_busy_one_is_not() {
         http2::receive(exchange.response).await.unwrap().text(),
         "late"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_http_2_connection_is_idle_from_the_end_of_its_last_response_on() {
+    const IDLE: Duration = Duration::from_secs(3);
+    for fast_path in [true, false] {
+        let (origin, proceed) = Origin::with_delayed_body();
+        let connections = format!("{{ idle_seconds: 3, fast_path: {fast_path} }}");
+        let gateway = Encrypted::before(&origin.record(), &connections);
+        let mut client = gateway.http2().await;
+        let exchange = client.begin(http2::get(DOMAIN, "/guide"), true).await;
+        origin.wait_for(1);
+        // The response takes longer than a connection may be idle.
+        silence(IDLE + Duration::from_secs(1));
+        let since = Instant::now();
+        proceed.send(()).unwrap();
+        let response = http2::receive(exchange.unwrap().response).await.unwrap();
+        assert_eq!(response.text(), "late");
+        client.ended().await;
+        assert!(since.elapsed() >= IDLE, "{:?}", since.elapsed());
+    }
 }
 
 /// HTTP/2 frames by hand, for requests that no library sends.
