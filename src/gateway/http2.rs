@@ -12,6 +12,8 @@
 //!   [`Limits::stream_heads_bytes_max`]),
 //! * malformed streams (`ENHANCE_YOUR_CALM` above [`Limits::stream_faults_max`]; h2 itself limits
 //!   floods of resets),
+//! * the streams of a connection ([`Limits::requests_per_connection_max`]): then it sends `GOAWAY`,
+//!   serves the streams that are under way, and refuses more,
 //! * how long a connection without open streams stays open,
 //! * how long a drain takes: it sends `GOAWAY`, then polls until the last stream has ended.
 //!
@@ -20,6 +22,7 @@
 //! [`Limits::streams_max`]: super::Limits::streams_max
 //! [`Limits::stream_heads_bytes_max`]: super::Limits::stream_heads_bytes_max
 //! [`Limits::stream_faults_max`]: super::Limits::stream_faults_max
+//! [`Limits::requests_per_connection_max`]: super::Limits::requests_per_connection_max
 
 use std::borrow::Cow;
 use std::io;
@@ -95,6 +98,8 @@ struct Http2 {
     open: TaskTracker,
     /// The size of the request heads that streams on the proxy path hold.
     heads: Arc<AtomicUsize>,
+    /// How many streams the client has sent.
+    streams: u32,
     /// How many streams were malformed.
     faults: u32,
     last_stream: Instant,
@@ -130,6 +135,7 @@ pub(super) async fn serve(
         info,
         open: TaskTracker::new(),
         heads: Arc::default(),
+        streams: 0,
         faults: 0,
         last_stream,
         last_group: LastGroup::default(),
@@ -217,7 +223,7 @@ impl Http2 {
                 let handler = Arc::clone(&self.handler);
                 tokio::spawn(async move { begun.proxy(&handler).await });
             }
-            if gateway.pressure.is_scarce() && !self.goaway_sent {
+            if (gateway.pressure.is_scarce() || self.is_used_up()) && !self.goaway_sent {
                 waits_for_goaway = false;
                 idle.as_mut().reset(self.send_goaway());
             }
@@ -326,9 +332,10 @@ impl Http2 {
 
     /// Responds to a stream on the fast path. Returns it if another path has to do so.
     fn take(&mut self, mut stream: Http2Stream) -> Option<Box<Begun>> {
+        self.streams = self.streams.saturating_add(1);
         let gateway = &*self.handler.gateway;
         let limits = &gateway.limits;
-        if self.open.len() >= limits.streams_max as usize {
+        if self.open.len() >= limits.streams_max as usize || self.ignores_goaway() {
             gateway.metrics.stream_faults.inc();
             stream.shutdown_with_reason(Reason::REFUSED_STREAM);
             return None;
@@ -403,6 +410,20 @@ impl Http2 {
         if self.faults > gateway.limits.stream_faults_max {
             self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
         }
+    }
+
+    /// Returns whether the client has sent as many streams as a connection may have.
+    fn is_used_up(&self) -> bool {
+        let max = self.handler.gateway.limits.requests_per_connection_max;
+        max > 0 && self.streams >= max
+    }
+
+    /// Returns whether the client has sent more streams after that than can have been under way when
+    /// `GOAWAY` was sent.
+    fn ignores_goaway(&self) -> bool {
+        let limits = &self.handler.gateway.limits;
+        let max = limits.requests_per_connection_max;
+        max > 0 && self.streams > max.saturating_add(limits.streams_max)
     }
 
     /// Rejects a request.

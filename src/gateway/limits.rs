@@ -36,7 +36,8 @@ pub struct Limits {
     /// How many connections may be open at once; for one more, the one that has been idle longest
     /// is closed.
     pub connections_max: usize,
-    /// How many requests one connection may send before it is closed; 0 means no limit.
+    /// How many requests one connection may send before it is closed; 0 means no limit. Over HTTP/2
+    /// the requests that are under way then are served too.
     pub requests_per_connection_max: u32,
     /// How many HTTP/2 streams a connection may have open at once.
     pub streams_max: u32,

@@ -662,6 +662,55 @@ async fn an_http_2_connection_is_idle_from_the_end_of_its_last_response_on() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_http_2_connection_has_a_limited_number_of_requests() {
+    let (origin, proceed) = Origin::with_delayed_body();
+    let connections = "{ requests_per_connection_max: 3, head_seconds: 2 }";
+    let gateway = Encrypted::before(&origin.record(), connections);
+    // The gateway closes a connection whose client obeys GOAWAY, after the last response.
+    let mut client = gateway.http2().await;
+    let slow = client.begin(http2::get(DOMAIN, "/guide"), true).await;
+    for _ in 0..2 {
+        assert_eq!(client.get(DOMAIN, "/skill.md").await.unwrap().status, 200);
+    }
+    proceed.send(()).unwrap();
+    let last = http2::receive(slow.unwrap().response).await.unwrap();
+    assert_eq!(last.text(), "late");
+    client.ended().await;
+    // Requests that were under way are answered.
+    let mut connection = gateway.raw();
+    let streams: Vec<u32> = (0..5).map(|n| 1 + 2 * n).collect();
+    let requests = streams
+        .iter()
+        .flat_map(|stream| raw::get(*stream, DOMAIN, "/skill.md"));
+    connection.send(&requests.collect::<Vec<_>>());
+    let frames = raw::all(connection);
+    let goaway = frames.iter().find(|frame| frame.kind == raw::GOAWAY);
+    assert_eq!(goaway.map(raw::code), Some(0), "{frames:?}");
+    let heads = frames.iter().filter(|frame| frame.kind == raw::HEADERS);
+    assert_eq!(heads.map(|frame| frame.stream).collect::<Vec<_>>(), streams);
+}
+
+#[test]
+fn a_client_of_http_2_that_ignores_the_limit_of_requests_is_refused() {
+    let connections = "{ requests_per_connection_max: 3, streams_max: 2, head_seconds: 60 }";
+    let gateway = Encrypted::start(connections);
+    let mut connection = gateway.raw();
+    for n in 0..6 {
+        let stream = 1 + 2 * n;
+        connection.send(&raw::get(stream, DOMAIN, "/skill.md"));
+        let ends = [raw::HEADERS, raw::RST_STREAM];
+        let end = raw::wait_for(&mut connection, |frame| {
+            ends.contains(&frame.kind) && frame.stream == stream
+        });
+        // RFC 9113 §8.7: REFUSED_STREAM; as many as may be open at once were under way.
+        match n {
+            0..5 => assert_eq!(end.kind, raw::HEADERS, "{end:?}"),
+            _ => assert_eq!((end.kind, raw::code(&end)), (raw::RST_STREAM, 7)),
+        }
+    }
+}
+
 /// HTTP/2 frames by hand, for requests that no library sends.
 pub mod raw {
     use std::io::{ErrorKind, Read as _};
