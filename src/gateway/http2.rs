@@ -10,8 +10,8 @@
 //! * open streams (`REFUSED_STREAM` above [`Limits::streams_max`]),
 //! * the request heads that open streams hold (`REFUSED_STREAM` above
 //!   [`Limits::stream_heads_bytes_max`]),
-//! * malformed streams (`ENHANCE_YOUR_CALM` above [`Limits::stream_faults_max`]; h2 itself limits
-//!   floods of resets),
+//! * malformed streams, and streams that the client soon resets (`ENHANCE_YOUR_CALM` above
+//!   [`Limits::stream_faults_max`]; h2 itself limits resets of streams that were not accepted yet),
 //! * the streams of a connection ([`Limits::requests_per_connection_max`]): then it sends `GOAWAY`,
 //!   serves the streams that are under way, and refuses more,
 //! * how long a connection without open streams stays open,
@@ -29,7 +29,7 @@ use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -102,6 +102,8 @@ struct Http2 {
     streams: u32,
     /// How many streams were malformed.
     faults: u32,
+    /// How many streams the client has soon reset.
+    resets: Arc<AtomicU32>,
     last_stream: Instant,
     last_group: LastGroup,
     /// Whether `GOAWAY` was sent.
@@ -137,6 +139,7 @@ pub(super) async fn serve(
         heads: Arc::default(),
         streams: 0,
         faults: 0,
+        resets: Arc::default(),
         last_stream,
         last_group: LastGroup::default(),
         goaway_sent: false,
@@ -335,6 +338,10 @@ impl Http2 {
         self.streams = self.streams.saturating_add(1);
         let gateway = &*self.handler.gateway;
         let limits = &gateway.limits;
+        if self.has_too_many_faults() {
+            self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            return None;
+        }
         if self.open.len() >= limits.streams_max as usize || self.ignores_goaway() {
             gateway.metrics.stream_faults.inc();
             stream.shutdown_with_reason(Reason::REFUSED_STREAM);
@@ -382,6 +389,7 @@ impl Http2 {
             client,
             since: self.last_stream.into_std(),
             open,
+            resets: Arc::clone(&self.resets),
         }))
     }
 
@@ -407,9 +415,20 @@ impl Http2 {
         let gateway = &self.handler.gateway;
         gateway.metrics.stream_faults.inc();
         self.faults += 1;
-        if self.faults > gateway.limits.stream_faults_max {
+        if self.has_too_many_faults() {
             self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
         }
+    }
+
+    /// Returns whether too many streams were malformed, or soon reset.
+    ///
+    /// A reset costs the client nothing, and the gateway a request to a server (CVE-2023-44487). But
+    /// browsers reset streams too: a reader leaves a page, or types more of a search. So half of all
+    /// streams may be reset.
+    fn has_too_many_faults(&self) -> bool {
+        let resets = self.resets.load(Ordering::Relaxed);
+        let resets = resets.saturating_sub(self.streams / 2);
+        self.faults.saturating_add(resets) > self.handler.gateway.limits.stream_faults_max
     }
 
     /// Returns whether the client has sent as many streams as a connection may have.

@@ -45,8 +45,9 @@ pub struct Limits {
     /// together, as HTTP/2 counts them (RFC 9113 §6.5.2); then `REFUSED_STREAM`. A single head is
     /// never rejected.
     pub stream_heads_bytes_max: usize,
-    /// How many malformed or reset HTTP/2 streams a connection may have over its life;
-    /// then it is closed with `ENHANCE_YOUR_CALM`.
+    /// How many malformed HTTP/2 streams a connection may have over its life; then it is closed
+    /// with `ENHANCE_YOUR_CALM`. Streams that the client soon resets count too, except half of all
+    /// streams.
     pub stream_faults_max: u32,
     /// The time that requests in flight have to finish after the signal to stop.
     pub drain: Duration,

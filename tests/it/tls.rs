@@ -953,6 +953,65 @@ fn a_flood_of_resets_ends_the_connection() {
     );
 }
 
+/// Resets streams whose requests are at the origin, `beside` each of them whole requests. Returns
+/// how many it has reset until the gateway closes the connection, or `most`.
+fn reset_soon(fast_path: bool, beside: u32, most: u32) -> u32 {
+    // It responds to no request.
+    let (origin, _end) = Origin::with_delayed_body();
+    let connections = format!("{{ stream_faults_max: 5, fast_path: {fast_path} }}");
+    let gateway = Encrypted::before(&origin.record(), &connections);
+    let mut connection = gateway.raw();
+    let mut streams = (0..).map(|n: u32| 1 + 2 * n);
+    let mut stream = || streams.next().unwrap();
+    for reset in 0..most {
+        for _ in 0..beside {
+            let whole = stream();
+            connection.send(&raw::get(whole, DOMAIN, "/skill.md"));
+            raw::wait_for(&mut connection, |frame| {
+                assert_ne!(frame.kind, raw::GOAWAY, "{frame:?}");
+                frame.kind == raw::HEADERS && frame.stream == whole
+            });
+        }
+        let soon = stream();
+        let path = format!("/{reset}");
+        // The gateway accepts the stream, unless it closes the connection.
+        let _closed = connection.try_send(&raw::get(soon, DOMAIN, &path));
+        let since = Instant::now();
+        let is_at = || {
+            origin
+                .received()
+                .iter()
+                .any(|request| request.target == path)
+        };
+        while !is_at() {
+            if gateway.edge.metric("gateway_connections_open") < 0.5 {
+                let frames = raw::all(connection);
+                let goaway = frames.iter().find(|frame| frame.kind == raw::GOAWAY);
+                // RFC 9113 §7: ENHANCE_YOUR_CALM.
+                assert_eq!(goaway.map(raw::code), Some(11), "{frames:?}");
+                return reset;
+            }
+            assert!(since.elapsed() < TIMEOUT, "{path} is not at the origin");
+        }
+        connection.send(&raw::frame(raw::RST_STREAM, 0, soon, &8_u32.to_be_bytes()));
+    }
+    most
+}
+
+#[test]
+fn a_connection_whose_client_soon_resets_most_streams_is_closed() {
+    for fast_path in [true, false] {
+        // Half of all streams, and five.
+        let reset = reset_soon(fast_path, 0, 200);
+        assert!((10..200).contains(&reset), "{reset}");
+    }
+}
+
+#[test]
+fn a_client_may_soon_reset_half_of_its_streams() {
+    assert_eq!(reset_soon(true, 1, 40), 40);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_sends_goaway_and_finishes_open_streams() {
     let (origin, proceed) = Origin::with_delayed_body();
