@@ -144,17 +144,22 @@ impl Responder {
         }
     }
 
+    /// Returns whether a request has the token of an edge. A relay knows only tokens that it has
+    /// already forwarded.
+    #[must_use]
+    pub fn knows(&self, request: &Request) -> bool {
+        match self {
+            Self::Source(source) => source.knows(request),
+            Self::Relay(relay) => relay.knows(request),
+        }
+    }
+
     /// Returns the response to a request whose content is not read; `None` if the content is read.
     #[must_use]
     pub fn rejection(&self, request: &Request, length: usize) -> Option<SourceResponse> {
-        let has_token = match self {
-            Self::Source(source) => source.knows(request),
-            Self::Relay(relay) => relay.knows(request),
-        };
         match request.path == NUMBERS_PATH {
             false => Some(SourceResponse::Status(405, "only GET\n")),
-            // A relay knows only tokens that it has already forwarded.
-            true if !has_token => Some(SourceResponse::Status(
+            true if !self.knows(request) => Some(SourceResponse::Status(
                 401,
                 "no edge with this token follows\n",
             )),

@@ -5,6 +5,10 @@
 //! known edge that sends counts, and from a few edges at the same time. A connection is closed when
 //! the source stops responding, so that its edge asks the process that has taken over.
 //!
+//! Anybody can connect. Until a request with the token of an edge has come, a connection is unknown:
+//! it stays open for [`UNKNOWN_TIME`], and an address may have [`UNKNOWN_MAX`] such connections. So
+//! others cannot take the places of edges.
+//!
 //! The certificate is read again when its files change; a broken one leaves the previous one in
 //! use.
 //!
@@ -24,8 +28,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
+use super::clients::{AddressGuard, ClientLimits, Clients};
 use crate::follow::{Request, Responder, SIGNATURE, SourceResponse};
 
 /// How many connections are open at once; more wait in the queue of the kernel.
@@ -34,9 +40,12 @@ const CONNECTIONS_MAX: usize = 4096;
 const HEAD_BYTES_MAX: usize = 8 << 10;
 /// The most fields of a head.
 const FIELDS_MAX: usize = 32;
-/// How long a TLS handshake may take.
-const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// How long a connection may be idle.
+/// How long a connection is open until the first request with the token of an edge, TLS handshake
+/// included.
+const UNKNOWN_TIME: Duration = Duration::from_secs(10);
+/// How many connections without such a request an address may have; further ones are closed at once.
+const UNKNOWN_MAX: u32 = 64;
+/// How long a connection of an edge may be idle.
 const IDLE_TIME: Duration = Duration::from_secs(120);
 /// How long an edge may take to read a piece.
 const WRITE_TIME: Duration = Duration::from_secs(60);
@@ -55,6 +64,14 @@ pub struct Identity {
     certificate: PathBuf,
     key: PathBuf,
     used: Mutex<Used>,
+}
+
+/// A connection on which no request with the token of an edge has come.
+struct Unknown {
+    /// When it is closed.
+    until: Instant,
+    #[expect(dead_code, reason = "held until it is dropped")]
+    counted: Option<AddressGuard>,
 }
 
 #[derive(Debug)]
@@ -139,8 +156,24 @@ fn config(certificate: &Path, key: &Path) -> io::Result<Arc<ServerConfig>> {
     Ok(Arc::new(config.map_err(io::Error::other)?))
 }
 
-/// Responds to edges until the source stops responding.
-pub async fn listen(listener: TcpListener, source: Responder, identity: Option<Arc<Identity>>) {
+/// Returns the limits of the addresses that connect to the listener for edges.
+#[must_use]
+pub fn limits(of_clients: &ClientLimits) -> ClientLimits {
+    ClientLimits {
+        ipv6_prefix: of_clients.ipv6_prefix,
+        connections_max: UNKNOWN_MAX,
+        handshakes_per_second: 0,
+        ..ClientLimits::default()
+    }
+}
+
+/// Responds to edges until the source stops responding. `clients` has the [`limits`] of addresses.
+pub async fn listen(
+    listener: TcpListener,
+    source: Responder,
+    identity: Option<Arc<Identity>>,
+    clients: Arc<Clients>,
+) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let contents = Arc::new(Semaphore::new(CONTENTS_MAX));
     loop {
@@ -151,19 +184,27 @@ pub async fn listen(listener: TcpListener, source: Responder, identity: Option<A
             accepted = listener.accept() => accepted,
             () = source.ended() => return,
         };
-        let stream = match accepted {
-            Ok((stream, _peer)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 log::warn!(target: "follow", "cannot accept a connection: {error}");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
+        let Ok(counted) = clients.connect(peer.ip(), false) else {
+            continue;
+        };
+        let unknown = Unknown {
+            until: Instant::now() + UNKNOWN_TIME,
+            counted,
+        };
         let (source, identity) = (source.clone(), identity.clone());
         let contents = Arc::clone(&contents);
         tokio::spawn(async move {
+            let serving = connection(stream, unknown, &source, identity.as_deref(), &contents);
             // An error means that the edge is gone, and it asks again.
-            if let Err(error) = connection(stream, &source, identity.as_deref(), &contents).await {
+            if let Err(error) = serving.await {
                 log::debug!(target: "follow", "a connection of an edge ended: {error}");
             }
             drop(place);
@@ -173,35 +214,41 @@ pub async fn listen(listener: TcpListener, source: Responder, identity: Option<A
 
 async fn connection(
     stream: TcpStream,
+    unknown: Unknown,
     source: &Responder,
     identity: Option<&Identity>,
     contents: &Semaphore,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let Some(identity) = identity else {
-        return respond(stream, source, contents).await;
+        return respond(stream, unknown, source, contents).await;
     };
     let acceptor = TlsAcceptor::from(identity.current());
-    let stream = tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await??;
-    respond(stream, source, contents).await
+    let stream = tokio::time::timeout_at(unknown.until, acceptor.accept(stream)).await??;
+    respond(stream, unknown, source, contents).await
 }
 
 /// Responds to the requests of a connection.
 async fn respond(
     mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    unknown: Unknown,
     source: &Responder,
     contents: &Semaphore,
 ) -> io::Result<()> {
+    let mut unknown = Some(unknown);
     let mut inbox = Vec::new();
     loop {
         let receiving = receive(&mut stream, &mut inbox);
+        let until = unknown.as_ref().map(|unknown| unknown.until);
+        let until = until.unwrap_or_else(|| Instant::now() + IDLE_TIME);
         let received = tokio::select! {
-            received = tokio::time::timeout(IDLE_TIME, receiving) => received,
+            received = tokio::time::timeout_at(until, receiving) => received,
             () = source.ended() => return stream.shutdown().await,
         };
         let Ok(Some(mut received)) = received.unwrap_or(Ok(None)) else {
             return Ok(());
         };
+        unknown = unknown.filter(|_| !source.knows(&received.request));
         let rejection = match received.method {
             Method::Get => None,
             Method::Post(length) => source.rejection(&received.request, length),
@@ -222,6 +269,9 @@ async fn respond(
             }
             (None, _) => source.respond(&received.request).await,
         };
+        // A relay knows a token when the first source has accepted it.
+        let is_accepted = !matches!(response, SourceResponse::Status(401, _));
+        unknown = unknown.filter(|_| !is_accepted || !source.knows(&received.request));
         let is_last = received.is_last || source.is_ending();
         write(&mut stream, response, is_last).await?;
         if is_last {

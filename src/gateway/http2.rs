@@ -10,8 +10,10 @@
 //! * open streams (`REFUSED_STREAM` above [`Limits::streams_max`]),
 //! * the request heads that open streams hold (`REFUSED_STREAM` above
 //!   [`Limits::stream_heads_bytes_max`]),
-//! * malformed streams (`ENHANCE_YOUR_CALM` above [`Limits::stream_faults_max`]; h2 itself limits
-//!   floods of resets),
+//! * malformed streams, and streams that the client soon resets (`ENHANCE_YOUR_CALM` above
+//!   [`Limits::stream_faults_max`]; h2 itself limits resets of streams that were not accepted yet),
+//! * the streams of a connection ([`Limits::requests_per_connection_max`]): then it sends `GOAWAY`,
+//!   serves the streams that are under way, and refuses more,
 //! * how long a connection without open streams stays open,
 //! * how long a drain takes: it sends `GOAWAY`, then polls until the last stream has ended.
 //!
@@ -20,13 +22,14 @@
 //! [`Limits::streams_max`]: super::Limits::streams_max
 //! [`Limits::stream_heads_bytes_max`]: super::Limits::stream_heads_bytes_max
 //! [`Limits::stream_faults_max`]: super::Limits::stream_faults_max
+//! [`Limits::requests_per_connection_max`]: super::Limits::requests_per_connection_max
 
 use std::borrow::Cow;
 use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -41,6 +44,7 @@ use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::Digest;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::access::Outcome;
 use super::connection::{ClientConnection, ConnectionInfo, Cork};
@@ -52,7 +56,7 @@ use super::head;
 use super::http2_begun::{Begun, HeldHead, OpenStream};
 use super::http2_stream::Http2Stream;
 use super::mcp;
-use super::open::Activity;
+use super::open::{Activity, Busy};
 use super::own_wakes::OwnWakes;
 use super::request::{announced, host_of, logged, with_headers};
 use super::write_rate::WriteRate;
@@ -94,8 +98,12 @@ struct Http2 {
     open: TaskTracker,
     /// The size of the request heads that streams on the proxy path hold.
     heads: Arc<AtomicUsize>,
+    /// How many streams the client has sent.
+    streams: u32,
     /// How many streams were malformed.
     faults: u32,
+    /// How many streams the client has soon reset.
+    resets: Arc<AtomicU32>,
     last_stream: Instant,
     last_group: LastGroup,
     /// Whether `GOAWAY` was sent.
@@ -129,7 +137,9 @@ pub(super) async fn serve(
         info,
         open: TaskTracker::new(),
         heads: Arc::default(),
+        streams: 0,
         faults: 0,
+        resets: Arc::default(),
         last_stream,
         last_group: LastGroup::default(),
         goaway_sent: false,
@@ -216,7 +226,7 @@ impl Http2 {
                 let handler = Arc::clone(&self.handler);
                 tokio::spawn(async move { begun.proxy(&handler).await });
             }
-            if gateway.pressure.is_scarce() && !self.goaway_sent {
+            if (gateway.pressure.is_scarce() || self.is_used_up()) && !self.goaway_sent {
                 waits_for_goaway = false;
                 idle.as_mut().reset(self.send_goaway());
             }
@@ -311,7 +321,7 @@ impl Http2 {
     /// Returns when to check again; `None` if the connection must be dropped.
     fn check_idle(&mut self) -> Option<Instant> {
         let idle = self.handler.gateway.limits.idle;
-        let quiet = self.last_stream.elapsed();
+        let quiet = self.activity.idle_time();
         match (self.open.is_empty(), self.goaway_sent) {
             // `GOAWAY` was sent, and the client has not closed the connection in time.
             (true, true) => None,
@@ -325,9 +335,14 @@ impl Http2 {
 
     /// Responds to a stream on the fast path. Returns it if another path has to do so.
     fn take(&mut self, mut stream: Http2Stream) -> Option<Box<Begun>> {
+        self.streams = self.streams.saturating_add(1);
         let gateway = &*self.handler.gateway;
         let limits = &gateway.limits;
-        if self.open.len() >= limits.streams_max as usize {
+        if self.has_too_many_faults() {
+            self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            return None;
+        }
+        if self.open.len() >= limits.streams_max as usize || self.ignores_goaway() {
             gateway.metrics.stream_faults.inc();
             stream.shutdown_with_reason(Reason::REFUSED_STREAM);
             return None;
@@ -340,9 +355,7 @@ impl Http2 {
             return None;
         }
         let client = self.client(&stream);
-        if gateway.clients.limits_requests()
-            && let Err(wait) = gateway.clients.request(client.counted)
-        {
+        if let Err(wait) = gateway.clients.request(client.counted) {
             self.reject(stream, too_many(wait));
             return None;
         }
@@ -363,8 +376,7 @@ impl Http2 {
         }
         let open = OpenStream {
             head: held,
-            token: self.open.token(),
-            busy: self.activity.begin(),
+            open: self.hold_open(),
         };
         let host = fast_path_host(gateway, stream.req_header());
         let planned = host.and_then(|host| {
@@ -377,7 +389,14 @@ impl Http2 {
             client,
             since: self.last_stream.into_std(),
             open,
+            resets: Arc::clone(&self.resets),
         }))
+    }
+
+    /// Keeps the connection open for a task. The parts are dropped in this order: when no task
+    /// is left, the time of the end is known.
+    fn hold_open(&self) -> (Busy, TaskTrackerToken) {
+        (self.activity.begin(), self.open.token())
     }
 
     /// Returns where a request comes from.
@@ -396,9 +415,34 @@ impl Http2 {
         let gateway = &self.handler.gateway;
         gateway.metrics.stream_faults.inc();
         self.faults += 1;
-        if self.faults > gateway.limits.stream_faults_max {
+        if self.has_too_many_faults() {
             self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
         }
+    }
+
+    /// Returns whether too many streams were malformed, or soon reset.
+    ///
+    /// A reset costs the client nothing, and the gateway a request to a server (CVE-2023-44487). But
+    /// browsers reset streams too: a reader leaves a page, or types more of a search. So half of all
+    /// streams may be reset.
+    fn has_too_many_faults(&self) -> bool {
+        let resets = self.resets.load(Ordering::Relaxed);
+        let resets = resets.saturating_sub(self.streams / 2);
+        self.faults.saturating_add(resets) > self.handler.gateway.limits.stream_faults_max
+    }
+
+    /// Returns whether the client has sent as many streams as a connection may have.
+    fn is_used_up(&self) -> bool {
+        let max = self.handler.gateway.limits.requests_per_connection_max;
+        max > 0 && self.streams >= max
+    }
+
+    /// Returns whether the client has sent more streams after that than can have been under way when
+    /// `GOAWAY` was sent.
+    fn ignores_goaway(&self) -> bool {
+        let limits = &self.handler.gateway.limits;
+        let max = limits.requests_per_connection_max;
+        max > 0 && self.streams > max.saturating_add(limits.streams_max)
     }
 
     /// Rejects a request.
@@ -445,7 +489,7 @@ impl Http2 {
                 let _reset = stream.send_data(body, true);
             } else {
                 let mut write_rate = WriteRate::of_stream(&gateway.limits, &gateway.metrics);
-                let held = (self.open.token(), self.activity.begin());
+                let held = self.hold_open();
                 tokio::spawn(async move {
                     // A client that is too slow is counted; the stream is reset.
                     let _sent = send(&mut stream, body, true, &mut write_rate).await;
@@ -471,7 +515,7 @@ impl Http2 {
         gateway.log(client, &logged(session.req_header()), outcome);
         if !session.is_body_done() {
             let gateway = Arc::clone(gateway);
-            let held = (self.open.token(), self.activity.begin());
+            let held = self.hold_open();
             tokio::spawn(async move {
                 session.discard_body(&gateway).await;
                 drop(held);

@@ -1,7 +1,8 @@
 //! Streams of HTTP/2 that the loop of their connection has not answered at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use h2::Reason;
 use pingora::apps::HttpServerApp as _;
@@ -22,13 +23,16 @@ use super::{GATEWAY_FAILED, Gateway};
 use crate::response::{Problem, Response};
 use crate::telemetry::{Route, panics};
 
+/// A client that resets a stream in this time after its request has reset it soon. A client that
+/// waits longer has few streams: [`Limits::streams_max`](super::Limits::streams_max) in this time.
+const SOON: Duration = Duration::from_secs(1);
+
 /// A stream that is open, until it is dropped.
 #[derive(Debug)]
 #[expect(dead_code, reason = "held until they are dropped")]
 pub(super) struct OpenStream {
     pub(super) head: HeldHead,
-    pub(super) token: TaskTrackerToken,
-    pub(super) busy: Busy,
+    pub(super) open: (Busy, TaskTrackerToken),
 }
 
 /// A stream that the loop does not answer at once.
@@ -37,8 +41,10 @@ pub(super) struct Begun {
     /// Set if it takes the direct path.
     pub(super) planned: Option<PlannedStream>,
     pub(super) client: access::Client,
-    pub(super) since: std::time::Instant,
+    pub(super) since: Instant,
     pub(super) open: OpenStream,
+    /// How many streams of the connection the client has soon reset.
+    pub(super) resets: Arc<AtomicU32>,
 }
 
 /// Counts the bytes of a request head for as long as its stream is open.
@@ -62,12 +68,17 @@ impl Begun {
             stream,
             planned,
             since,
+            resets,
             ..
         } = &mut *self;
         let parts = (&handler.gateway, &*handler.direct, &*handler.reads);
         // After a panic this stream is reset, and the others go on.
         let is_left = panics::caught(planned.as_mut()?.serve(parts, stream, *since)).await;
-        is_left.unwrap_or_default().then_some(self)
+        if is_left.unwrap_or_default() {
+            return Some(self);
+        }
+        count_reset(stream, *since, resets);
+        None
     }
 
     /// Serves the stream on the proxy path.
@@ -78,6 +89,7 @@ impl Begun {
             client,
             since,
             open: _open,
+            resets,
         } = *self;
         drop(planned);
         let slot = ReturnSlot::new();
@@ -88,6 +100,7 @@ impl Begun {
         let Some(mut stream) = slot.take() else {
             return;
         };
+        count_reset(&mut stream, since, &resets);
         let gateway = &handler.gateway;
         match stream.take_handed_over() {
             _ if !is_served => fail(gateway, stream, client, since).await,
@@ -98,6 +111,13 @@ impl Begun {
             }
             None => {}
         }
+    }
+}
+
+/// Counts a stream if the client has reset it soon, before the end of its response.
+fn count_reset(stream: &mut Http2Stream, since: Instant, resets: &AtomicU32) {
+    if since.elapsed() < SOON && stream.is_reset_by_client() {
+        resets.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -122,12 +142,7 @@ pub(super) async fn respond_in_task(
 }
 
 /// Responds 500 on a stream whose request has panicked, or resets it if its response has begun.
-async fn fail(
-    gateway: &Gateway,
-    mut stream: Http2Stream,
-    client: access::Client,
-    since: std::time::Instant,
-) {
+async fn fail(gateway: &Gateway, mut stream: Http2Stream, client: access::Client, since: Instant) {
     if stream.is_answered() {
         return stream.shutdown_with_reason(Reason::INTERNAL_ERROR);
     }

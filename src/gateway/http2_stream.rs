@@ -72,6 +72,8 @@ pub(super) struct Http2Stream {
     writer: Option<SendStream<Bytes>>,
     /// Whether the end of the response is sent.
     is_ended: bool,
+    /// Whether a reset of the stream may be one of the gateway.
+    may_be_reset: bool,
     digest: Arc<Digest>,
 }
 
@@ -106,6 +108,7 @@ impl Http2Stream {
             respond,
             writer: None,
             is_ended: false,
+            may_be_reset: false,
             digest,
         }
     }
@@ -258,11 +261,19 @@ impl Http2Stream {
     }
 
     pub(super) fn take_response_body_writer(&mut self) -> Option<SendStream<Bytes>> {
+        self.may_be_reset = true;
         self.writer.take()
+    }
+
+    /// Returns whether the client has reset the stream before the end of the response.
+    pub(super) fn is_reset_by_client(&mut self) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        !self.is_ended && !self.may_be_reset && self.poll_reset(&mut cx).is_ready()
     }
 
     pub(super) fn shutdown_with_reason(&mut self, reason: Reason) {
         if !self.is_ended {
+            self.may_be_reset = !self.is_reset_by_client();
             self.respond.send_reset(reason);
         }
     }

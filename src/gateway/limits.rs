@@ -36,7 +36,8 @@ pub struct Limits {
     /// How many connections may be open at once; for one more, the one that has been idle longest
     /// is closed.
     pub connections_max: usize,
-    /// How many requests one connection may send before it is closed; 0 means no limit.
+    /// How many requests one connection may send before it is closed; 0 means no limit. Over HTTP/2
+    /// the requests that are under way then are served too.
     pub requests_per_connection_max: u32,
     /// How many HTTP/2 streams a connection may have open at once.
     pub streams_max: u32,
@@ -44,8 +45,9 @@ pub struct Limits {
     /// together, as HTTP/2 counts them (RFC 9113 §6.5.2); then `REFUSED_STREAM`. A single head is
     /// never rejected.
     pub stream_heads_bytes_max: usize,
-    /// How many malformed or reset HTTP/2 streams a connection may have over its life;
-    /// then it is closed with `ENHANCE_YOUR_CALM`.
+    /// How many malformed HTTP/2 streams a connection may have over its life; then it is closed
+    /// with `ENHANCE_YOUR_CALM`. Streams that the client soon resets count too, except half of all
+    /// streams.
     pub stream_faults_max: u32,
     /// The time that requests in flight have to finish after the signal to stop.
     pub drain: Duration,

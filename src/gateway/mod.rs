@@ -22,6 +22,7 @@
 //! | responses without pingora | `fast_path` |
 //! | simple requests to a site's own HTTP/1.1 server, without pingora's proxy | `direct` |
 //! | connections to upstreams | `upstream` |
+//! | the limit on interim responses of an upstream | `interim` |
 //! | several servers for one site | [`balance`] |
 //! | copies of responses, for the time in which a server fails | [`copies`] |
 //! | how a request ended, and how long it waited for an upstream | [`ending`] |
@@ -81,6 +82,7 @@ mod http1;
 mod http2;
 mod http2_begun;
 mod http2_stream;
+mod interim;
 mod return_slot;
 pub mod limits;
 mod mcp;

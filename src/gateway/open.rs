@@ -203,6 +203,12 @@ impl Activity {
         self.idle_since.store(micros(since), Ordering::Relaxed);
     }
 
+    /// Returns how long the connection has been idle, if no request is in progress.
+    pub(super) fn idle_time(&self) -> Duration {
+        let since = Duration::from_micros(self.idle_since.load(Ordering::Relaxed));
+        self.began.elapsed().saturating_sub(since)
+    }
+
     /// Returns whether the connection must close, because others need its place.
     pub(super) fn is_evicted(&self) -> bool {
         self.is_evicted.load(Ordering::Acquire)

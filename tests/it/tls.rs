@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rustls::pki_types::ServerName;
@@ -12,7 +12,7 @@ use rustls::{ClientConfig, ClientConnection, HandshakeKind, StreamOwned};
 
 use crate::certificates::{Authority, Pair};
 use crate::edge::{Edge, Setup};
-use crate::http::{Connection, TIMEOUT};
+use crate::http::{Connection, TIMEOUT, silence};
 use crate::http2::{self, Client};
 use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
@@ -641,6 +641,76 @@ async fn an_idle_http_2_connection_is_closed_and_a_busy_one_is_not() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_http_2_connection_is_idle_from_the_end_of_its_last_response_on() {
+    const IDLE: Duration = Duration::from_secs(3);
+    for fast_path in [true, false] {
+        let (origin, proceed) = Origin::with_delayed_body();
+        let connections = format!("{{ idle_seconds: 3, fast_path: {fast_path} }}");
+        let gateway = Encrypted::before(&origin.record(), &connections);
+        let mut client = gateway.http2().await;
+        let exchange = client.begin(http2::get(DOMAIN, "/guide"), true).await;
+        origin.wait_for(1);
+        // The response takes longer than a connection may be idle.
+        silence(IDLE + Duration::from_secs(1));
+        let since = Instant::now();
+        proceed.send(()).unwrap();
+        let response = http2::receive(exchange.unwrap().response).await.unwrap();
+        assert_eq!(response.text(), "late");
+        client.ended().await;
+        assert!(since.elapsed() >= IDLE, "{:?}", since.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_http_2_connection_has_a_limited_number_of_requests() {
+    let (origin, proceed) = Origin::with_delayed_body();
+    let connections = "{ requests_per_connection_max: 3, head_seconds: 2 }";
+    let gateway = Encrypted::before(&origin.record(), connections);
+    // The gateway closes a connection whose client obeys GOAWAY, after the last response.
+    let mut client = gateway.http2().await;
+    let slow = client.begin(http2::get(DOMAIN, "/guide"), true).await;
+    for _ in 0..2 {
+        assert_eq!(client.get(DOMAIN, "/skill.md").await.unwrap().status, 200);
+    }
+    proceed.send(()).unwrap();
+    let last = http2::receive(slow.unwrap().response).await.unwrap();
+    assert_eq!(last.text(), "late");
+    client.ended().await;
+    // Requests that were under way are answered.
+    let mut connection = gateway.raw();
+    let streams: Vec<u32> = (0..5).map(|n| 1 + 2 * n).collect();
+    let requests = streams
+        .iter()
+        .flat_map(|stream| raw::get(*stream, DOMAIN, "/skill.md"));
+    connection.send(&requests.collect::<Vec<_>>());
+    let frames = raw::all(connection);
+    let goaway = frames.iter().find(|frame| frame.kind == raw::GOAWAY);
+    assert_eq!(goaway.map(raw::code), Some(0), "{frames:?}");
+    let heads = frames.iter().filter(|frame| frame.kind == raw::HEADERS);
+    assert_eq!(heads.map(|frame| frame.stream).collect::<Vec<_>>(), streams);
+}
+
+#[test]
+fn a_client_of_http_2_that_ignores_the_limit_of_requests_is_refused() {
+    let connections = "{ requests_per_connection_max: 3, streams_max: 2, head_seconds: 60 }";
+    let gateway = Encrypted::start(connections);
+    let mut connection = gateway.raw();
+    for n in 0..6 {
+        let stream = 1 + 2 * n;
+        connection.send(&raw::get(stream, DOMAIN, "/skill.md"));
+        let ends = [raw::HEADERS, raw::RST_STREAM];
+        let end = raw::wait_for(&mut connection, |frame| {
+            ends.contains(&frame.kind) && frame.stream == stream
+        });
+        // RFC 9113 §8.7: REFUSED_STREAM; as many as may be open at once were under way.
+        match n {
+            0..5 => assert_eq!(end.kind, raw::HEADERS, "{end:?}"),
+            _ => assert_eq!((end.kind, raw::code(&end)), (raw::RST_STREAM, 7)),
+        }
+    }
+}
+
 /// HTTP/2 frames by hand, for requests that no library sends.
 pub mod raw {
     use std::io::{ErrorKind, Read as _};
@@ -881,6 +951,65 @@ fn a_flood_of_resets_ends_the_connection() {
         reached < 1000,
         "{reached} of 2000 requests that were taken back reached the origin"
     );
+}
+
+/// Resets streams whose requests are at the origin, `beside` each of them whole requests. Returns
+/// how many it has reset until the gateway closes the connection, or `most`.
+fn reset_soon(fast_path: bool, beside: u32, most: u32) -> u32 {
+    // It responds to no request.
+    let (origin, _end) = Origin::with_delayed_body();
+    let connections = format!("{{ stream_faults_max: 5, fast_path: {fast_path} }}");
+    let gateway = Encrypted::before(&origin.record(), &connections);
+    let mut connection = gateway.raw();
+    let mut streams = (0..).map(|n: u32| 1 + 2 * n);
+    let mut stream = || streams.next().unwrap();
+    for reset in 0..most {
+        for _ in 0..beside {
+            let whole = stream();
+            connection.send(&raw::get(whole, DOMAIN, "/skill.md"));
+            raw::wait_for(&mut connection, |frame| {
+                assert_ne!(frame.kind, raw::GOAWAY, "{frame:?}");
+                frame.kind == raw::HEADERS && frame.stream == whole
+            });
+        }
+        let soon = stream();
+        let path = format!("/{reset}");
+        // The gateway accepts the stream, unless it closes the connection.
+        let _closed = connection.try_send(&raw::get(soon, DOMAIN, &path));
+        let since = Instant::now();
+        let is_at = || {
+            origin
+                .received()
+                .iter()
+                .any(|request| request.target == path)
+        };
+        while !is_at() {
+            if gateway.edge.metric("gateway_connections_open") < 0.5 {
+                let frames = raw::all(connection);
+                let goaway = frames.iter().find(|frame| frame.kind == raw::GOAWAY);
+                // RFC 9113 §7: ENHANCE_YOUR_CALM.
+                assert_eq!(goaway.map(raw::code), Some(11), "{frames:?}");
+                return reset;
+            }
+            assert!(since.elapsed() < TIMEOUT, "{path} is not at the origin");
+        }
+        connection.send(&raw::frame(raw::RST_STREAM, 0, soon, &8_u32.to_be_bytes()));
+    }
+    most
+}
+
+#[test]
+fn a_connection_whose_client_soon_resets_most_streams_is_closed() {
+    for fast_path in [true, false] {
+        // Half of all streams, and five.
+        let reset = reset_soon(fast_path, 0, 200);
+        assert!((10..200).contains(&reset), "{reset}");
+    }
+}
+
+#[test]
+fn a_client_may_soon_reset_half_of_its_streams() {
+    assert_eq!(reset_soon(true, 1, 40), 40);
 }
 
 #[tokio::test(flavor = "multi_thread")]

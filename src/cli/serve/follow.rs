@@ -22,7 +22,9 @@ use crate::follow::{
     self, ChangeLog, Fleet, Follower, FollowerParts, Relay, Responder, Rings, SecretFollower,
     Source, SourceParts, Status, StoreObserver,
 };
+use crate::gateway::clients::Clients;
 use crate::gateway::followers::{self, Identity};
+use crate::gateway::forward::TrustedPeers;
 use crate::gateway::operator;
 use crate::index::reload::Reloader;
 use crate::numbers::received::Receiver;
@@ -63,6 +65,7 @@ pub(super) struct Filling {
 struct EdgeListener {
     socket: TcpSocket,
     identity: Option<Arc<Identity>>,
+    clients: Arc<Clients>,
 }
 
 /// What an edge follows, before its thread starts.
@@ -120,7 +123,7 @@ impl EdgeServices {
         match (&state.rings, socket) {
             (None, Some(socket)) => {
                 if let Some(responder) = self::relay(config, store, metrics, handed_over)? {
-                    relay = Some((EdgeListener::new(config, socket)?, responder));
+                    relay = Some((EdgeListener::new(config, socket, metrics)?, responder));
                 }
             }
             (Some(rings), Some(socket)) => {
@@ -187,7 +190,7 @@ impl Edges {
         Ok(Self {
             source: Arc::new(Source::new(parts, metrics, handed_over)),
             secrets,
-            listener: EdgeListener::new(config, socket)?,
+            listener: EdgeListener::new(config, socket, metrics)?,
         })
     }
 
@@ -252,7 +255,7 @@ impl Filling {
 // === impl EdgeListener ===
 
 impl EdgeListener {
-    fn new(config: &Config, socket: TcpSocket) -> anyhow::Result<Self> {
+    fn new(config: &Config, socket: TcpSocket, metrics: &Metrics) -> anyhow::Result<Self> {
         let edges = &config.edges;
         let identity = match (&edges.certificate, &edges.key) {
             (Some(certificate), Some(key)) => {
@@ -263,12 +266,22 @@ impl EdgeListener {
             }
             _ => None,
         };
-        Ok(Self { socket, identity })
+        let limits = followers::limits(&config.clients);
+        let trusted = TrustedPeers::new(config.connections.trusted_peers.clone());
+        Ok(Self {
+            socket,
+            identity,
+            clients: Arc::new(Clients::new(limits, trusted, metrics)),
+        })
     }
 
     /// Starts to accept connections. The thread is never joined: it can be stopped at any point.
     fn start(self, answering: Responder) -> anyhow::Result<()> {
-        let Self { socket, identity } = self;
+        let Self {
+            socket,
+            identity,
+            clients,
+        } = self;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("edges")
@@ -288,7 +301,7 @@ impl EdgeListener {
                     let scheme = if identity.is_some() { "https" } else { "http" };
                     log::info!(target: "serve", edges:% = address; "edges can follow {scheme}://{address}");
                 }
-                followers::listen(listener, answering, identity).await;
+                followers::listen(listener, answering, identity, clients).await;
             });
             // Connections of edges are cut: they ask again.
             runtime.shutdown_background();

@@ -221,23 +221,20 @@ impl Clients {
     }
 
     /// Returns whether requests or bytes are limited, in a dry run too.
-    #[must_use]
-    pub fn limits_requests(&self) -> bool {
+    fn limits_requests(&self) -> bool {
         self.requests.is_some() || self.bytes.is_some()
     }
 
-    /// Returns the client that a request of a peer counts for. `forwarded` gives its
-    /// `X-Forwarded-For`; it is called only if the peer is trusted and requests, bytes or messages
-    /// are limited.
+    /// Returns the client that a request of a peer counts for: here, and for the places at servers
+    /// of sites. `forwarded` gives its `X-Forwarded-For`; it is called only if the peer is trusted.
     pub fn of_request<'h, L: DoubleEndedIterator<Item = &'h [u8]>>(
         &self,
         peer: IpAddr,
         forwarded: impl FnOnce() -> L,
     ) -> IpAddr {
-        if (self.limits_requests() || self.mcp.is_some()) && self.trusted.contains(peer) {
-            self.trusted.client_of(peer, forwarded())
-        } else {
-            peer
+        match self.trusted.contains(peer) {
+            true => self.trusted.client_of(peer, forwarded()),
+            false => peer,
         }
     }
 
@@ -614,24 +611,32 @@ mod tests {
     }
 
     #[test]
-    fn a_trusted_peer_sends_for_the_client_that_it_names() {
-        let clients = clients(ClientLimits {
+    fn a_trusted_peer_sends_for_the_client_that_it_names_with_and_without_limits() {
+        let limited = ClientLimits {
             requests_per_second: 1,
             ..ClientLimits::default()
-        });
-        let of = |peer: &str, lines: &'static [&'static [u8]]| {
-            clients.of_request(address(peer), || lines.iter().copied())
         };
-        assert_eq!(of("192.0.2.1", &[b"9.9.9.9"]), address("192.0.2.1"));
-        assert_eq!(
-            of("10.0.0.1", &[b"9.9.9.9, 198.51.100.7"]),
-            address("198.51.100.7")
-        );
-        assert_eq!(
-            of("10.0.0.1", &[b"9.9.9.9", b"198.51.100.7, 10.0.0.2"]),
-            address("198.51.100.7")
-        );
-        assert_eq!(of("10.0.0.1", &[b"x"]), address("10.0.0.1"));
-        assert_eq!(of("10.0.0.1", &[]), address("10.0.0.1"));
+        let unlimited = ClientLimits {
+            mcp_requests_per_second: 0,
+            mcp_site_requests_per_second: 0,
+            ..ClientLimits::default()
+        };
+        for limits in [limited, unlimited] {
+            let clients = clients(limits);
+            let of = |peer: &str, lines: &'static [&'static [u8]]| {
+                clients.of_request(address(peer), || lines.iter().copied())
+            };
+            assert_eq!(of("192.0.2.1", &[b"9.9.9.9"]), address("192.0.2.1"));
+            assert_eq!(
+                of("10.0.0.1", &[b"9.9.9.9, 198.51.100.7"]),
+                address("198.51.100.7")
+            );
+            assert_eq!(
+                of("10.0.0.1", &[b"9.9.9.9", b"198.51.100.7, 10.0.0.2"]),
+                address("198.51.100.7")
+            );
+            assert_eq!(of("10.0.0.1", &[b"x"]), address("10.0.0.1"));
+            assert_eq!(of("10.0.0.1", &[]), address("10.0.0.1"));
+        }
     }
 }

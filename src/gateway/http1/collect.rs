@@ -112,17 +112,15 @@ impl Http1 {
                 || gateway.is_closing()
                 || *served == gateway.limits.requests_per_connection_max;
             let mut client = connection.info().client();
-            if gateway.clients.limits_requests() {
-                let lines = || forwarded_for(&inbox[at..at + length]);
-                client.counted = gateway.clients.of_request(client.peer, lines);
-                if let Err(wait) = gateway.clients.request(client.counted) {
-                    break Next::TooMany {
-                        head: length,
-                        client,
-                        wait,
-                        is_last: is_last || head.framing != Framing::None,
-                    };
-                }
+            let lines = || forwarded_for(&inbox[at..at + length]);
+            client.counted = gateway.clients.of_request(client.peer, lines);
+            if let Err(wait) = gateway.clients.request(client.counted) {
+                break Next::TooMany {
+                    head: length,
+                    client,
+                    wait,
+                    is_last: is_last || head.framing != Framing::None,
+                };
             }
             let mut end = at + length;
             let found = match head.host_name {
@@ -133,9 +131,7 @@ impl Http1 {
                 Some(host) => match small_body(&head, &inbox[end..]) {
                     Some(body) => {
                         end += body.len();
-                        let lines = || forwarded_for(&inbox[at..at + length]);
-                        let counted = gateway.clients.of_request(client.peer, lines);
-                        mcp::find(gateway, &head.headers, host, body, counted)
+                        mcp::find(gateway, &head.headers, host, body, client.counted)
                     }
                     None => None,
                 },

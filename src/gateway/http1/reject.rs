@@ -8,7 +8,7 @@ use bytes::Buf as _;
 use super::Http1;
 use crate::gateway::access::{Client, Outcome};
 use crate::gateway::ending::{End, Waits};
-use crate::gateway::head::{self, Rejection};
+use crate::gateway::head::{self, Head, Rejection};
 use crate::gateway::too_many;
 use crate::response::{Connection, MaybeCached, RequestHeaders};
 use crate::telemetry::Route;
@@ -26,7 +26,9 @@ impl Http1 {
         since: Instant,
     ) -> Option<Self> {
         let gateway = Arc::clone(&self.handler.gateway);
-        let request = request_line(&self.inbox);
+        // The head was parsed before, so this is no error.
+        let parsed = Head::parse(&self.inbox[..head], &gateway.limits);
+        let request = parsed.map_or_else(|_| request_line(&self.inbox), |head| head.headers);
         let content = request.content();
         let ready = MaybeCached::Built(too_many(wait));
         let connection = if is_last {

@@ -5,6 +5,7 @@
 //! | `request_filter` | [`route`](super::route); responds for discovery, the admin API, MCP servers and the embedded origin |
 //! | `upstream_peer` | address, TLS and timeouts of the upstream |
 //! | `upstream_request_filter` | `Host` and the forwarding fields |
+//! | `upstream_response_filter` | limits interim responses |
 //! | `upstream_response_filter`, `upstream_response_body_filter` | collect the response for a copy |
 //! | `response_filter` | changes the fields that this client or this host must not get |
 //! | `fail_to_proxy` | a copy of an earlier response, or 502, 504 or a client error, as a problem |
@@ -46,6 +47,7 @@ use super::access::{self, Outcome};
 use super::balance::{HeldPlace, Tried};
 use super::copies::{Asked, Collecting, FoundCopy};
 use super::ending::{self, End, Stopwatch};
+use super::interim::{self, Interim};
 use super::reads::Reads;
 use super::request::logged;
 use super::route::Target;
@@ -74,6 +76,7 @@ pub(super) struct RequestCtx {
     route: Route,
     served: Option<Arc<Served>>,
     retries: usize,
+    interim: Interim,
     /// The place at the server that has the request.
     held: Option<HeldPlace>,
     tried: Tried,
@@ -171,6 +174,7 @@ impl ProxyHttp for Proxy {
             route: Route::Rejected,
             served: None,
             retries: 0,
+            interim: Interim::default(),
             held: None,
             tried: Tried::default(),
             is_handed_over: false,
@@ -222,6 +226,14 @@ impl ProxyHttp for Proxy {
     ) -> Result<()> {
         if let Some(held) = &mut ctx.held {
             held.answered(response.status.as_u16());
+        }
+        if response.status.is_informational() {
+            let fields = fields_of(&response.headers);
+            let bytes = fields.map(|(name, value)| name.len() + value.len()).sum();
+            if !ctx.interim.add(bytes) {
+                let kind = ErrorType::InvalidHTTPHeader;
+                return Err(Error::explain(kind, interim::TOO_MANY).into_up());
+            }
         }
         guarded(self.observe(response, ctx)).await
     }

@@ -1,10 +1,14 @@
 //! Limits of size that the node checks before it publishes, and an edge before it fetches: whatever
-//! is published can be fetched.
+//! is published can be fetched. Limits of connections on which no token was sent.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use waypost::release::{INVENTORY_BYTES_MAX, PATH_LENGTH_MAX, Release, ReleaseFile, ReleasePath};
 
 use super::rollout::{generation, publish_release};
 use super::*;
+use crate::http::Connection;
 use crate::repository::{self, Repository};
 
 /// Returns a release whose inventory has more than this many bytes, because its paths are long.
@@ -92,6 +96,46 @@ fn an_edge_says_which_file_is_longer_than_it_fetches() {
         cause.contains("bytes, and at most 4096 are fetched (`store.follow.object_bytes_max`)")
     });
     assert_eq!(served(&edge, DOMAIN), SKILL);
+    source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&edge, PAY);
+}
+
+/// Sends a request without a token, and returns the status of its response; `None` if the
+/// connection is closed instead.
+fn ask_from(from: Ipv4Addr, to: SocketAddr) -> Option<u16> {
+    let mut connection = Connection::over(http::connect_from(from, to));
+    let head = "GET /v1/follow/changes HTTP/1.1\r\nHost: source\r\n\r\n";
+    connection.try_send(head.as_bytes()).ok()?;
+    connection.receive("GET").map(|response| response.status)
+}
+
+#[test]
+fn a_connection_without_a_token_takes_no_place_for_long_and_an_address_has_few() {
+    const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+    // The edge follows on connections that count no longer: it has a token.
+    let (listen, source, edge) = source_and_edge();
+    let silent: Vec<_> = (0..64)
+        .map(|_| http::connect_from(Ipv4Addr::LOCALHOST, listen))
+        .collect();
+    let since = Instant::now();
+    // The listener accepts them in order.
+    assert_eq!(ask_from(Ipv4Addr::LOCALHOST, listen), None);
+    assert_eq!(ask_from(OTHER, listen), Some(401));
+    // Each is closed soon, also one on which requests without a token come.
+    let mut busy = Connection::over(http::connect_from(OTHER, listen));
+    let get = "GET /v1/follow/changes HTTP/1.1\r\nHost: source\r\n\r\n";
+    let mut responses = 0;
+    while busy.try_send(get.as_bytes()).is_ok() && busy.receive("GET").is_some() {
+        responses += 1;
+        http::silence(Duration::from_millis(200));
+        assert!(since.elapsed() < TIMEOUT, "{responses} responses");
+    }
+    assert!(responses > 0);
+    for stream in silent {
+        assert_eq!(Connection::over(stream).receive_rest(), b"");
+    }
+    assert!(since.elapsed() < TIMEOUT);
+    assert_eq!(ask_from(Ipv4Addr::LOCALHOST, listen), Some(401));
     source.publish("acme", &[("skill.md", PAY)]);
     wait_until_serves(&edge, PAY);
 }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::certificates::Authority;
-use crate::edge::{Edge, Setup};
+use crate::edge::{Edge, LOCAL_UPSTREAMS, Setup};
 use crate::http::{self, Connection, Response, TIMEOUT, connect_from};
-use crate::http2::Client;
+use crate::http2::{self, Client};
 use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
-use crate::tls::encrypted;
+use crate::tls::{Encrypted, encrypted};
 
 /// The address of the client that keeps all limits.
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
@@ -222,6 +222,88 @@ fn a_request_of_a_trusted_peer_counts_for_the_client_that_it_names() {
         get_on(&mut liar, "/guide", &fields).unwrap().status == 429
     });
     assert!(rejected, "a client chooses for whom it counts");
+}
+
+/// Requests and bytes have no limit, as by default.
+#[test]
+fn each_client_of_a_trusted_peer_has_its_own_places_at_a_server() {
+    const PLACES: usize = 8;
+    for fast_path in [true, false] {
+        let (origin, proceed) = Origin::with_delayed_body();
+        let connections = format!("{{ trusted_peers: [127.0.0.1], fast_path: {fast_path} }}");
+        let upstream = format!("{{ requests_max: {PLACES}, {LOCAL_UPSTREAMS} }}");
+        let edge = Setup::new()
+            .conf("connections", &connections)
+            .conf("upstream", &upstream)
+            .acme_before(&origin)
+            .start();
+        let _open: Vec<_> = (1..=PLACES)
+            .map(|client| {
+                let mut balancer = Connection::open(edge.http);
+                let head = format!("GET /guide HTTP/1.1\r\nHost: {DOMAIN}\r\n");
+                let client = format!("X-Forwarded-For: 192.0.2.{client}\r\n\r\n");
+                balancer.send((head + &client).as_bytes());
+                balancer
+            })
+            .collect();
+        // The last of them comes while all other places are in use.
+        origin.wait_for(PLACES);
+        drop(proceed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_429_has_the_fields_and_the_access_line_of_its_host() {
+    let authority = Authority::new();
+    let setup = encrypted(&authority, Setup::new());
+    let directory = setup.path("certificates").display().to_string();
+    let gateway = Encrypted {
+        edge: setup
+            .conf(
+                "tls",
+                &format!("{{ directory: \"{directory}\", hsts_seconds: 600 }}"),
+            )
+            .conf("clients", "{ requests_per_second: 1, burst_seconds: 1 }")
+            // Its request ids are believed.
+            .conf("connections", "{ trusted_peers: [127.0.0.1] }")
+            .acme("hsts: { seconds: 0 }")
+            .with_skill()
+            .start(),
+        authority,
+    };
+    let name = "strict-transport-security";
+    let fields = "User-Agent: reader/1\r\nX-Request-Id: me-7\r\n";
+    let request = format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n{fields}\r\n");
+    let mut http1 = gateway.http1();
+    let rejected = loop {
+        http1.send(request.as_bytes());
+        let response = http1.receive("GET").unwrap();
+        if response.status == 429 {
+            break response;
+        }
+    };
+    assert_eq!(rejected.field(name), Some("max-age=0"));
+    let mut http2 = gateway.http2().await;
+    let rejected = loop {
+        let mut request = http2::get(DOMAIN, "/skill.md");
+        let headers = request.headers_mut();
+        headers.insert("user-agent", "reader/1".parse().unwrap());
+        headers.insert("x-request-id", "me-7".parse().unwrap());
+        let response = http2.request(request).await.unwrap();
+        if response.status == 429 {
+            break response;
+        }
+    };
+    assert_eq!(rejected.field(name), Some("max-age=0"));
+    let lines = gateway.edge.stop();
+    let rejected: Vec<_> = lines.iter().filter(|line| line["status"] == 429).collect();
+    assert_eq!(rejected.len(), 2, "{lines:?}");
+    for line in rejected {
+        assert_eq!(line["host"], DOMAIN, "{line}");
+        assert_eq!(line["path"], "/skill.md", "{line}");
+        assert_eq!(line["agent"], "reader/1", "{line}");
+        assert_eq!(line["request_id"], "me-7", "{line}");
+    }
 }
 
 #[test]

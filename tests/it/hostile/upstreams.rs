@@ -346,3 +346,46 @@ fn early_hints_reach_clients_of_http_1_1_and_http_2() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_gets_at_most_16_interim_responses_and_64_kib_of_them() {
+    for setup in paths() {
+        let origin = Origin::responding(|request, stream| {
+            let (count, length) = match &*request.target {
+                "/few" => (16, 1),
+                "/many" => (1000, 1),
+                _ => (3, 30 << 10),
+            };
+            let long = "a".repeat(length);
+            let interim = format!("HTTP/1.1 103 Early Hints\r\nX-Long: {long}\r\n\r\n");
+            if (0..count).any(|_| stream.write_all(interim.as_bytes()).is_err()) {
+                return After::Close;
+            }
+            write_page(stream, &request.method, "final");
+            After::Keep
+        });
+        let gateway = Encrypted::of(setup, &origin.record());
+        let mut http2 = gateway.http2().await;
+        for (path, most, status) in [("/few", 16, 200), ("/many", 16, 502), ("/long", 2, 502)] {
+            let mut http1 = Connection::open(gateway.edge.http);
+            http1.send(format!("GET {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
+            let mut interim = 0;
+            let last = loop {
+                let response = http1.receive("GET").expect("a final response");
+                match response.status {
+                    103 => interim += 1,
+                    _ => break response.status,
+                }
+            };
+            assert_eq!(last, status, "{path}");
+            // pingora may lose an interim response before a failure.
+            assert!(interim <= most, "{path}: {interim}");
+            assert!(status != 200 || interim == most, "{path}: {interim}");
+            // The client of HTTP/2 does not show them.
+            let last = http2.get(DOMAIN, path).await.unwrap();
+            assert_eq!(last.status, status, "{path}");
+        }
+        let counted = "gateway_upstream_failures_total{kind=\"protocol\"}";
+        gateway.edge.wait_for_metric(counted, 4.0);
+    }
+}

@@ -14,6 +14,7 @@ use crate::gateway::direct::downstream::{Downstream, Interrupted};
 use crate::gateway::direct::pool::Link;
 use crate::gateway::direct::response;
 use crate::gateway::ending::End;
+use crate::gateway::interim;
 
 /// How many bytes the first read of a response gets: most responses fit.
 const FIRST_READ_BYTES: usize = 16 << 10;
@@ -142,6 +143,10 @@ impl<D: Downstream> Exchange<'_, D> {
 
     /// Forwards an interim response, and removes it from the read bytes.
     async fn interim(&mut self, link: &mut Link, head: &response::Head) -> Result<(), Unanswered> {
+        if !self.interim.add(head.length) {
+            let invalid = self.failed(End::UpstreamInvalid, Some(&interim::TOO_MANY));
+            return Err(Unanswered::Ended(invalid));
+        }
         *self.is_answered = true;
         let written = self.downstream.write_interim(&link.head).await;
         written.map_err(|gone| Unanswered::Ended(ExchangeEnd::Cut(End::of_client(&gone))))?;

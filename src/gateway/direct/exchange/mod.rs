@@ -21,6 +21,7 @@ use crate::gateway::body_rate::BodyRate;
 use crate::gateway::copies::{self, Collecting, FoundCopy, Reason};
 use crate::gateway::ending::{End, Stopwatch, Waits};
 use crate::gateway::file_response::CopyReason;
+use crate::gateway::interim::Interim;
 use crate::gateway::{Gateway, fast_path, upstream};
 use crate::response::Response;
 use crate::telemetry::{Route, panics};
@@ -48,6 +49,7 @@ struct Exchange<'c, D> {
     /// Whether the client has got anything. It is a reference, so that `Parts::exchange` can read
     /// it after a panic.
     is_answered: &'c mut bool,
+    interim: Interim,
     /// How many bytes of content the client has got.
     sent: u64,
     stopwatch: &'c mut Stopwatch,
@@ -106,6 +108,7 @@ impl<D: Downstream> Parts<'_, D> {
             downstream: self.downstream,
             status: 0,
             is_answered: &mut is_answered,
+            interim: Interim::default(),
             sent: 0,
             stopwatch: &mut stopwatch,
             held: None,
