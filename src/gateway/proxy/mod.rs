@@ -63,7 +63,7 @@ pub(super) struct Proxy {
     reads: Arc<Reads>,
     /// Runs the calls of MCP servers. They take longer than reads of files, and must not delay
     /// them.
-    tools: Reads,
+    tools: Turns,
     searches: Turns,
 }
 
@@ -134,8 +134,8 @@ impl Proxy {
         Self {
             gateway,
             reads,
-            tools: Reads::of_tools(),
-            searches: Turns::default(),
+            tools: Turns::of_tools(),
+            searches: Turns::of_searches(),
         }
     }
 
