@@ -254,6 +254,30 @@ pub fn remove_hop_by_hop(response: &mut ResponseHeader) {
     }
 }
 
+/// The transfer codings of a response of a site's own server.
+///
+/// The gateway decodes `chunked` and asks for no other coding (it sends no `TE`), so a response with
+/// another one is malformed (RFC 9112 §6.1, §7.4): HTTP/2 clients and copies would get its coded
+/// bytes as the content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TransferCodings {
+    #[default]
+    None,
+    Chunked,
+    Unknown,
+}
+
+impl TransferCodings {
+    /// Adds the value of a field line.
+    pub(super) fn with(self, line: &[u8]) -> Self {
+        let is_chunked = line.trim_ascii().eq_ignore_ascii_case(b"chunked");
+        match self {
+            Self::None if is_chunked => Self::Chunked,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 /// Removes the `Domain` attribute from cookies that would be sent to every site below `domain`, the
 /// domain of the service. Such a cookie is then sent to this host only (RFC 6265 §5.3 step 6).
 ///

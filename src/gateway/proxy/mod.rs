@@ -220,6 +220,7 @@ impl ProxyHttp for Proxy {
         response: &mut ResponseHeader,
         ctx: &mut RequestCtx,
     ) -> Result<()> {
+        exchange::check_codings(response)?;
         if let Some(held) = &mut ctx.held {
             held.answered(response.status.as_u16());
         }
