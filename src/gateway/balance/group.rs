@@ -157,7 +157,8 @@ impl Group {
     }
 
     pub(super) fn is_for(&self, site: &Arc<Site>) -> bool {
-        Arc::ptr_eq(&self.site, site) || self.site.origin == site.origin
+        Arc::ptr_eq(&self.site, site)
+            || self.site.origin == site.origin && self.site.owner == site.owner
     }
 
     pub(in crate::gateway) fn touch(&self) {
