@@ -111,6 +111,15 @@ impl TrustedPeers {
         }
         nearest
     }
+
+    /// Returns the scheme over which a trusted peer has received a request, if it says so: the last
+    /// member of the last `X-Forwarded-Proto`. The first lines and members may be the client's.
+    pub(super) fn proto_of<'h>(&self, peer: IpAddr, headers: &'h HeaderMap) -> Option<&'h [u8]> {
+        let lines = headers.get_all("x-forwarded-proto");
+        let last = lines.iter().next_back().filter(|_| self.contains(peer))?;
+        let member = last.as_bytes().rsplit(|&b| b == b',').next()?;
+        Some(member.trim_ascii())
+    }
 }
 
 /// Reads an address, which some balancers write with a port or in brackets.
