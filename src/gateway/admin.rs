@@ -74,10 +74,8 @@ fn is_private(request: &RequestHeader, peer: Option<IpAddr>, trusted: &TrustedPe
     let Some(peer) = peer else {
         return false;
     };
-    let forwarded = request.headers.get("x-forwarded-proto");
-    match forwarded.filter(|_| trusted.contains(peer)) {
-        // The last value is from the load balancer next to us.
-        Some(proto) => proto.as_bytes().ends_with(b"https"),
+    match trusted.proto_of(peer, &request.headers) {
+        Some(proto) => proto.eq_ignore_ascii_case(b"https"),
         None => peer.to_canonical().is_loopback(),
     }
 }

@@ -111,6 +111,15 @@ impl TrustedPeers {
         }
         nearest
     }
+
+    /// Returns the scheme over which a trusted peer has received a request, if it says so: the last
+    /// member of the last `X-Forwarded-Proto`. The first lines and members may be the client's.
+    pub(super) fn proto_of<'h>(&self, peer: IpAddr, headers: &'h HeaderMap) -> Option<&'h [u8]> {
+        let lines = headers.get_all("x-forwarded-proto");
+        let last = lines.iter().next_back().filter(|_| self.contains(peer))?;
+        let member = last.as_bytes().rsplit(|&b| b == b',').next()?;
+        Some(member.trim_ascii())
+    }
 }
 
 /// Reads an address, which some balancers write with a port or in brackets.
@@ -251,6 +260,30 @@ pub fn remove_hop_by_hop(response: &mut ResponseHeader) {
     }
     for name in ["keep-alive", "proxy-connection", "upgrade"] {
         response.remove_header(name);
+    }
+}
+
+/// The transfer codings of a response of a site's own server.
+///
+/// The gateway decodes `chunked` and asks for no other coding (it sends no `TE`), so a response with
+/// another one is malformed (RFC 9112 §6.1, §7.4): HTTP/2 clients and copies would get its coded
+/// bytes as the content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TransferCodings {
+    #[default]
+    None,
+    Chunked,
+    Unknown,
+}
+
+impl TransferCodings {
+    /// Adds the value of a field line.
+    pub(super) fn with(self, line: &[u8]) -> Self {
+        let is_chunked = line.trim_ascii().eq_ignore_ascii_case(b"chunked");
+        match self {
+            Self::None if is_chunked => Self::Chunked,
+            _ => Self::Unknown,
+        }
     }
 }
 

@@ -12,7 +12,6 @@ use pingora::Result;
 use pingora::proxy::Session;
 
 use super::fast_path::FastResponse;
-use super::reads::Reads;
 use super::request::{announced, read_content, with_headers};
 use super::turns::Turns;
 use super::{Gateway, too_many};
@@ -75,7 +74,7 @@ pub(super) async fn respond(
     gateway: &Gateway,
     served: Arc<Served>,
     client: IpAddr,
-    (searches, tools): (&Turns, &Reads),
+    (searches, tools): (&Turns, &Turns),
 ) -> Result<Response> {
     let announced = announced(session.req_header());
     let rejected = with_headers(session.req_header(), |headers| {
@@ -105,13 +104,9 @@ pub(super) async fn respond(
             origin::mcp_response(&served, headers, &body, Reading::Blocking)
         })
     };
-    let made = match is_search {
-        true => {
-            let client = gateway.clients.network_of(client);
-            searches.run(client, make).await
-        }
-        false => tools.run(make).await,
-    };
+    let turns = if is_search { searches } else { tools };
+    let client = gateway.clients.network_of(client);
+    let made = turns.run(client, make).await;
     Ok(made
         .flatten()
         .unwrap_or_else(|| transport::problem(500, "this message cannot be processed")))

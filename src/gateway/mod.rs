@@ -33,7 +33,7 @@
 //! | values that return from pingora, also after a panic | `return_slot` |
 //! | requests and upstreams that are too slow | `body_rate`, `silence` |
 //! | pingora's phases | `proxy` |
-//! | searches, which take turns | `turns` |
+//! | searches and calls of tools, which take turns | `turns` |
 //! | files that are sent without pingora, and read while they are sent | `file_response`, `reads` |
 //! | how slowly a client may read | `write_rate` |
 //! | the header of a request, from pingora's type | `request` |

@@ -17,8 +17,6 @@ use crate::response::{PIECE_BYTES, Pieces, Stored};
 /// threads. Each thread keeps memory of its own: with 16 threads on two processors, 1,000 slow
 /// readers cost up to 73 MB, with six at most 49 MB.
 const READS_PER_PROCESSOR: usize = 3;
-/// How many calls of MCP tools run at once. One call works for up to a quarter of a second.
-const TOOLS_MAX: usize = 4;
 
 /// Runs reads of files.
 #[derive(Debug)]
@@ -46,13 +44,6 @@ impl Default for Reads {
 }
 
 impl Reads {
-    /// Makes the limit for the calls of MCP tools.
-    pub(super) fn of_tools() -> Self {
-        Self {
-            permits: Semaphore::new(TOOLS_MAX),
-        }
-    }
-
     /// Runs a function that may block. Returns `None` if it panics.
     pub(super) async fn run<T: Send + 'static>(
         &self,

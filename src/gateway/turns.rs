@@ -6,6 +6,8 @@
 //!
 //! The clients take turns too: a search waits for the running ones, and for at most one search of
 //! each other client. So a client that searches without end does not delay the others.
+//!
+//! Calls of MCP tools take turns in the same way, apart from the searches.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -18,8 +20,10 @@ use tokio::sync::oneshot;
 
 /// How many searches run at once, if the machine has fewer processors.
 const RUNNING_MIN: usize = 2;
+/// How many calls of MCP tools run at once. One call works for up to a quarter of a second.
+const TOOLS_MAX: usize = 4;
 
-/// Runs searches: those of one client in the order in which they came.
+/// Runs searches, or calls of tools: those of one client in the order in which they came.
 #[derive(Clone, Debug)]
 pub(super) struct Turns(Arc<State>);
 
@@ -43,28 +47,36 @@ type Job = Box<dyn FnOnce() + Send>;
 
 // === impl Turns ===
 
-impl Default for Turns {
-    fn default() -> Self {
+impl Turns {
+    /// Makes the turns of searches.
+    pub(super) fn of_searches() -> Self {
         let processors = available_parallelism().map_or(1, NonZero::get);
+        Self::new(processors.max(RUNNING_MIN))
+    }
+
+    /// Makes the turns of calls of MCP tools.
+    pub(super) fn of_tools() -> Self {
+        Self::new(TOOLS_MAX)
+    }
+
+    fn new(running_max: usize) -> Self {
         Self(Arc::new(State {
-            running_max: processors.max(RUNNING_MIN),
+            running_max,
             queue: Mutex::default(),
         }))
     }
-}
 
-impl Turns {
     /// Runs a function for a client on a thread that may block. Returns `None` if it panics. A
     /// function whose result nobody awaits any more is not begun.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         client: IpAddr,
-        search: impl FnOnce() -> T + Send + 'static,
+        work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         let (sender, receiver) = oneshot::channel();
         let job = move || {
             if !sender.is_closed() {
-                let _nobody_awaits_it = sender.send(search());
+                let _nobody_awaits_it = sender.send(work());
             }
         };
         if self.0.add(client, Box::new(job)) {
@@ -91,7 +103,7 @@ impl State {
     fn work(&self) {
         while let Some(job) = self.next() {
             if catch_unwind(AssertUnwindSafe(job)).is_err() {
-                log::error!(target: "gateway", "a search ended without an answer");
+                log::error!(target: "gateway", "a search or a call of a tool ended without an answer");
             }
             // The threads that read requests and send answers may wait for this processor. The
             // scheduler would let them wait for a time slice, which is ten searches long.
@@ -162,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn all_searches_run_and_few_at_once() {
-        let turns = Turns::default();
+        let turns = Turns::of_searches();
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let mut asked = JoinSet::new();
         for nth in 0..100 {
@@ -187,7 +199,7 @@ mod tests {
 
     #[tokio::test]
     async fn after_a_panic_the_next_search_runs() {
-        let turns = Turns::default();
+        let turns = Turns::of_searches();
         for _ in 0..2 * turns.0.running_max {
             assert_eq!(
                 turns.run(ONE, || panic!("a search that panics")).await,
@@ -199,10 +211,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_search_that_nobody_awaits_is_not_begun() {
-        let turns = Turns(Arc::new(State {
-            running_max: 1,
-            queue: Mutex::default(),
-        }));
+        let turns = Turns::new(1);
         let (go_on, waits) = std::sync::mpsc::channel::<()>();
         let first = tokio::spawn({
             let turns = turns.clone();
@@ -231,10 +240,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_with_many_searches_delays_another_client_by_one() {
-        let turns = Turns(Arc::new(State {
-            running_max: 1,
-            queue: Mutex::default(),
-        }));
+        let turns = Turns::new(1);
         let order = Arc::new(Mutex::new(Vec::new()));
         let (go_on, waits) = std::sync::mpsc::channel::<()>();
         let mut asked = JoinSet::new();

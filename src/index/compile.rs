@@ -77,6 +77,8 @@ struct Packed {
 struct Skill {
     slug: Span,
     file: Packed,
+    /// Whether it was generated: then it contains the address of the site.
+    is_generated: bool,
     /// Its texts for MCP; empty if the site has no MCP server.
     resource: Span,
     entry: Span,
@@ -179,6 +181,7 @@ impl Documents {
             skills.push(Skill {
                 slug: packer.text(&listed.slug)?,
                 file: packer.file(&file, &digest)?,
+                is_generated: listed.generated,
                 resource: Span::EMPTY,
                 entry: Span::EMPTY,
             });
@@ -292,21 +295,23 @@ impl Documents {
     }
 
     /// Returns the response to a `GET` of a document; `None` when there is no such document.
-    pub(super) fn response(
-        &self,
+    pub(super) fn response<'d>(
+        &'d self,
         site: &Site,
         host: &str,
         document: Document<'_>,
         accepted: Accepted,
     ) -> Option<Response> {
-        let (packed, counted) = match document {
-            Document::Manifest => (&self.manifest, Counted::Manifest),
-            Document::Legacy => (&self.legacy, Counted::Legacy),
-            Document::Card => (self.card(site, host), Counted::Card),
-            Document::Skill(slug) => (self.skill(slug)?, Counted::Skill),
+        let of_skill = |skill: &'d Skill| (&skill.file, skill.is_generated);
+        // The document, and whether it also changes with the site record, which has no date.
+        let ((packed, is_of_record), counted) = match document {
+            Document::Manifest => ((&self.manifest, true), Counted::Manifest),
+            Document::Legacy => ((&self.legacy, false), Counted::Legacy),
+            Document::Card => ((self.card(site, host), true), Counted::Card),
+            Document::Skill(slug) => (of_skill(self.skill(slug)?), Counted::Skill),
             Document::Entry => match &*self.skills {
                 [] => return None,
-                [only] => (&only.file, Counted::Entry),
+                [only] => (of_skill(only), Counted::Entry),
                 _ => return Some(self.to_index()),
             },
             Document::Absent => return None,
@@ -316,12 +321,10 @@ impl Documents {
             _ => (discovery::JSON, caching::DISCOVERY),
         };
         let (encoding, span) = packed.pick(accepted);
-        // A card also changes with the site record, which has no date.
-        let last_modified = (document != Document::Card).then_some(self.last_modified);
         Some(Response {
             encoding,
             etag: Some(ETag::from_identity(packed.etag, encoding)),
-            last_modified,
+            last_modified: (!is_of_record).then_some(self.last_modified),
             caching,
             vary: Some(VARY),
             cors: Cors::Open,
@@ -351,11 +354,11 @@ impl Documents {
             .unwrap_or(&self.cards[0])
     }
 
-    fn skill(&self, slug: &str) -> Option<&Packed> {
+    fn skill(&self, slug: &str) -> Option<&Skill> {
         let at = self
             .skills
             .binary_search_by(|skill| self.bytes[skill.slug.range()].cmp(slug.as_bytes()));
-        at.ok().map(|at| &self.skills[at].file)
+        at.ok().map(|at| &self.skills[at])
     }
 
     fn text(&self, span: Span) -> &str {

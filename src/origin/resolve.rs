@@ -14,7 +14,10 @@
 //! A lookup blocks a thread until the system gives up, which may take longer than
 //! [`LOOKUP_TIMEOUT`]. So at most [`LOOKUPS_MAX`] threads look up names; the other threads of the
 //! process stay free to read from the store. An owner of sites gets at most [`LOOKUPS_OF_OWNER_MAX`]
-//! of them, so the silent name servers of one owner do not stop the sites of others.
+//! of them, so the silent name servers of one owner do not stop the sites of others. Sites of
+//! several owners may have servers of the same name. So a request first waits until its owner may
+//! have another lookup, and only then begins the lookup of the name: meanwhile a request for a site
+//! of another owner may begin it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -24,7 +27,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -112,6 +115,16 @@ struct Name {
     running: Option<CancellationToken>,
 }
 
+/// What is known of a name without waiting.
+enum NameState {
+    /// The addresses, or why there are none.
+    Found(Result<Arc<[IpAddr]>, UnresolvedUpstream>),
+    /// There are no addresses until this lookup has ended.
+    Running(CancellationToken),
+    /// There are no addresses, and a lookup may begin.
+    Due,
+}
+
 // === impl Resolver ===
 
 impl Resolver {
@@ -165,9 +178,16 @@ impl Resolver {
                 false => Err(UnresolvedUpstream::Private(host.into(), address)),
             };
         }
-        let running = match self.known_or_running(owner, host) {
-            Ok(known) => return known.map(|addresses| self.pick(&addresses, port)),
-            Err(running) => running,
+        let mut state = self.state(host, || self.0.share_of(owner).try_acquire_owned().ok());
+        if matches!(state, NameState::Due) {
+            let share = self.0.share_of(owner).acquire_owned();
+            let permit = tokio::time::timeout(LOOKUP_TIMEOUT, share).await;
+            state = self.state(host, || permit.ok()?.ok());
+        }
+        let running = match state {
+            NameState::Found(found) => return found.map(|addresses| self.pick(&addresses, port)),
+            NameState::Running(running) => running,
+            NameState::Due => return Err(UnresolvedUpstream::TimedOut(host.into())),
         };
         // Longer than the lookup itself may take: it reports its own timeout.
         let _elapsed = tokio::time::timeout(2 * LOOKUP_TIMEOUT, running.cancelled()).await;
@@ -195,23 +215,26 @@ impl Resolver {
         }
     }
 
-    /// Returns the known addresses of a name, or the lookup that will find them. A lookup begins
-    /// when it is due.
-    fn known_or_running(
+    /// Returns what is known of a name. A lookup begins when it is due and `permit` returns the
+    /// permit of an owner for it.
+    fn state(
         &self,
-        owner: &str,
         host: &str,
-    ) -> Result<Result<Arc<[IpAddr]>, UnresolvedUpstream>, CancellationToken> {
+        permit: impl FnOnce() -> Option<OwnedSemaphorePermit>,
+    ) -> NameState {
         let now = Instant::now();
         let mut names = self.0.names();
         let Some(name) = names.get_mut(host) else {
+            let Some(permit) = permit() else {
+                return NameState::Due;
+            };
             if names.len() >= NAMES_MAX {
                 names.retain(|_, name| name.running.is_some() || now < name.since + FRESH);
             }
             if names.len() >= NAMES_MAX {
                 names.retain(|_, name| name.running.is_some());
             }
-            let running = self.begin(owner, host);
+            let running = self.begin(permit, host);
             let name = Name {
                 addresses: Arc::new([]),
                 since: now,
@@ -221,31 +244,30 @@ impl Resolver {
                 running: Some(running.clone()),
             };
             names.insert(host.into(), name);
-            return Err(running);
+            return NameState::Running(running);
         };
         if name.running.is_none() && now >= name.next {
-            name.running = Some(self.begin(owner, host));
+            name.running = permit().map(|permit| self.begin(permit, host));
         }
         if name.is_usable(now) {
-            return Ok(Ok(Arc::clone(&name.addresses)));
+            return NameState::Found(Ok(Arc::clone(&name.addresses)));
         }
         match (&name.running, &name.error) {
-            (Some(running), _) => Err(running.clone()),
-            (None, Some(error)) => Ok(Err(error.clone())),
-            (None, None) => Ok(Err(UnresolvedUpstream::TimedOut(host.into()))),
+            (Some(running), _) => NameState::Running(running.clone()),
+            (None, Some(error)) if now < name.next => NameState::Found(Err(error.clone())),
+            (None, _) => NameState::Due,
         }
     }
 
     /// Begins a lookup, which ends in [`Shared::found`] or [`Shared::failed`].
-    fn begin(&self, owner: &str, host: &str) -> CancellationToken {
+    fn begin(&self, permit: OwnedSemaphorePermit, host: &str) -> CancellationToken {
         let running = CancellationToken::new();
         // Dropped also if the task panics or its runtime ends, so that no request waits forever.
         let end = running.clone().drop_guard();
         let shared = Arc::clone(&self.0);
-        let share = shared.share_of(owner);
         let host: Box<str> = host.into();
         tokio::spawn(async move {
-            match tokio::time::timeout(LOOKUP_TIMEOUT, shared.look_up(share, &host)).await {
+            match tokio::time::timeout(LOOKUP_TIMEOUT, shared.look_up(permit, &host)).await {
                 Ok(Ok(addresses)) => shared.found(&host, addresses),
                 Ok(Err(error)) => shared.failed(&host, error),
                 Err(_elapsed) => shared.failed(&host, UnresolvedUpstream::TimedOut(host.clone())),
@@ -311,11 +333,10 @@ impl Shared {
     /// Looks up a name, and returns the addresses that may be used.
     async fn look_up(
         self: &Arc<Self>,
-        share: Arc<Semaphore>,
+        of_owner: OwnedSemaphorePermit,
         host: &str,
     ) -> Result<Arc<[IpAddr]>, UnresolvedUpstream> {
         let failed = |error: io::Error| UnresolvedUpstream::Failed(host.into(), Arc::new(error));
-        let of_owner = share.acquire_owned().await;
         let permit = (Arc::clone(&self.lookups).acquire_owned().await, of_owner);
         let (shared, name) = (Arc::clone(self), Box::<str>::from(host));
         let found = tokio::task::spawn_blocking(move || {
@@ -592,5 +613,60 @@ mod tests {
             () = served => {}
         }
         drop(end);
+    }
+
+    /// Returns a resolver with all lookups that the owner `slow` may have at once. They run until
+    /// the second value is dropped.
+    async fn busy_owner() -> (Resolver, impl Sized) {
+        let (end, ended) = mpsc::channel::<()>();
+        let ended = Mutex::new(ended);
+        let resolver = Resolver::with(PrivateHosts::default(), move |host| {
+            if host.starts_with("silent") {
+                // Until the test ends.
+                let _ended = ended.lock().map(|ended| ended.recv());
+            }
+            Ok(vec![IpAddr::from([1, 1, 1, 1])])
+        });
+        resolver.resolve("acme", "known.test", 80).await.unwrap();
+        let mut silent = tokio::task::JoinSet::new();
+        for n in 0..LOOKUPS_OF_OWNER_MAX {
+            let resolver = resolver.clone();
+            silent.spawn(async move {
+                let name = format!("silent-{n}.test");
+                resolver.resolve("slow", &name, 80).await
+            });
+        }
+        while resolver.0.share_of("slow").available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        (resolver, (silent, end))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_request_for_a_name_waits_for_the_share_of_its_own_owner_only() {
+        let (resolver, _running) = busy_owner().await;
+        let mut of_slow = Box::pin(resolver.resolve("slow", "a.test", 80));
+        let mut of_nobody = Box::pin(resolver.resolve("slow", "b.test", 80));
+        assert!(futures_util::poll!(&mut of_slow).is_pending());
+        assert!(futures_util::poll!(&mut of_nobody).is_pending());
+        assert!(resolver.0.names().get("a.test").is_none());
+        resolver.resolve("acme", "a.test", 80).await.unwrap();
+        tokio::time::advance(LOOKUP_TIMEOUT + Duration::from_millis(1)).await;
+        // The owner may use what a lookup of the other has found.
+        of_slow.await.unwrap();
+        let error = of_nobody.await.unwrap_err();
+        assert!(matches!(error, UnresolvedUpstream::TimedOut(_)), "{error}");
+        resolver.resolve("acme", "b.test", 80).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_whose_owner_has_no_lookup_left_stops_no_renewal_of_a_name() {
+        let (resolver, _running) = busy_owner().await;
+        let is_running = || resolver.0.names()["known.test"].running.is_some();
+        tokio::time::advance(FRESH).await;
+        resolver.resolve("slow", "known.test", 80).await.unwrap();
+        assert!(!is_running());
+        resolver.resolve("acme", "known.test", 80).await.unwrap();
+        assert!(is_running());
     }
 }

@@ -27,6 +27,9 @@ const SILENT: u16 = 1;
 /// The server responds with something that is not HTTP.
 const NONSENSE: u16 = 2;
 
+/// The server responds in a transfer coding that nobody has asked for.
+const CODED: u16 = 3;
+
 /// A server of a site whose state the test sets.
 pub struct Server {
     pub origin: Origin,
@@ -51,6 +54,12 @@ impl Server {
                 }
                 NONSENSE => {
                     let _closed = stream.write_all(b"220 mail.acme.test ESMTP\r\n\r\n");
+                    return After::Close;
+                }
+                CODED => {
+                    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n";
+                    let body = "5\r\nhello\r\n0\r\n\r\n";
+                    let _closed = stream.write_all(format!("{head}{body}").as_bytes());
                     return After::Close;
                 }
                 200 => {
@@ -174,6 +183,7 @@ fn whatever_fails_the_client_gets_the_last_good_copy() {
             (CLOSES, "upstream_closed"),
             (SILENT, "upstream_first_byte_timeout"),
             (NONSENSE, "upstream_invalid"),
+            (CODED, "upstream_invalid"),
             (500, "upstream_error"),
             (502, "upstream_error"),
             (503, "upstream_error"),
@@ -233,7 +243,7 @@ fn whatever_fails_the_client_gets_the_last_good_copy() {
         assert_eq!(get(&edge, "/other", &[]).status, 503);
         let post = request(edge.http, "POST", DOMAIN, path, &[("Content-Length", "0")]);
         assert_eq!((post.status, post.text()), (503, "fail"));
-        assert_eq!(edge.metric("gateway_copies_served_total"), 10.0);
+        assert_eq!(edge.metric("gateway_copies_served_total"), 11.0);
         // A server that responds is always asked.
         server.set(200);
         assert_eq!(get(&edge, path, &[]).field("age"), None);

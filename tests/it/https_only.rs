@@ -82,6 +82,32 @@ fn a_trusted_peer_that_has_received_a_request_over_tls_gets_no_redirect() {
 }
 
 #[test]
+fn a_key_that_a_trusted_peer_has_received_without_tls_is_rejected() {
+    let gateway = start("redirect: true", "127.0.0.0/8", "");
+    for (lines, api, site) in [
+        (&["https"][..], 401, 404),
+        (&["http"], 403, 308),
+        (&["http, https "], 401, 404),
+        (&["https,http"], 403, 308),
+        // The first lines may be the client's.
+        (&["https", "http"], 403, 308),
+        (&["http", "https"], 401, 404),
+        (&["https", "http, HTTPS"], 401, 404),
+        (&["https", ""], 403, 404),
+    ] {
+        let protos = lines.iter().map(|proto| ("X-Forwarded-Proto", *proto));
+        let key = [("Authorization", "Bearer a")];
+        let fields: Vec<_> = key.into_iter().chain(protos).collect();
+        let status = |host, path| {
+            let response = gateway.edge.request("GET", host, path, &fields);
+            response.status
+        };
+        assert_eq!(status(API, "/v1/sites/acme"), api, "{lines:?}");
+        assert_eq!(status(DOMAIN, "/guide"), site, "{lines:?}");
+    }
+}
+
+#[test]
 fn nothing_is_redirected_by_default() {
     let gateway = start("", "", "");
     let response = gateway.edge.get(DOMAIN, "/skill.md");

@@ -3,7 +3,7 @@
 //! Sources: `internals/decisions#old-styles-stay`; RFC 9110 §13.1.5 and §14.
 
 use crate::edge::{Edge, Setup};
-use crate::presets::SUBDOMAIN;
+use crate::presets::{CARD, LEGACY, MANIFEST, SUBDOMAIN};
 
 fn edge() -> Edge {
     Setup::new().site("acme", "origin: embedded").start()
@@ -96,6 +96,68 @@ fn a_range_is_sent_if_the_client_has_the_same_file() {
     // A page is sent whole.
     let page = edge.request("GET", SUBDOMAIN, "/", &[("Range", "bytes=0-3")]);
     assert_eq!((page.status, page.field("content-range")), (200, None));
+}
+
+#[test]
+fn a_change_of_the_record_reaches_a_client_that_knows_only_a_date() {
+    let edge = Setup::new()
+        .site("acme", "origin: embedded\ndomains: [docs.acme.test]")
+        .start();
+    edge.publish(
+        "acme",
+        &[
+            (
+                "docs.json",
+                r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#,
+            ),
+            (
+                "index.mdx",
+                "---\ntitle: Acme\ndescription: Begin here.\n---\n\n## Install\n\n```sh\nacme init\n```\n",
+            ),
+            ("a.txt", "A file."),
+        ],
+    );
+    let skill = edge.get(SUBDOMAIN, MANIFEST).json()["skills"][0]["url"].clone();
+    let changing = [
+        "/",
+        "/index.md",
+        "/llms.txt",
+        "/llms-full.txt",
+        "/sitemap.xml",
+        "/robots.txt",
+        MANIFEST,
+        CARD,
+        // It is generated.
+        "/skill.md",
+        skill.as_str().unwrap(),
+    ];
+    let whole = changing.map(|path| edge.get(SUBDOMAIN, path));
+    edge.write_site(
+        "acme",
+        "origin: embedded\nbase_path: /docs\nmcp: false\ndomains: [help.acme.test]",
+    );
+    // A date after the release and after the change.
+    let known = [("If-Modified-Since", "Sat, 06 Nov 2094 08:49:37 GMT")];
+    let get = |path: &str| {
+        let path = format!("/docs{path}");
+        edge.request("GET", SUBDOMAIN, &path, &known)
+    };
+    for (path, before) in changing.into_iter().zip(whole) {
+        assert_eq!(before.status, 200, "{path}");
+        let after = get(path);
+        assert_eq!(after.status, 200, "{path}");
+        assert_ne!(after.body, before.body, "{path} does not change");
+        assert_eq!(after.field("last-modified"), None, "{path}");
+        let tag = after.field("etag").unwrap();
+        let same = [("If-None-Match", tag)];
+        let path = format!("/docs{path}");
+        assert_eq!(edge.request("GET", SUBDOMAIN, &path, &same).status, 304);
+    }
+    for path in ["/a.txt", LEGACY] {
+        let file = get(path);
+        assert_eq!(file.status, 304, "{path}");
+        assert!(file.field("last-modified").is_some(), "{path}");
+    }
 }
 
 #[test]

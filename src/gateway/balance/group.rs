@@ -43,7 +43,7 @@ struct Server {
     is_backup: bool,
     places: ServerPlaces,
     /// Whether its last request succeeded and nothing else is known: then a success changes
-    /// nothing.
+    /// nothing. It is changed under the lock of the states.
     is_clean: AtomicBool,
     /// The results of its checks, if the record asks for them.
     checked: Option<Arc<RunningCheck>>,
@@ -157,7 +157,8 @@ impl Group {
     }
 
     pub(super) fn is_for(&self, site: &Arc<Site>) -> bool {
-        Arc::ptr_eq(&self.site, site) || self.site.origin == site.origin
+        Arc::ptr_eq(&self.site, site)
+            || self.site.origin == site.origin && self.site.owner == site.owner
     }
 
     pub(in crate::gateway) fn touch(&self) {
@@ -380,10 +381,12 @@ impl Group {
 
     fn failed(&self, server: usize, is_trial: bool) {
         let limits = &self.limits;
+        let mut states = self.states();
+        // Under the lock, as in `succeeded`: a success at the same time must not leave `true` beside
+        // this failure.
         self.servers[server]
             .is_clean
             .store(false, Ordering::Relaxed);
-        let mut states = self.states();
         let state = &mut states[server];
         state.failures = state.failures.saturating_add(1);
         let is_ejected = state.ejected_until.is_some();

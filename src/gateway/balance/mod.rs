@@ -206,3 +206,35 @@ impl fmt::Debug for Balancer {
         f.debug_struct("Balancer").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::site::{Origin, ProjectId, Scheme};
+
+    #[tokio::test]
+    async fn a_site_that_moved_to_another_owner_uses_the_share_of_that_owner() {
+        let balancer = Balancer::new(UpstreamLimits::default(), Arc::new(Metrics::new()));
+        let upstream = Upstream::new(Scheme::Http, "a.test", 80);
+        let of = |owner: &str| {
+            let site = Site {
+                owner: owner.into(),
+                origin: Origin::Upstream(upstream.clone()),
+                ..Site::new(ProjectId::parse("acme").unwrap())
+            };
+            balancer.group(&Arc::new(site), &upstream)
+        };
+        let used = |owner| balancer.shares.of_owner(owner).load(Ordering::Relaxed);
+        let client = IpAddr::from([192, 0, 2, 1]);
+        let before = of("before").hold_now(client).unwrap();
+        let _after = of("after").hold_now(client).unwrap();
+        assert_eq!((used("before"), used("after")), (1, 1));
+        // The same owner keeps the state of its servers.
+        assert!(Arc::ptr_eq(&of("after"), &of("after")));
+        drop(before);
+        assert_eq!((used("before"), used("after")), (0, 1));
+    }
+}

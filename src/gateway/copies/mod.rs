@@ -30,8 +30,13 @@
 //!   have no copies.
 //! * A client never waits for a copy to be written. If the disk is slow, or too much is collected
 //!   already, the copy is dropped and counted.
-//! * A response that says that the page has gone, or is not public any more, removes its copies,
-//!   and so does a successful request with a method that may change it.
+//! * A response that says that the page has gone, or is not public any more, removes its copies if
+//!   the response to the same request could have been kept. Servers answer other requests
+//!   differently (unusual fields, cookies, `Range`, `HEAD`), so any client could remove the copies
+//!   of pages that all others still get. A page that has really gone loses its copies with the next
+//!   usual request.
+//! * A successful request with a method that may change the page removes its copies too (RFC 9111
+//!   §4.4).
 
 mod response;
 mod collect;
@@ -221,13 +226,14 @@ impl Copies {
             }
             return None;
         }
-        if asked.has_credentials {
+        // Such a response says nothing of what other clients get.
+        if !asked.may_keep {
             return None;
         }
         let now = self.clock.unix_seconds();
         let stale_max = shared.config.stale.as_secs();
         let terms = match policy::judge(status, fields.iter().copied(), now, stale_max) {
-            Verdict::Keep(terms) if asked.may_keep && is_delimited => terms,
+            Verdict::Keep(terms) if is_delimited => terms,
             Verdict::Forget => {
                 shared.forget(site, asked);
                 return None;

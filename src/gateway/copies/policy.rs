@@ -1,7 +1,9 @@
 //! Which responses may be kept, and for how long a copy may be used.
 //!
 //! The rules are those of a shared cache. A copy that is no longer fresh is used only if nothing
-//! forbids it; the configuration is the permission that RFC 9111 §4.2.4 asks for.
+//! forbids it; the configuration is the permission that RFC 9111 §4.2.4 asks for. A cache would
+//! replace its response by a newer one to the same request. Here a newer response that cannot be
+//! kept, and is no failure (RFC 5861 §4), removes the copy.
 //!
 //! Sources: RFC 9111 §3 (storing), §3.5 (`Authorization`), §4.1 (`Vary`), §4.2 (freshness, age,
 //! stale responses), §4.4 (invalidation), §5.2.2 (directives); RFC 5861 §4 (`stale-if-error`);
@@ -65,7 +67,7 @@ struct ResponseFields {
     length: Option<u64>,
 }
 
-/// Judges the final response to a request without credentials. `now` is the time of day, and
+/// Judges the final response to a request whose response may be kept. `now` is the time of day, and
 /// `stale_max` the longest time after freshness, both in seconds.
 pub(super) fn judge<'f>(
     status: u16,

@@ -55,9 +55,8 @@ pub(in crate::gateway) struct Asked {
     pub(super) target: TargetKey,
     pub(super) accepted: Accepted,
     pub(super) kind: Kind,
-    /// Whether it has `Cookie` or `Authorization`: then the response may be for this client only.
-    pub(super) has_credentials: bool,
-    /// Whether the response may be kept.
+    /// Whether the response may be kept: it is not for this client only, and it is what other
+    /// clients get.
     pub(super) may_keep: bool,
     may_use: bool,
 }
@@ -109,11 +108,11 @@ impl Asked {
         key.update(host.as_bytes());
         key.update(target);
         let mut accept_encoding: Option<Vec<u8>> = None;
+        let mut has_credentials = false;
         let mut asked = Self {
             target: TargetKey([0; TARGET_BYTES]),
             accepted: Accepted::IDENTITY_ONLY,
             kind,
-            has_credentials: false,
             may_keep: kind == Kind::Get,
             may_use: kind != Kind::Unsafe,
         };
@@ -121,10 +120,10 @@ impl Asked {
             let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
             match name.len() {
                 5 if is("range") => asked.may_keep = false,
-                6 if is("cookie") => asked.has_credentials = true,
+                6 if is("cookie") => has_credentials = true,
                 7 if is("upgrade") => asked.may_use = false,
                 13 if is("authorization") => {
-                    asked.has_credentials = true;
+                    has_credentials = true;
                     asked.may_use = false;
                 }
                 13 if is("cache-control") => {
@@ -155,7 +154,7 @@ impl Asked {
                 _ => asked.may_keep &= is_plain(name) || known.iter().any(|known| is(known)),
             }
         }
-        asked.may_keep &= !asked.has_credentials;
+        asked.may_keep &= !has_credentials;
         if let Some(list) = accept_encoding {
             asked.accepted = Accepted::parse(&list);
         }

@@ -21,18 +21,11 @@ pub(super) enum Content {
     Chunked(Scanner),
     /// Everything until the upstream closes the connection; the client gets chunks.
     Rechunked,
-    /// The same, in a transfer coding that only the client may know: its connection ends too.
-    Raw,
 }
 
 impl Content {
     pub(super) fn chunked() -> Self {
         Self::Chunked(Scanner::of_response())
-    }
-
-    /// Returns whether the end of the connection is the end of the content, for the client too.
-    pub(super) fn ends_connection(self) -> bool {
-        self == Self::Raw
     }
 
     /// Returns whether the client gets chunks.
@@ -46,13 +39,13 @@ impl Content {
             Self::None => true,
             Self::Length(left) => left == 0,
             Self::Chunked(scanner) => scanner.is_done(),
-            Self::Rechunked | Self::Raw => false,
+            Self::Rechunked => false,
         }
     }
 
     /// Returns whether the content may end when the upstream closes the connection.
     pub(super) fn may_end(self) -> bool {
-        matches!(self, Self::Rechunked | Self::Raw)
+        self == Self::Rechunked
     }
 
     /// Moves the content to the front of the bytes that were read, and returns its length. What
@@ -69,7 +62,7 @@ impl Content {
                 *left -= taken as u64;
                 taken
             }
-            Self::Rechunked | Self::Raw => read.len(),
+            Self::Rechunked => read.len(),
             Self::Chunked(scanner) => {
                 let (mut taken, mut at) = (0, 0);
                 while at < read.len() && !scanner.is_done() {
@@ -122,7 +115,7 @@ mod tests {
             assert_eq!(got, (b"abc0123456789abcdef!".to_vec(), 4), "{piece}");
             let got = read(Content::Length(5), b"helloGET", piece).unwrap();
             assert_eq!(got, (b"hello".to_vec(), 3), "{piece}");
-            let got = read(Content::Raw, b"hello", piece).unwrap();
+            let got = read(Content::Rechunked, b"hello", piece).unwrap();
             assert_eq!(got, (b"hello".to_vec(), 0), "{piece}");
         }
     }
@@ -148,22 +141,16 @@ mod tests {
 
     #[test]
     fn the_framing_of_the_upstream_decides_the_framing_for_the_client() {
-        // Whether the client gets chunks, the content has ended, it may end with the connection of
-        // the upstream, and it ends the connection of the client.
+        // Whether the client gets chunks, the content has ended, and it may end with the connection
+        // of the upstream.
         for (content, expected) in [
-            (Content::None, [false, true, false, false]),
-            (Content::Length(0), [false, true, false, false]),
-            (Content::Length(1), [false, false, false, false]),
-            (Content::chunked(), [true, false, false, false]),
-            (Content::Rechunked, [true, false, true, false]),
-            (Content::Raw, [false, false, true, true]),
+            (Content::None, [false, true, false]),
+            (Content::Length(0), [false, true, false]),
+            (Content::Length(1), [false, false, false]),
+            (Content::chunked(), [true, false, false]),
+            (Content::Rechunked, [true, false, true]),
         ] {
-            let actual = [
-                content.is_chunked(),
-                content.is_done(),
-                content.may_end(),
-                content.ends_connection(),
-            ];
+            let actual = [content.is_chunked(), content.is_done(), content.may_end()];
             assert_eq!(actual, expected, "{content:?}");
         }
     }

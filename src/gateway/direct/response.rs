@@ -14,7 +14,7 @@ use httparse::{ParserConfig, Status};
 
 use super::content::Content;
 use crate::gateway::access::write_number;
-use crate::gateway::forward;
+use crate::gateway::forward::{self, TransferCodings};
 use crate::gateway::http2_stream::is_event_stream_type;
 use crate::response::{Connection, DATE_BYTES};
 use crate::site::Hsts;
@@ -57,9 +57,7 @@ pub(super) struct Malformed;
 #[derive(Debug, Default)]
 struct ResponseFields {
     lengths: Lengths,
-    has_coding: bool,
-    /// Whether the last transfer coding is `chunked`.
-    is_chunked: bool,
+    codings: TransferCodings,
     close: bool,
     keep_alive: bool,
     /// Whether `Connection` names other fields.
@@ -131,8 +129,8 @@ impl Recipient<'_> {
         for field in fields {
             self.write_field(field, fields, &parsed, has_no_content, out);
         }
-        if let (false, false, Lengths::One(length)) =
-            (has_no_content, parsed.has_coding, parsed.lengths)
+        if let (false, TransferCodings::None, Lengths::One(length)) =
+            (has_no_content, parsed.codings, parsed.lengths)
         {
             out.extend_from_slice(b"Content-Length: ");
             write_number(out, length);
@@ -142,7 +140,7 @@ impl Recipient<'_> {
             out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
         }
         if !is_interim {
-            self.write_own(&parsed, content.ends_connection(), out);
+            self.write_own(&parsed, out);
         }
         out.extend_from_slice(b"Via: 1.1 ");
         out.extend_from_slice(self.domain.as_bytes());
@@ -158,16 +156,17 @@ impl Recipient<'_> {
 
     /// Decides what follows the head (RFC 9112 §6.3).
     fn content(&self, status: u16, parsed: &ResponseFields) -> Result<Content, Malformed> {
-        if parsed.lengths == Lengths::Invalid && !parsed.has_coding {
+        let codings = parsed.codings;
+        if parsed.lengths == Lengths::Invalid && codings == TransferCodings::None {
             return Err(Malformed);
         }
         Ok(match (status, parsed.lengths) {
             // RFC 9110 §15.2.2: only a request with `Upgrade` is answered with 101.
             (101, _) => return Err(Malformed),
             (100..=199 | 204 | 304, _) => Content::None,
+            _ if codings == TransferCodings::Unknown => return Err(Malformed),
             _ if self.is_head => Content::None,
-            _ if parsed.is_chunked => Content::chunked(),
-            _ if parsed.has_coding => Content::Raw,
+            _ if codings == TransferCodings::Chunked => Content::chunked(),
             (_, Lengths::One(length)) => Content::Length(length),
             _ => Content::Rechunked,
         })
@@ -212,12 +211,12 @@ impl Recipient<'_> {
     }
 
     /// Writes the fields of each final response.
-    fn write_own(&self, parsed: &ResponseFields, ends_connection: bool, out: &mut Vec<u8>) {
+    fn write_own(&self, parsed: &ResponseFields, out: &mut Vec<u8>) {
         out.extend_from_slice(b"Date: ");
         out.extend_from_slice(&self.date);
         out.extend_from_slice(match self.after {
-            Connection::Keep if !ends_connection => b"\r\nConnection: keep-alive\r\n",
-            Connection::Keep | Connection::Close => b"\r\nConnection: close\r\n",
+            Connection::Keep => &b"\r\nConnection: keep-alive\r\n"[..],
+            Connection::Close => b"\r\nConnection: close\r\n",
         });
         if let Some(hsts) = self.hsts.filter(|_| !parsed.has_hsts) {
             // Writing into memory cannot fail.
@@ -258,10 +257,7 @@ impl ResponseFields {
                 }
                 14 if is("content-length") => parsed.lengths = parsed.lengths.with(field.value),
                 17 if is("transfer-encoding") => {
-                    parsed.has_coding = true;
-                    let last = field.value.rsplit(|&b| b == b',').next();
-                    let last = last.unwrap_or_default().trim_ascii();
-                    parsed.is_chunked = last.eq_ignore_ascii_case(b"chunked");
+                    parsed.codings = parsed.codings.with(field.value);
                 }
                 25 if is("strict-transport-security") => parsed.has_hsts = true,
                 _ => {}
@@ -286,7 +282,7 @@ impl ResponseFields {
         // RFC 9112 §6.1: HTTP/1.0 has no transfer codings.
         match is_http11 {
             true => !self.close,
-            false => self.keep_alive && !self.close && !self.has_coding,
+            false => self.keep_alive && !self.close && self.codings == TransferCodings::None,
         }
     }
 }
@@ -388,12 +384,9 @@ mod tests {
             content("Content-Length: 5, 5\r\nContent-Length: 5\r\n"),
             Content::Length(5)
         );
-        let chunked = "Transfer-Encoding: gzip, Chunked\r\nContent-Length: 5\r\n";
-        assert_eq!(content(chunked), Content::chunked());
-        let (head, written) = of("Transfer-Encoding: chunked, gzip\r\nContent-Length: 5\r\n");
-        assert_eq!(head.content, Content::Raw);
-        // Only the client may know the coding: its connection ends with the content.
-        assert!(written.ends_with(&own("close")) && !written.contains("Content-Length"));
+        let (head, written) = of("Transfer-Encoding: Chunked\r\nContent-Length: 5\r\n");
+        assert_eq!(head.content, Content::chunked());
+        assert!(!written.contains("Content-Length"), "{written}");
         let (_, written) = of("");
         let rechunked = format!("Transfer-Encoding: chunked\r\n{}", own("keep-alive"));
         assert!(written.ends_with(&rechunked), "{written}");
@@ -404,6 +397,26 @@ mod tests {
                 Malformed,
                 "{lengths}"
             );
+        }
+    }
+
+    #[test]
+    fn a_transfer_coding_other_than_chunked_is_malformed_if_there_is_content() {
+        for codings in [
+            "gzip, chunked",
+            "chunked, gzip",
+            "chunked, chunked",
+            "identity",
+            "",
+            "chunked\r\nTransfer-Encoding: gzip",
+            "gzip\r\nTransfer-Encoding: chunked",
+        ] {
+            let fields = format!("Transfer-Encoding: {codings}\r\n\r\n");
+            let of_status =
+                |status: &str| read(&recipient(None), &format!("HTTP/1.1 {status}\r\n{fields}"));
+            assert_eq!(of_status("200 Fine").unwrap_err(), Malformed, "{codings}");
+            let (_, written) = of_status("304 Same").unwrap().unwrap();
+            assert!(!written.contains("Transfer-Encoding"), "{written}");
         }
     }
 

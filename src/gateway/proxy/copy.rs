@@ -64,18 +64,9 @@ impl Proxy {
         }
         let fields: Vec<_> = fields_of(&response.headers).collect();
         let has = |name| response.headers.contains_key(name);
-        let is_chunked = || {
-            let mut last = response.headers.get_all(header::TRANSFER_ENCODING).iter();
-            let last = last
-                .next_back()
-                .map(|last| last.as_bytes().trim_ascii_end());
-            last.is_some_and(|last| last.to_ascii_lowercase().ends_with(b"chunked"))
-        };
         let is_delimited = response.version == Version::HTTP_2
-            || match has(header::TRANSFER_ENCODING) {
-                true => is_chunked(),
-                false => has(header::CONTENT_LENGTH),
-            };
+            || has(header::TRANSFER_ENCODING)
+            || has(header::CONTENT_LENGTH);
         ctx.collecting = copies.observe(asked, &served.site, status, is_delimited, &fields);
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::{Proxy, RequestCtx, client_of, single_request_of};
 use crate::gateway::Gateway;
 use crate::gateway::balance::{HeldPlace, Refused};
 use crate::gateway::ending::End;
-use crate::gateway::forward::{self, Client};
+use crate::gateway::forward::{self, Client, TransferCodings};
 use crate::gateway::http2_stream::is_event_stream;
 use crate::gateway::request::{host_of, is_http2, logged};
 use crate::gateway::route::Target;
@@ -219,6 +219,21 @@ fn refused(why: Refused) -> Box<Error> {
         Refused::Tried => ErrorType::ConnectRefused,
     };
     Error::explain(kind, BUSY).into_up()
+}
+
+/// Rejects a response with content in a transfer coding that pingora does not decode; see
+/// [`TransferCodings`].
+pub(super) fn check_codings(response: &ResponseHeader) -> Result<()> {
+    let lines = response.headers.get_all(header::TRANSFER_ENCODING).iter();
+    let codings = lines.fold(TransferCodings::None, |codings, line| {
+        codings.with(line.as_bytes())
+    });
+    let has_content = !matches!(response.status.as_u16(), 100..=199 | 204 | 304);
+    if has_content && codings == TransferCodings::Unknown {
+        let why = "the response has a transfer coding that was not asked for";
+        return Err(Error::explain(ErrorType::InvalidHTTPHeader, why).into_up());
+    }
+    Ok(())
 }
 
 /// Joins several equal values of `Content-Length` into one (RFC 9110 §8.6). pingora has rejected

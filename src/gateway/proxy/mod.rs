@@ -65,7 +65,7 @@ pub(super) struct Proxy {
     reads: Arc<Reads>,
     /// Runs the calls of MCP servers. They take longer than reads of files, and must not delay
     /// them.
-    tools: Reads,
+    tools: Turns,
     searches: Turns,
 }
 
@@ -137,8 +137,8 @@ impl Proxy {
         Self {
             gateway,
             reads,
-            tools: Reads::of_tools(),
-            searches: Turns::default(),
+            tools: Turns::of_tools(),
+            searches: Turns::of_searches(),
         }
     }
 
@@ -224,6 +224,7 @@ impl ProxyHttp for Proxy {
         response: &mut ResponseHeader,
         ctx: &mut RequestCtx,
     ) -> Result<()> {
+        exchange::check_codings(response)?;
         if let Some(held) = &mut ctx.held {
             held.answered(response.status.as_u16());
         }

@@ -77,13 +77,9 @@ impl Policy {
         if !self.may_redirect(host) || path.starts_with(HTTP_PATH) {
             return None;
         }
-        let sent_over_http = || {
-            let proto = request.headers.get_all("x-forwarded-proto");
-            // The last value is from the peer next to us.
-            let last = proto.iter().next_back();
-            last.is_some_and(|last| last.as_bytes().trim_ascii().ends_with(b"http"))
-        };
-        if trusted.contains(peer) && !sent_over_http() {
+        let proto = trusted.proto_of(peer, &request.headers);
+        let is_http = proto.is_some_and(|proto| proto.eq_ignore_ascii_case(b"http"));
+        if trusted.contains(peer) && !is_http {
             return None;
         }
         let query = request.uri.query().map(|query| format!("?{query}"));

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{CATALOG, FoundResponse, Request};
+use super::{CATALOG, FoundResponse, Request, ok_response};
 use crate::digest::Digest;
 use crate::discovery::paths::mcp_address;
 use crate::index::File;
@@ -42,7 +42,7 @@ impl Request<'_> {
                 ..file
             },
         };
-        let response = self.ok_response(file);
+        let response = ok_response(file);
         Ok(Some(self.conditional(Response {
             caching: caching::DISCOVERY,
             ..response

@@ -334,7 +334,7 @@ impl Request<'_> {
         };
         let response = file.map(|file| Response {
             caching,
-            ..self.ok_response(file)
+            ..self.dated_response(file)
         });
         Ok(response.map(|response| {
             let response = self.conditional(response);
@@ -371,7 +371,7 @@ impl Request<'_> {
         let Some(file) = file else {
             return Ok(None);
         };
-        let response = self.ok_response(file);
+        let response = ok_response(file);
         let response = Response {
             caching: caching::DISCOVERY,
             vary: Some(VARY_PAGE),
@@ -414,7 +414,7 @@ impl Request<'_> {
         };
         let response = Response {
             caching: caching::DISCOVERY,
-            ..self.ok_response(file)
+            ..self.dated_response(file)
         };
         let response = response.with(header::CONTENT_SECURITY_POLICY, ASSET_POLICY);
         // RFC 9110 §13.2.2: conditions are evaluated before the range.
@@ -449,7 +449,7 @@ impl Request<'_> {
             .files
             .read_addressed(path, address, self.headers.accepted())?;
         Ok(file.map(|file| {
-            let response = self.ok_response(file);
+            let response = ok_response(file);
             self.conditional(Response {
                 caching: caching::DISCOVERY,
                 ..response
@@ -457,14 +457,12 @@ impl Request<'_> {
         }))
     }
 
-    fn ok_response(&self, file: File) -> Response {
+    /// Makes the response with a file whose bytes are those in the release, so that it changes only
+    /// with a promotion.
+    fn dated_response(&self, file: File) -> Response {
         Response {
-            encoding: file.encoding,
-            etag: Some(ETag::new(&file.digest, file.encoding)),
             last_modified: Some(self.files.files.promoted_at),
-            vary: Some(VARY_FILE),
-            body: file.body,
-            ..Response::new(200, file.media_type, Bytes::new())
+            ..ok_response(file)
         }
     }
 
@@ -475,6 +473,18 @@ impl Request<'_> {
             Outcome::NotModified => response.not_modified(),
             Outcome::Failed => precondition_failed(),
         }
+    }
+}
+
+/// Makes the response with a file. It has no `Last-Modified`: a text that contains the address of
+/// its site also changes with the site record, which has no date.
+fn ok_response(file: File) -> Response {
+    Response {
+        encoding: file.encoding,
+        etag: Some(ETag::new(&file.digest, file.encoding)),
+        vary: Some(VARY_FILE),
+        body: file.body,
+        ..Response::new(200, file.media_type, Bytes::new())
     }
 }
 

@@ -209,9 +209,13 @@ fn every_document_carries_the_fields_that_caches_and_browsers_need() {
         }
         assert_eq!(response.field("x-content-type-options"), Some("nosniff"));
         assert_eq!(response.field("vary"), Some("Accept-Encoding"));
-        // A card also depends on the site record, which has no date.
-        let is_card = path == CARD;
-        assert_eq!(response.field("last-modified").is_none(), is_card, "{path}");
+        // These also depend on the site record, which has no date.
+        let has_date = path != CARD && path != MANIFEST;
+        assert_eq!(
+            response.field("last-modified").is_some(),
+            has_date,
+            "{path}"
+        );
     }
     let absent = edge.get(SUBDOMAIN, "/.well-known/agent-skills/nobody/SKILL.md");
     assert_eq!(absent.status, 404);

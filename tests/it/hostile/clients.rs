@@ -8,6 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::certificates::Authority;
@@ -147,6 +148,69 @@ fn an_address_cannot_send_more_requests_than_its_share() {
         let third = Ipv4Addr::new(127, 0, 0, 3);
         assert_eq!(get_from(third, &edge, "/guide").status, 200);
     }
+}
+
+/// A page whose lines take `grep` long: at each letter, a long match may begin.
+fn slow_page() -> String {
+    let mut state = 1_u32;
+    let mut letter = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if state >> 31 == 0 { 'a' } else { 'q' }
+    };
+    let mut line = || (0..4000).map(|_| letter()).collect::<String>();
+    let lines: Vec<String> = (0..60).map(|_| line()).collect();
+    format!("```\n{}\n```\n", lines.join("\n"))
+}
+
+#[test]
+fn a_client_with_many_calls_of_mcp_tools_delays_another_client_by_few() {
+    const CALLS: usize = 40;
+    let config = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
+    let unlimited = "{ mcp_requests_per_second: 0, mcp_site_requests_per_second: 0 }";
+    let setup = Setup::new().conf("clients", unlimited).acme("");
+    setup.publish(
+        "acme",
+        &[("docs.json", config), ("index.mdx", &slow_page())],
+    );
+    let edge = setup.start();
+    let call = |pattern: &str| {
+        let message = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "grep", "arguments": {"pattern": pattern}}});
+        let message = message.to_string();
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n\
+             MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {}\r\n\r\n{message}",
+            message.len()
+        )
+    };
+    let ask = |from, pattern| {
+        let mut connection = Connection::over(connect_from(from, edge.http));
+        connection.send(call(pattern).as_bytes());
+        connection
+    };
+    let answered = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..CALLS)
+            .map(|_| ask(Ipv4Addr::LOCALHOST, "a.{60}[yz]"))
+            .collect();
+        for mut connection in asked {
+            let answered = &answered;
+            scope.spawn(move || {
+                let response = connection.receive("POST").unwrap();
+                assert_eq!(response.status, 200, "{}", response.text());
+                answered.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        super::wait_until("the first calls are answered", || {
+            answered.load(Ordering::SeqCst) > 0
+        });
+        let before = answered.load(Ordering::SeqCst);
+        let response = ask(OTHER, "^Welcome").receive("POST").unwrap();
+        assert_eq!(response.status, 200, "{}", response.text());
+        let meanwhile = answered.load(Ordering::SeqCst) - before;
+        assert!(meanwhile < CALLS / 2, "{meanwhile} calls came first");
+    });
 }
 
 #[test]

@@ -64,6 +64,46 @@ fn no_client_gets_what_another_client_has_seen() {
 }
 
 #[test]
+fn a_request_whose_response_could_not_be_kept_removes_no_copy() {
+    for fast_path in [true, false] {
+        let server = Server::start();
+        let edge = setup(fast_path, "").acme(&server.origin.record()).start();
+        ready(&edge);
+        assert_eq!(get(&edge, "/page", &[]).status, 200);
+        wait_for(&edge, "stored", 1.0);
+        let has_copy = || {
+            server.set(503);
+            get(&edge, "/page", &[]).status == 200
+        };
+        for (method, field) in [
+            ("GET", ("X-HTTP-Method-Override", "DELETE")),
+            ("GET", ("Origin", "https://evil.test")),
+            ("GET", ("Range", "bytes=0-1")),
+            ("GET", ("Cache-Control", "no-store")),
+            ("GET", ("Cookie", "banned=1")),
+            ("GET", ("Authorization", "Bearer a")),
+            // Some servers know no HEAD.
+            ("HEAD", ("Accept", "*/*")),
+        ] {
+            for status in [302, 403, 404, 410] {
+                server.set(status);
+                let response = request(edge.http, method, DOMAIN, "/page", &[field]);
+                assert_eq!(response.status, status, "{method} {field:?}");
+                assert!(has_copy(), "{fast_path} {method} {field:?} {status}");
+            }
+            server.set(200);
+            server.respond_with("Cache-Control: private\r\n");
+            let response = request(edge.http, method, DOMAIN, "/page", &[field]);
+            assert_eq!(response.status, 200, "{method} {field:?}");
+            assert!(has_copy(), "{fast_path} {method} {field:?} private");
+        }
+        server.set(404);
+        assert_eq!(get(&edge, "/page", &[]).status, 404);
+        assert!(!has_copy());
+    }
+}
+
+#[test]
 fn a_client_gets_no_coding_that_it_does_not_accept() {
     let server = Server::start();
     let edge = setup(true, "").acme(&server.origin.record()).start();

@@ -210,6 +210,50 @@ async fn a_response_without_content_has_no_length() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_coding_other_than_chunked_is_a_502_for_every_client() {
+    const CODINGS: [&str; 8] = [
+        "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked, gzip",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip",
+        "Transfer-Encoding: identity\r\nContent-Length: 15",
+        "Transfer-Encoding: chunked, chunked",
+        "Transfer-Encoding: chunked; a=b",
+        "Transfer-Encoding:",
+    ];
+    for setup in paths() {
+        let origin = Origin::responding(|request, stream| {
+            let lines = match request.target[1..].parse::<usize>() {
+                Ok(coding) => CODINGS[coding],
+                Err(_) => "transfer-encoding: chunked",
+            };
+            let head = format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
+            let _closed = stream.write_all(head.as_bytes());
+            After::Close
+        });
+        let gateway = Encrypted::of(setup, &origin.record());
+        let mut http2 = gateway.http2().await;
+        for (at, lines) in CODINGS.iter().enumerate() {
+            for method in ["GET", "HEAD"] {
+                let path = format!("/{at}");
+                let plain = http::request(gateway.edge.http, method, DOMAIN, &path, &[]);
+                let mut request = http2::get(DOMAIN, &path);
+                *request.method_mut() = method.parse().unwrap();
+                let encrypted = http2.request(request).await.unwrap();
+                for response in [plain, encrypted] {
+                    assert_eq!(response.status, 502, "{method}, {lines}: {response:?}");
+                }
+            }
+        }
+        let plain = http::request(gateway.edge.http, "GET", DOMAIN, "/chunked", &[]);
+        let encrypted = http2.get(DOMAIN, "/chunked").await.unwrap();
+        for response in [plain, encrypted] {
+            assert_eq!((response.status, response.text()), (200, "hello"));
+        }
+    }
+}
+
 #[test]
 fn trailers_are_not_announced_because_they_are_not_forwarded() {
     for setup in paths() {

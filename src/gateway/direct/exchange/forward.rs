@@ -72,8 +72,8 @@ impl<D: Downstream> Exchange<'_, D> {
             }
         }
         match self.plan.after {
-            Connection::Keep if !content.ends_connection() => ExchangeEnd::Whole,
-            Connection::Keep | Connection::Close => ExchangeEnd::Last,
+            Connection::Keep => ExchangeEnd::Whole,
+            Connection::Close => ExchangeEnd::Last,
         }
     }
 
