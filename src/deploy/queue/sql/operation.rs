@@ -283,8 +283,14 @@ pub(in super::super) fn heartbeat(
         update.commit = Some(commit.clone().bounded());
     }
     save(tables, &update)?;
-    for text in &progress.lines {
-        log(tables, claim.id(), now, text)?;
+    if !progress.lines.is_empty() {
+        const STORED: &str = "SELECT coalesce(max(seq), 0) FROM logs WHERE id = ?1";
+        let stored = number(tables, STORED, &[Text(claim.id().as_str())])?;
+        let left = (LOG_LINES_MAX as u64).saturating_sub(stored);
+        let left = usize::try_from(left).unwrap_or(LOG_LINES_MAX);
+        for text in progress.lines.iter().take(left) {
+            log(tables, claim.id(), now, text)?;
+        }
     }
     Ok(Held::Yes)
 }

@@ -433,6 +433,7 @@ mod tests {
     use std::fs;
 
     use super::super::super::update::Source;
+    use super::super::LOG_LINES_MAX;
     use super::*;
 
     fn queue() -> (Sqlite, tempfile::TempDir) {
@@ -517,6 +518,65 @@ mod tests {
         assert!(!restore(&sqlite, &first));
         assert!(!restore(&sqlite, &second));
         assert!(sqlite.record(&second).unwrap().is_none());
+    }
+
+    /// Counts the statements that change tables.
+    struct Counting<'c>(&'c Connection, std::cell::Cell<usize>);
+
+    impl Tables for Counting<'_> {
+        fn execute(
+            &self,
+            sql: &str,
+            values: &[super::super::sql::Value<'_>],
+        ) -> Result<usize, QueueError> {
+            self.1.set(self.1.get() + 1);
+            Tables::execute(self.0, sql, values)
+        }
+
+        fn rows(
+            &self,
+            sql: &str,
+            values: &[super::super::sql::Value<'_>],
+        ) -> Result<Vec<super::super::sql::Cells>, QueueError> {
+            Tables::rows(self.0, sql, values)
+        }
+
+        fn locking(&self) -> &'static str {
+            self.0.locking()
+        }
+
+        fn skipping_locked(&self) -> &'static str {
+            self.0.skipping_locked()
+        }
+    }
+
+    #[test]
+    fn lines_beyond_the_limit_of_a_log_cost_the_queue_nothing() {
+        let (sqlite, _directory) = queue();
+        let policy = Policy::default();
+        assert!(restore(&sqlite, &StatusId::generate(now()).unwrap()));
+        let worker = WorkerId::new("worker");
+        let claim = sqlite.claim(&worker, Owners::All, &policy, now());
+        let claim = claim.unwrap().unwrap();
+        let counted = |lines: usize| {
+            let (claim, policy) = (claim.clone(), policy.clone());
+            let counted = sqlite.write(move |connection| {
+                let tables = Counting(connection, std::cell::Cell::default());
+                let progress = Progress {
+                    lines: vec!["line".to_owned(); lines],
+                    commit: None,
+                };
+                let held = operation::heartbeat(&tables, &claim, &progress, &policy, now())?;
+                assert_eq!(held, Held::Yes);
+                Ok(tables.1.get())
+            });
+            counted.unwrap()
+        };
+        let one = counted(1);
+        assert_eq!(counted(3 * LOG_LINES_MAX) - one, LOG_LINES_MAX - 2);
+        assert_eq!(counted(LOG_LINES_MAX), one - 1);
+        let logs = sqlite.record(claim.id()).unwrap().unwrap().logs;
+        assert_eq!(logs.len(), LOG_LINES_MAX);
     }
 
     fn now() -> Timestamp {
