@@ -119,3 +119,33 @@ fn a_release_of_a_worker_beside_the_gateway_is_visible_since_the_gateway_served_
     );
     drop(worker);
 }
+
+/// The record of a site was changed after the worker had read it, and the updates of two sites are
+/// due at once.
+#[test]
+fn a_worker_builds_each_site_with_its_newest_record() {
+    let setup = setup().conf("worker", "{ operator: \"127.0.0.1:0\", grace_seconds: 0 }");
+    let [former, newer] = ["former", "newer"].map(|name| {
+        let docs = Repository::new(&setup, name);
+        docs.push("Begin", &[("skill.md", SKILL), ("name.md", name)]);
+        docs
+    });
+    let set = |project: &str, docs: &Repository| {
+        let record = format!("owner: acme\nsubdomain: {project}\n{}\n", docs.record());
+        let file = setup.path("record.yaml");
+        std::fs::write(&file, record).unwrap();
+        let set = setup.run(&["site", "set", project, file.to_str().unwrap()]);
+        assert!(set.status.success(), "{set:?}");
+    };
+    let projects = ["one", "two", "three"];
+    projects.iter().for_each(|project| set(project, &former));
+    let _worker = Worker::start(&setup);
+    projects.iter().for_each(|project| set(project, &newer));
+    let updates = projects.map(|project| queue(&setup, project));
+    let head = newer.git(&["rev-parse", "HEAD"]);
+    for id in updates {
+        let update = follow(&setup, &id);
+        assert_eq!(update["status"], "success", "{update:#}");
+        assert_eq!(update["commit"]["sha"], *head, "{update:#}");
+    }
+}
