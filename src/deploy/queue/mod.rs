@@ -5,7 +5,9 @@
 //! It stores updates with their records, the idempotency keys of callers, and two counters for
 //! each project. The *generation* numbers the project's updates, the *epoch* numbers the claims
 //! of them; no number is used twice. Together they are the fence of a promotion: a worker that
-//! lost its lease and comes back cannot replace the release of the worker after it.
+//! lost its lease and comes back cannot replace the release of the worker after it. A database that
+//! loses its last transactions in a fail-over may use an epoch again, so each claim also has a
+//! random *token*, and holds its lease only with it.
 //!
 //! # What a trigger returns
 //!
@@ -77,7 +79,7 @@ use super::{StatusId, Timestamp};
 pub use crate::database::{Config as PostgresConfig, Rejection};
 pub use error::QueueError;
 pub use policy::Policy;
-use policy::{Served, end_as_dead_letter, finish_attempt, log_line};
+use policy::{Served, claim_token, end_as_dead_letter, finish_attempt, log_line};
 pub use postgres::{Metrics as PostgresMetrics, Postgres};
 pub use sqlite::Sqlite;
 pub use value::{

@@ -71,6 +71,8 @@ pub struct Update {
     pub summary: Box<str>,
     /// The commit that it builds, once it is known.
     pub commit: Option<Commit>,
+    /// The random token of the claim that holds it, or whose end brought it to its state.
+    pub token: Option<Box<str>>,
 }
 
 /// The state of an update.
@@ -238,6 +240,7 @@ impl Update {
             state: State::Queued { ready_at: now },
             summary: "waiting for a worker".into(),
             commit: None,
+            token: None,
         }
     }
 
@@ -267,18 +270,19 @@ impl Update {
         matches!(&self.state, State::InProgress(holder) if holder.epoch == epoch)
     }
 
-    /// Starts an attempt of a worker and counts it (rule U3).
+    /// Starts an attempt of a worker and counts it (rule U3). No two claims have the same token.
     ///
     /// Taking over from a worker whose lease has ended is the same move.
     ///
     /// # Errors
     ///
     /// [`InvalidMove`] when it has ended or is superseded.
-    pub fn claim(&mut self, holder: Holder) -> Result<(), InvalidMove> {
+    pub fn claim(&mut self, holder: Holder, token: Box<str>) -> Result<(), InvalidMove> {
         match self.state {
             State::Queued { .. } | State::InProgress(_) => {
                 self.attempts += 1;
-                self.state = State::InProgress(holder);
+                self.change(State::InProgress(holder));
+                self.token = Some(token);
                 Ok(())
             }
             _ => Err(self.cannot_become("in_progress")),
@@ -308,7 +312,7 @@ impl Update {
     pub fn reschedule(&mut self, ready_at: Timestamp, summary: &str) -> Result<(), InvalidMove> {
         match self.state {
             State::InProgress(_) => {
-                self.state = State::Queued { ready_at };
+                self.change(State::Queued { ready_at });
                 self.summarise(summary);
                 Ok(())
             }
@@ -324,7 +328,7 @@ impl Update {
     pub fn mark_superseded(&mut self, by: &StatusId) -> Result<(), InvalidMove> {
         match self.state {
             State::InProgress(_) | State::Superseded { .. } => {
-                self.state = State::Superseded { by: by.clone() };
+                self.change(State::Superseded { by: by.clone() });
                 self.summarise(&format!("superseded by {by}"));
                 Ok(())
             }
@@ -378,9 +382,14 @@ impl Update {
         if !allowed {
             return Err(self.cannot_become(state.name()));
         }
-        self.state = state;
+        self.change(state);
         self.summarise(summary);
         Ok(())
+    }
+
+    fn change(&mut self, state: State) {
+        self.state = state;
+        self.token = None;
     }
 
     fn summarise(&mut self, summary: &str) {

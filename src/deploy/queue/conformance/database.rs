@@ -125,6 +125,34 @@ fn an_acknowledged_update_that_a_fail_over_lost_is_queued_again() {
 }
 
 #[test]
+fn a_claim_that_a_fail_over_lost_holds_nothing_beside_its_successor() {
+    let config = database(true);
+    let (one, other) = (
+        open(&config, &Policy::default()),
+        open(&config, &Policy::default()),
+    );
+    let id = enqueue(&one, "docs", 0).id;
+    let lost = claim(&one, 0);
+    psql(
+        &config,
+        "UPDATE waypost_queue.updates SET state = 'queued', due_at = created_at, worker = NULL, epoch = NULL, attempts = 0; \
+         UPDATE waypost_queue.projects SET epoch = 0",
+    );
+    let held = claim(&other, 1);
+    assert_eq!(held.epoch, lost.epoch, "numbers are used again");
+    let beat = |queue: &Queue, claim| queue.heartbeat(claim, Progress::default(), at(2)).unwrap();
+    assert_eq!(beat(&one, &lost), Held::Lost);
+    assert_eq!(beat(&other, &held), Held::Yes);
+    let raised = one.raise_generation(&mut lost.clone(), 9).unwrap();
+    assert_eq!(raised, Held::Lost);
+    let ended = one.finish(&lost, &Outcome::Failure, "mine", at(3)).unwrap();
+    assert_eq!(ended, Held::Lost);
+    let ended = other.finish(&held, &published(), "done", at(4)).unwrap();
+    assert_eq!(ended, Held::Yes);
+    assert_eq!(status(&other, &id), Status::Success);
+}
+
+#[test]
 fn a_log_line_may_contain_nul() {
     let queue = queue(&Policy::default());
     let id = enqueue(&queue, "docs", 0).id;

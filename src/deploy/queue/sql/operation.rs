@@ -8,7 +8,7 @@ use super::super::super::update::{Holder, Source, State, Update, WorkerId};
 use super::super::super::{StatusId, Timestamp};
 use super::super::{
     Claim, Enqueued, Held, LOG_LINES_MAX, Outcome, Owners, Policy, Progress, QueueError, Swept,
-    Trigger, end_as_dead_letter, finish_attempt, log_line,
+    Trigger, claim_token, end_as_dead_letter, finish_attempt, log_line,
 };
 use super::Value::{self, Bytes, Integer, Text};
 use super::row::{find, find_locked, insert, list_locked, save};
@@ -223,11 +223,12 @@ fn take(
     const MOVE_TO_END: &str = "UPDATE owners SET position = (SELECT max(position) + 1 FROM owners) \
          WHERE owner = ?1";
     tables.execute(MOVE_TO_END, &[Text(&update.owner)])?;
-    update.claim(Holder {
+    let holder = Holder {
         worker: worker.clone(),
         epoch,
         lease_until: now.after(policy.lease),
-    })?;
+    };
+    update.claim(holder, claim_token()?)?;
     save(tables, &update)?;
     Ok(Some(Claim {
         update,
@@ -421,10 +422,11 @@ fn running(tables: &dyn Tables, project: &ProjectId) -> Result<Option<Update>, Q
     )
 }
 
-/// Finds the update of a claim; `None` when the claim has lost its lease.
+/// Finds the update of a claim; `None` when the claim has lost its lease. A database that has lost
+/// a claim in a fail-over gives its epoch to another one.
 fn held(tables: &dyn Tables, claim: &Claim) -> Result<Option<Update>, QueueError> {
     let update = find_locked(tables, "WHERE id = ?1", &[Text(claim.id().as_str())])?;
-    Ok(update.filter(|update| update.is_held_by(claim.epoch)))
+    Ok(update.filter(|update| claim.is_of(update) && update.is_held_by(claim.epoch)))
 }
 
 /// Marks the updates that `id` had superseded as superseded by `newer`, as `id` itself is now.

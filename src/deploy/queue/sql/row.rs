@@ -13,7 +13,7 @@ use crate::site::ProjectId;
 
 /// Every column, in the order of [`read`].
 const COLUMNS: &str = "id, project, owner, subdomain, source, generation, created_at, attempts, \
-     state, due_at, worker, epoch, superseded_by, ended_at, release, visible_at, dead_letter, summary, commit_json";
+     state, due_at, worker, epoch, superseded_by, ended_at, release, visible_at, dead_letter, summary, commit_json, token";
 
 /// The columns whose values depend on the state.
 #[derive(Default)]
@@ -53,7 +53,8 @@ pub(super) fn insert(tables: &dyn Tables, update: &Update) -> Result<(), QueueEr
 pub(super) fn save(tables: &dyn Tables, update: &Update) -> Result<(), QueueError> {
     const SQL: &str = "UPDATE updates SET generation = ?2, attempts = ?3, state = ?4, due_at = ?5, \
          worker = ?6, epoch = ?7, superseded_by = ?8, ended_at = ?9, release = ?10, \
-         visible_at = ?11, dead_letter = ?12, summary = ?13, commit_json = ?14 WHERE id = ?1";
+         visible_at = ?11, dead_letter = ?12, summary = ?13, commit_json = ?14, token = ?15 \
+         WHERE id = ?1";
     let columns = Columns::of(&update.state);
     let commit = update.commit.as_ref().map(serde_json::to_string);
     let commit = commit.transpose().map_err(QueueError::unavailable)?;
@@ -72,6 +73,7 @@ pub(super) fn save(tables: &dyn Tables, update: &Update) -> Result<(), QueueErro
         Integer(columns.dead_letter.into()),
         Text(&update.summary),
         commit.as_deref().into(),
+        update.token.as_deref().into(),
     ];
     tables.execute(SQL, &values).map(|_one| ())
 }
@@ -169,6 +171,7 @@ fn read(mut row: Cells) -> Result<Update, QueueError> {
     let state = state(&mut row)?.ok_or_else(|| corrupt("state"))?;
     let summary = row.text()?;
     let commit = row.next_text()?.map(|json| serde_json::from_str(&json));
+    let token = row.next_text()?;
     Ok(Update {
         project: ProjectId::parse(&project).map_err(|_invalid| corrupt("project"))?,
         owner: owner.into(),
@@ -180,6 +183,7 @@ fn read(mut row: Cells) -> Result<Update, QueueError> {
         state,
         summary: summary.into(),
         commit: commit.transpose().map_err(|_invalid| corrupt("commit"))?,
+        token: token.map(Into::into),
         id: StatusId::parse(&id).map_err(|_invalid| corrupt("id"))?,
     })
 }

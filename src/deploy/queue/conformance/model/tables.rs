@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::super::super::update::Holder;
-use super::super::super::{end_as_dead_letter, log_line};
+use super::super::super::{claim_token, end_as_dead_letter, log_line};
 use super::*;
 
 #[derive(Debug, Default)]
@@ -145,7 +145,8 @@ impl Tables {
 
     pub(super) fn held(&mut self, claim: &Claim) -> Option<&mut Entry> {
         let entry = self.updates.get_mut(claim.id())?;
-        entry.update.is_held_by(claim.epoch).then_some(entry)
+        let is_held = claim.is_of(&entry.update) && entry.update.is_held_by(claim.epoch);
+        is_held.then_some(entry)
     }
 
     pub(super) fn queued(&self, project: &ProjectId) -> Option<StatusId> {
@@ -240,11 +241,12 @@ impl Tables {
         let owner = self.entry(id)?.update.owner.clone();
         self.send_to_the_end(&owner);
         let entry = self.entry(id)?;
-        entry.update.claim(Holder {
+        let holder = Holder {
             worker: worker.clone(),
             epoch,
             lease_until: now.after(policy.lease),
-        })?;
+        };
+        entry.update.claim(holder, claim_token()?)?;
         Ok(Some(Claim {
             update: entry.update.clone(),
             epoch,
