@@ -149,3 +149,33 @@ fn a_worker_builds_each_site_with_its_newest_record() {
         assert_eq!(update["commit"]["sha"], *head, "{update:#}");
     }
 }
+
+/// The site was given to another owner while its update waited. The record of the update is the
+/// former owner's, so it must not show what is built for the new one.
+#[test]
+fn an_update_of_a_former_owner_builds_nothing() {
+    let setup = setup().conf("worker", "{ operator: \"127.0.0.1:0\", grace_seconds: 0 }");
+    let file = setup.path("updates.sqlite").display().to_string();
+    let conf = format!("{{ sqlite: {{ path: {file} }}, attempts_max: 1 }}");
+    let setup = setup.conf("queue", &conf);
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let set = |owner: &str| {
+        let record = format!("owner: {owner}\nsubdomain: acme\n{}\n", docs.record());
+        let file = setup.path("record.yaml");
+        std::fs::write(&file, record).unwrap();
+        let set = setup.run(&["site", "set", "acme", file.to_str().unwrap()]);
+        assert!(set.status.success(), "{set:?}");
+    };
+    set("acme");
+    let former = queue(&setup, "acme");
+    set("globex");
+    let _worker = Worker::start(&setup);
+    let update = follow(&setup, &former);
+    assert_eq!(update["status"], "failure", "{update:#}");
+    let summary = update["summary"].as_str().unwrap();
+    assert!(summary.contains("has another owner"), "{summary}");
+    assert!(update["commit"].is_null(), "{update:#}");
+    let update = follow(&setup, &queue(&setup, "acme"));
+    assert_eq!(update["status"], "success", "{update:#}");
+}

@@ -17,6 +17,9 @@
 //! | no | yes | a new update: the running build may have read the branch before the trigger |
 //! | yes | either | the queued update, coalesced; if it waits for a retry, it is due now |
 //!
+//! Only the owner of an update may read its record. So when a site has another owner, the first
+//! trigger of the new one ends all updates of the former one, and returns a new update.
+//!
 //! # Order
 //!
 //! Owners are served round-robin. An owner joins the end of the line with the first update that
@@ -90,6 +93,8 @@ pub use value::{
 pub const LOG_LINES_MAX: usize = 2000;
 /// The longest line of a log, in bytes; the rest of a longer one is cut off.
 pub const LOG_LINE_BYTES_MAX: usize = 2000;
+/// The summary of an update of a site that has another owner now.
+pub const OWNER_CHANGED: &str = "cancelled: the site has another owner now";
 
 /// The queue of updates.
 #[derive(Debug)]

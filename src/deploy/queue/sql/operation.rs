@@ -7,8 +7,8 @@
 use super::super::super::update::{Holder, Source, State, Update, WorkerId};
 use super::super::super::{StatusId, Timestamp};
 use super::super::{
-    Claim, Enqueued, Held, LOG_LINES_MAX, Outcome, Owners, Policy, Progress, QueueError, Swept,
-    Trigger, claim_token, end_as_dead_letter, finish_attempt, log_line,
+    Claim, Enqueued, Held, LOG_LINES_MAX, OWNER_CHANGED, Outcome, Owners, Policy, Progress,
+    QueueError, Swept, Trigger, claim_token, end_as_dead_letter, finish_attempt, log_line,
 };
 use super::Value::{self, Bytes, Integer, Text};
 use super::row::{find, find_locked, insert, list_locked, save};
@@ -47,7 +47,8 @@ pub(in super::super) fn enqueue(
             Err(QueueError::KeyReused)
         };
     }
-    let enqueued = match queued(tables, &trigger.project)? {
+    let waiting = queued(tables, &trigger.project)?;
+    let enqueued = match waiting.filter(|waiting| waiting.owner == trigger.owner) {
         Some(mut update) => {
             let before = update.state.clone();
             update.expedite(now);
@@ -111,6 +112,7 @@ fn add(
             limit: policy.waiting_max,
         });
     }
+    end_former(tables, trigger, now)?;
     let generation = number(tables, COUNT_UP, &[Text(trigger.project.as_str())])?;
     let id = StatusId::generate(now).map_err(QueueError::unavailable)?;
     insert(
@@ -118,6 +120,16 @@ fn add(
         &Update::queued(id.clone(), trigger, generation, now),
     )?;
     Ok(id)
+}
+
+/// Ends the updates of a project that wait or run for a former owner.
+fn end_former(tables: &dyn Tables, trigger: &Trigger, now: Timestamp) -> Result<(), QueueError> {
+    const FORMER: &str = "WHERE project = ?1 AND owner <> ?2 AND due_at IS NOT NULL";
+    let values = [Text(trigger.project.as_str()), Text(&trigger.owner)];
+    for mut former in list_locked(tables, FORMER, &values)? {
+        cancel_update(tables, &mut former, OWNER_CHANGED, now)?;
+    }
+    Ok(())
 }
 
 /// Queues an update again, under its id, that the database has lost. Does nothing if the database
@@ -355,15 +367,24 @@ pub(in super::super) fn cancel(
     let Some(mut update) = queued(tables, project)? else {
         return Ok(false);
     };
+    cancel_update(tables, &mut update, summary, now)?;
+    Ok(true)
+}
+
+fn cancel_update(
+    tables: &dyn Tables,
+    update: &mut Update,
+    summary: &str,
+    now: Timestamp,
+) -> Result<(), QueueError> {
     let state = State::Failure {
         ended_at: now,
         dead_letter: false,
     };
     update.end(state, summary)?;
-    save(tables, &update)?;
+    save(tables, update)?;
     log(tables, &update.id, now, summary)?;
-    end_superseded(tables, &update)?;
-    Ok(true)
+    end_superseded(tables, update)
 }
 
 pub(in super::super) fn requeue(

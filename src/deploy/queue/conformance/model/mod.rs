@@ -197,14 +197,7 @@ impl Model {
         let Some(id) = tables.queued(project) else {
             return Ok(false);
         };
-        let state = State::Failure {
-            ended_at: now,
-            dead_letter: false,
-        };
-        let entry = tables.entry(&id)?;
-        entry.update.end(state, summary)?;
-        entry.log(now, summary);
-        tables.end_superseded(&id)?;
+        tables.cancel(&id, summary, now)?;
         Ok(true)
     }
 
