@@ -16,7 +16,8 @@
 //! * U3: an attempt is counted when it begins, so a build that kills its worker counts.
 //! * U4: an attempt that failed for a reason that may pass goes back to `queued`. If a newer
 //!   update of the project is queued by then, the older one is *superseded by* it instead: the
-//!   newer build reads the branch later, so it includes what both were triggered for.
+//!   newer build reads the branch later, so it includes what both were triggered for. The same
+//!   holds for an update that a database had lost, if another one waits when it is stored again.
 //! * U5: callers see one of four statuses. A superseded update shows the status of the newer one.
 //! * U6: one value is added to a success later: when it became visible. A gateway may serve the
 //!   release before the worker has recorded the end of the update, or much later.
@@ -328,12 +329,32 @@ impl Update {
     pub fn mark_superseded(&mut self, by: &StatusId) -> Result<(), InvalidMove> {
         match self.state {
             State::InProgress(_) | State::Superseded { .. } => {
-                self.change(State::Superseded { by: by.clone() });
-                self.summarise(&format!("superseded by {by}"));
+                self.supersede(by);
                 Ok(())
             }
             _ => Err(self.cannot_become("superseded")),
         }
+    }
+
+    /// Marks an update that the database has lost, and that is to be stored again, as superseded by
+    /// the project's update that waits.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidMove`] when it has had an attempt.
+    pub fn restore_superseded(&mut self, by: &StatusId) -> Result<(), InvalidMove> {
+        match self.state {
+            State::Queued { .. } if self.attempts == 0 => {
+                self.supersede(by);
+                Ok(())
+            }
+            _ => Err(self.cannot_become("superseded")),
+        }
+    }
+
+    fn supersede(&mut self, by: &StatusId) {
+        self.change(State::Superseded { by: by.clone() });
+        self.summarise(&format!("superseded by {by}"));
     }
 
     /// Ends a superseded update as the newer one has ended (rule U4).

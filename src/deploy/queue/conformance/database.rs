@@ -153,6 +153,30 @@ fn a_claim_that_a_fail_over_lost_holds_nothing_beside_its_successor() {
 }
 
 #[test]
+fn a_lost_update_is_superseded_by_one_that_waits() {
+    let config = database(true);
+    let postgres = Postgres::open_for_tests(&config);
+    let queue = Queue::new(Backend::Postgres(postgres), Policy::default());
+    let lost = enqueue(&queue, "docs", 0).id;
+    let delete = format!("DELETE FROM waypost_queue.updates WHERE id = '{lost}'");
+    psql(&config, &delete);
+    // Another process has queued the project before this one has noticed the fail-over.
+    let waiting = enqueue(&open(&config, &Policy::default()), "docs", 1).id;
+    let Backend::Postgres(postgres) = &queue.backend else {
+        unreachable!("it was made above");
+    };
+    postgres.find_new_life();
+    queue.heal().unwrap();
+    assert_eq!(status(&queue, &lost), Status::Queued);
+    let claimed = claim(&queue, 2);
+    assert_eq!(*claimed.id(), waiting);
+    let ended = queue.finish(&claimed, &published(), "done", at(3));
+    assert_eq!(ended.unwrap(), Held::Yes);
+    assert_eq!(status(&queue, &lost), Status::Success);
+    assert_eq!(queue.depth().unwrap(), Depth::default());
+}
+
+#[test]
 fn a_log_line_may_contain_nul() {
     let queue = queue(&Policy::default());
     let id = enqueue(&queue, "docs", 0).id;

@@ -10,7 +10,7 @@
 //! * **The server's promises** are checked for every connection (`promises`).
 //! * **A lost tail.** A standby that takes over may lack the last transactions, and a restored
 //!   backup too. A process remembers the updates that it has acknowledged in the last hour; when
-//!   the life of the database changes, it queues those again that the database does not know
+//!   the life of the database changes, it stores those again that the database does not know
 //!   (`Server::restore`). What a process acknowledged that has ended since then is not known.
 //!
 //! Workers poll for updates, as with SQLite: `NOTIFY` takes one lock for all databases of a server
@@ -201,7 +201,7 @@ impl Server {
         acknowledged.push_back((enqueued.id.clone(), trigger.clone(), now));
     }
 
-    /// Queues the updates again that the database has lost.
+    /// Stores the updates again that the database has lost.
     fn restore(&self, session: &mut Session) {
         if !self.has_new_life.swap(false, Ordering::Relaxed) {
             return;
@@ -225,7 +225,7 @@ impl Server {
             log::error!(target: "deploy", "cannot search for lost updates: {}", crate::error::chain(&error));
         }
         if lost > 0 {
-            log::error!(target: "deploy", lost; "the database had lost {lost} acknowledged updates; they are queued again");
+            log::error!(target: "deploy", lost; "the database had lost {lost} acknowledged updates; they are in the queue again");
         }
         if let Some(metrics) = &self.metrics {
             metrics.restored.inc_by(lost);

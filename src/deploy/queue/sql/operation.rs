@@ -132,25 +132,33 @@ fn end_former(tables: &dyn Tables, trigger: &Trigger, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// Queues an update again, under its id, that the database has lost. Does nothing if the database
-/// has it, or has another update of the project that waits: that one includes what was to be
-/// built. Returns whether it did.
+/// Stores an update again, under its id, that the database has lost. It waits, or is superseded if
+/// another update of the project waits: that one includes what was to be built. Does nothing if the
+/// database has it. Returns whether it was lost.
 pub(in super::super) fn restore(
     tables: &dyn Tables,
     id: &StatusId,
     trigger: &Trigger,
     now: Timestamp,
 ) -> Result<bool, QueueError> {
-    if find(tables, "WHERE id = ?1", &[Text(id.as_str())])?.is_some()
-        || queued(tables, &trigger.project)?.is_some()
-    {
+    if find(tables, "WHERE id = ?1", &[Text(id.as_str())])?.is_some() {
         return Ok(false);
     }
+    let waiting = queued(tables, &trigger.project)?;
     let generation = number(tables, COUNT_UP, &[Text(trigger.project.as_str())])?;
-    insert(
-        tables,
-        &Update::queued(id.clone(), trigger, generation, now),
-    )?;
+    let mut lost = Update::queued(id.clone(), trigger, generation, now);
+    match waiting {
+        Some(waiting) if waiting.owner == lost.owner => lost.restore_superseded(&waiting.id)?,
+        Some(_of_another_owner) => {
+            let state = State::Failure {
+                ended_at: now,
+                dead_letter: false,
+            };
+            lost.end(state, OWNER_CHANGED)?;
+        }
+        None => {}
+    }
+    insert(tables, &lost)?;
     Ok(true)
 }
 

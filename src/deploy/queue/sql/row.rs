@@ -28,11 +28,12 @@ struct Columns<'a> {
     dead_letter: bool,
 }
 
-/// Inserts a new update.
+/// Inserts an update without an attempt.
 pub(super) fn insert(tables: &dyn Tables, update: &Update) -> Result<(), QueueError> {
     const SQL: &str = "INSERT INTO updates (id, project, owner, subdomain, source, generation, \
-         created_at, attempts, state, due_at, summary) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+         created_at, attempts, state, due_at, superseded_by, ended_at, summary) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    let columns = Columns::of(&update.state);
     let values = [
         Text(update.id.as_str()),
         Text(update.project.as_str()),
@@ -43,7 +44,9 @@ pub(super) fn insert(tables: &dyn Tables, update: &Update) -> Result<(), QueueEr
         update.created_at.into(),
         Integer(update.attempts.into()),
         Text(update.state.name()),
-        Columns::of(&update.state).due_at.into(),
+        columns.due_at.into(),
+        columns.superseded_by.into(),
+        columns.ended_at.into(),
         Text(&update.summary),
     ];
     tables.execute(SQL, &values).map(|_one| ())

@@ -511,13 +511,15 @@ mod tests {
     }
 
     #[test]
-    fn an_update_is_restored_if_no_update_of_its_project_waits() {
+    fn an_update_is_restored_once_and_superseded_by_one_that_waits() {
         let (sqlite, _directory) = queue();
         let [first, second] = [(); 2].map(|()| StatusId::generate(now()).unwrap());
         assert!(restore(&sqlite, &first));
         assert!(!restore(&sqlite, &first));
+        assert!(restore(&sqlite, &second));
+        let record = sqlite.record(&second).unwrap().unwrap();
+        assert_eq!(record.newer.unwrap().id, first);
         assert!(!restore(&sqlite, &second));
-        assert!(sqlite.record(&second).unwrap().is_none());
     }
 
     /// Counts the statements that change tables.
