@@ -348,7 +348,8 @@ impl Queue {
         Ok(held)
     }
 
-    /// Ends an attempt.
+    /// Ends an attempt. A claim that has done so may call it again: the answer is the same, and
+    /// nothing changes.
     ///
     /// # Errors
     ///

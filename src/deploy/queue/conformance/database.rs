@@ -177,6 +177,45 @@ fn a_lost_update_is_superseded_by_one_that_waits() {
 }
 
 #[test]
+fn a_change_whose_answer_was_lost_has_its_own_result() {
+    let mut config = database(true);
+    let relay = testing::Relay::start(&mut config);
+    let queue = open(&config, &Policy::default());
+    queue.heal().unwrap();
+    let lost_answer = |act: &dyn Fn()| {
+        relay.lose_next_commit();
+        act();
+        assert!(relay.has_lost());
+    };
+    lost_answer(&|| assert!(!enqueue(&queue, "docs", 0).coalesced));
+    let claimed = claim(&queue, 1);
+    lost_answer(&|| {
+        let ended = queue.finish(&claimed, &published(), "done", at(2));
+        assert_eq!(ended.unwrap(), Held::Yes);
+    });
+    assert_eq!(status(&queue, claimed.id()), Status::Success);
+
+    let waiting = enqueue(&queue, "docs", 3).id;
+    let cancel = || queue.cancel(&project("docs"), "cancelled", at(4)).unwrap();
+    lost_answer(&|| assert!(cancel()));
+    assert_eq!(status(&queue, &waiting), Status::Failure);
+    assert!(!cancel());
+
+    enqueue(&queue, "docs", 10);
+    for round in 0..6 {
+        let _ = queue
+            .claim(&worker(), Owners::All, at(10 + round * 31))
+            .unwrap();
+    }
+    let requeue = || queue.requeue(&project("docs"), at(300)).unwrap();
+    lost_answer(&|| {
+        let requeued = requeue().unwrap();
+        assert_eq!(status(&queue, &requeued.id), Status::Queued);
+    });
+    assert_eq!(requeue(), None);
+}
+
+#[test]
 fn a_log_line_may_contain_nul() {
     let queue = queue(&Policy::default());
     let id = enqueue(&queue, "docs", 0).id;

@@ -340,11 +340,16 @@ pub(in super::super) fn finish(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Held, QueueError> {
-    let Some(mut update) = held(tables, claim)? else {
+    let Some(mut update) = of_claim(tables, claim)? else {
         return Ok(Held::Lost);
     };
+    if !update.is_held_by(claim.epoch) {
+        // This claim has ended it in an earlier call, whose answer was lost.
+        return Ok(Held::Yes);
+    }
     let waiting = queued(tables, claim.project())?.map(|waiting| waiting.id);
     finish_attempt(&mut update, outcome, summary, waiting.as_ref(), policy, now)?;
+    update.token.clone_from(&claim.update.token);
     if let Some(served) = visible::served(tables, claim.project())? {
         served.mark_visible(&mut update);
     }
@@ -371,12 +376,23 @@ pub(in super::super) fn cancel(
     project: &ProjectId,
     summary: &str,
     now: Timestamp,
-) -> Result<bool, QueueError> {
+) -> Result<Option<StatusId>, QueueError> {
     let Some(mut update) = queued(tables, project)? else {
-        return Ok(false);
+        return Ok(None);
     };
     cancel_update(tables, &mut update, summary, now)?;
-    Ok(true)
+    Ok(Some(update.id))
+}
+
+/// Returns the update that an earlier run of a transaction has made or cancelled, if that run was
+/// stored though its answer was lost.
+pub(in super::super) fn stored_before(
+    tables: &dyn Tables,
+    id: Option<&StatusId>,
+) -> Result<Option<Update>, QueueError> {
+    id.map_or(Ok(None), |id| {
+        find(tables, "WHERE id = ?1", &[Text(id.as_str())])
+    })
 }
 
 fn cancel_update(
@@ -454,8 +470,14 @@ fn running(tables: &dyn Tables, project: &ProjectId) -> Result<Option<Update>, Q
 /// Finds the update of a claim; `None` when the claim has lost its lease. A database that has lost
 /// a claim in a fail-over gives its epoch to another one.
 fn held(tables: &dyn Tables, claim: &Claim) -> Result<Option<Update>, QueueError> {
+    let update = of_claim(tables, claim)?;
+    Ok(update.filter(|update| update.is_held_by(claim.epoch)))
+}
+
+/// Finds the update that a claim holds or has ended.
+fn of_claim(tables: &dyn Tables, claim: &Claim) -> Result<Option<Update>, QueueError> {
     let update = find_locked(tables, "WHERE id = ?1", &[Text(claim.id().as_str())])?;
-    Ok(update.filter(|update| claim.is_of(update) && update.is_held_by(claim.epoch)))
+    Ok(update.filter(|update| claim.is_of(update)))
 }
 
 /// Marks the updates that `id` had superseded as superseded by `newer`, as `id` itself is now.

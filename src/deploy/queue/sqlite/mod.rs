@@ -317,7 +317,9 @@ impl Sqlite {
         now: Timestamp,
     ) -> Result<bool, QueueError> {
         let (project, summary) = (project.clone(), summary.to_owned());
-        self.write(move |connection| operation::cancel(connection, &project, &summary, now))
+        let cancelled =
+            self.write(move |connection| operation::cancel(connection, &project, &summary, now));
+        Ok(cancelled?.is_some())
     }
 
     pub(super) fn record_served(

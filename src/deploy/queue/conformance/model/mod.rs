@@ -154,6 +154,9 @@ impl Model {
             .projects
             .get(claim.project())
             .and_then(|project| project.served);
+        if tables.has_ended(claim) {
+            return Ok(Held::Yes);
+        }
         let Some(entry) = tables.held(claim) else {
             return Ok(Held::Lost);
         };
@@ -166,6 +169,7 @@ impl Model {
             &self.policy,
             now,
         )?;
+        update.token.clone_from(&claim.update.token);
         if let Some(served) = served {
             served.mark_visible(update);
         }

@@ -182,6 +182,13 @@ impl Tables {
         is_held.then_some(entry)
     }
 
+    pub(super) fn has_ended(&self, claim: &Claim) -> bool {
+        let entry = self.updates.get(claim.id());
+        entry.is_some_and(|entry| {
+            claim.is_of(&entry.update) && !entry.update.is_held_by(claim.epoch)
+        })
+    }
+
     pub(super) fn queued(&self, project: &ProjectId) -> Option<StatusId> {
         let found = self
             .updates
