@@ -20,7 +20,7 @@ use crate::deploy::{StatusId, Timestamp};
 use crate::isolation;
 use crate::site::{ProjectId, Site};
 use crate::store::Store;
-use crate::store::sites::{Removals, Sites};
+use crate::store::sites::{Changes, Removals, ScanError, Sites};
 use crate::telemetry::{Health, Metrics, logging, panics};
 
 /// The directory of admin keys below the store's.
@@ -39,10 +39,30 @@ pub(super) fn read_site(
     sites: &mut Sites,
     project: &ProjectId,
 ) -> Result<Option<Arc<Site>>, Stopped> {
-    let scans = [
-        sites.scan_files(Removals::Guarded),
-        sites.scan_records(std::slice::from_ref(project)),
-    ];
+    let files = sites.scan_files(Removals::Guarded);
+    let record = sites.scan_records(std::slice::from_ref(project));
+    scanned(sites, project, [files, record])
+}
+
+/// Does what [`read_site`] does, without the files.
+///
+/// # Errors
+///
+/// As [`read_site`].
+pub(super) fn read_stored_site(
+    sites: &mut Sites,
+    project: &ProjectId,
+) -> Result<Option<Arc<Site>>, Stopped> {
+    let record = sites.scan_records(std::slice::from_ref(project));
+    scanned(sites, project, [record])
+}
+
+/// Returns the site of a project after these scans.
+fn scanned(
+    sites: &Sites,
+    project: &ProjectId,
+    scans: impl IntoIterator<Item = Result<Changes, ScanError>>,
+) -> Result<Option<Arc<Site>>, Stopped> {
     let mut is_complete = true;
     for scanned in scans {
         match scanned {

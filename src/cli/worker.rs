@@ -1,9 +1,9 @@
 //! `waypost worker`: builds updates in a process that serves no sites.
 //!
 //! It uses the same queue and the same store as a gateway, and the gateway serves what it
-//! promotes. With queue and store in PostgreSQL it may run on any machine. Site
-//! records are read again before a build if they were read more than [`SITES_AGE_MAX`] ago or do
-//! not have the project.
+//! promotes. With queue and store in PostgreSQL it may run on any machine. The
+//! store's record of a site is read again before each build. Files of records are read again if
+//! they were read more than [`FILES_AGE_MAX`] ago or do not have the project.
 //!
 //! Its only listener is the operator's (`worker.operator`): health, readiness, metrics.
 
@@ -29,8 +29,9 @@ use crate::telemetry::{self, Health, logging, panics};
 
 /// How often the cache is swept.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
-/// How old the site records in memory may be when a build begins.
-const SITES_AGE_MAX: Duration = Duration::from_secs(2);
+/// How old the records of files in memory may be when a build begins. There may be very many
+/// files, and each is looked at.
+const FILES_AGE_MAX: Duration = Duration::from_secs(2);
 
 /// Build updates in a process that serves no sites
 #[derive(Clone, Debug, clap::Args)]
@@ -135,7 +136,7 @@ fn start_sweep(store: &Arc<Store>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The site records, and when they were read.
+/// The site records, and when the files were read.
 type ReadSites = (Sites, Instant);
 
 /// Returns a function that finds the projects of an owner in the records.
@@ -154,13 +155,13 @@ fn read_site(read_sites: &Arc<Mutex<ReadSites>>) -> ReadSite {
     Arc::new(move |project| {
         let mut read_sites = read_sites.lock().unwrap_or_else(PoisonError::into_inner);
         let (sites, read_at) = &mut *read_sites;
-        match sites.get(project) {
-            Some(site) if read_at.elapsed() <= SITES_AGE_MAX => Ok(Some(Arc::clone(site))),
-            _ => {
-                let read = deploying::read_site(sites, project);
-                *read_at = Instant::now();
-                read
-            }
+        if read_at.elapsed() <= FILES_AGE_MAX
+            && let Some(site) = deploying::read_stored_site(sites, project)?
+        {
+            return Ok(Some(site));
         }
+        let read = deploying::read_site(sites, project);
+        *read_at = Instant::now();
+        read
     })
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::release::ReleaseId;
+use crate::release::{PATH_LENGTH_MAX, ReleaseId};
 use crate::site::ProjectId;
 use crate::telemetry::logging::printable;
 
@@ -14,8 +14,13 @@ use super::{StatusId, Timestamp};
 
 /// The most paths in each list of changed files; a first deployment may add any number.
 pub const CHANGED_PATHS_MAX: usize = 2000;
+/// The most bytes that the paths of all three lists have together. A record is written again with
+/// every heartbeat.
+pub const CHANGED_BYTES_MAX: usize = 256 << 10;
 /// The longest commit message in a record, in bytes.
 const MESSAGE_BYTES_MAX: usize = 2000;
+/// The longest name of a branch in a record, in bytes. An object id is shorter.
+const NAME_BYTES_MAX: usize = 255;
 
 /// The commit that an update built.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +39,7 @@ pub struct Commit {
     pub files_changed: FilesChanged,
 }
 
-/// Changed files, at most [`CHANGED_PATHS_MAX`] paths of each kind.
+/// Changed files, at most [`CHANGED_PATHS_MAX`] paths of each kind and [`CHANGED_BYTES_MAX`] bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesChanged {
     /// Paths of new files.
@@ -95,22 +100,36 @@ struct Author<'a> {
 // === impl Commit ===
 
 impl Commit {
-    /// Cuts messages and lists to the lengths that a record may have, and replaces what a terminal
-    /// would obey.
+    /// Cuts names, messages and lists to the lengths that a record may have, and replaces what a
+    /// terminal would obey.
     #[must_use]
     pub fn bounded(mut self) -> Self {
-        self.message = printable(cut(&self.message, MESSAGE_BYTES_MAX)).into();
-        self.author = printable(cut(&self.author, MESSAGE_BYTES_MAX)).into();
+        // What is replaced may become longer.
+        let shown = |text: &str, bytes_max| -> Box<str> {
+            cut(&printable(cut(text, bytes_max)), bytes_max).into()
+        };
+        self.sha = shown(&self.sha, NAME_BYTES_MAX);
+        self.branch = shown(&self.branch, NAME_BYTES_MAX);
+        self.message = shown(&self.message, MESSAGE_BYTES_MAX);
+        self.author = shown(&self.author, MESSAGE_BYTES_MAX);
         let FilesChanged {
             added,
             modified,
             removed,
         } = &mut self.files_changed;
+        let mut left = CHANGED_BYTES_MAX;
         for paths in [added, modified, removed] {
             paths.truncate(CHANGED_PATHS_MAX);
-            for path in paths {
-                *path = printable(path).into();
+            for path in &mut *paths {
+                // A longer path cannot be in a release.
+                *path = shown(path, PATH_LENGTH_MAX);
             }
+            let fitting = paths.iter().take_while(|path| {
+                left = left.saturating_sub(path.len());
+                left > 0
+            });
+            let fitting = fitting.count();
+            paths.truncate(fitting);
         }
         self
     }
@@ -189,5 +208,51 @@ impl Record {
 
     fn shown(&self) -> &Update {
         self.newer.as_deref().unwrap_or(&self.update)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_with_long_names_needs_few_bytes_in_a_record() {
+        let long = || -> Box<str> { "\u{7f}".repeat(64 << 10).into() };
+        let paths = || vec![long(); 3 * CHANGED_PATHS_MAX];
+        let commit = Commit {
+            sha: long(),
+            branch: long(),
+            message: long(),
+            author: long(),
+            files_changed: FilesChanged {
+                added: paths(),
+                modified: paths(),
+                removed: paths(),
+            },
+        };
+        let bounded = commit.bounded();
+        let bytes = serde_json::to_vec(&bounded).unwrap().len();
+        assert!(bytes < 512 << 10, "{bytes} bytes");
+        assert_eq!(bounded.clone().bounded(), bounded);
+    }
+
+    #[test]
+    fn the_paths_of_a_usual_commit_are_whole() {
+        let paths = |folder: &str| -> Vec<Box<str>> {
+            let names = (0..CHANGED_PATHS_MAX / 2).map(|n| format!("{folder}/guides/page-{n}.mdx"));
+            names.map(Into::into).collect()
+        };
+        let commit = Commit {
+            sha: "c0ffee".repeat(7)[..40].into(),
+            branch: "main".into(),
+            message: "Say hello\n\nTo everybody.".into(),
+            author: "Ada".into(),
+            files_changed: FilesChanged {
+                added: paths("en"),
+                modified: paths("de"),
+                removed: paths("fr"),
+            },
+        };
+        assert_eq!(commit.clone().bounded(), commit);
     }
 }

@@ -119,3 +119,63 @@ fn a_release_of_a_worker_beside_the_gateway_is_visible_since_the_gateway_served_
     );
     drop(worker);
 }
+
+/// The record of a site was changed after the worker had read it, and the updates of two sites are
+/// due at once.
+#[test]
+fn a_worker_builds_each_site_with_its_newest_record() {
+    let setup = setup().conf("worker", "{ operator: \"127.0.0.1:0\", grace_seconds: 0 }");
+    let [former, newer] = ["former", "newer"].map(|name| {
+        let docs = Repository::new(&setup, name);
+        docs.push("Begin", &[("skill.md", SKILL), ("name.md", name)]);
+        docs
+    });
+    let set = |project: &str, docs: &Repository| {
+        let record = format!("owner: acme\nsubdomain: {project}\n{}\n", docs.record());
+        let file = setup.path("record.yaml");
+        std::fs::write(&file, record).unwrap();
+        let set = setup.run(&["site", "set", project, file.to_str().unwrap()]);
+        assert!(set.status.success(), "{set:?}");
+    };
+    let projects = ["one", "two", "three"];
+    projects.iter().for_each(|project| set(project, &former));
+    let _worker = Worker::start(&setup);
+    projects.iter().for_each(|project| set(project, &newer));
+    let updates = projects.map(|project| queue(&setup, project));
+    let head = newer.git(&["rev-parse", "HEAD"]);
+    for id in updates {
+        let update = follow(&setup, &id);
+        assert_eq!(update["status"], "success", "{update:#}");
+        assert_eq!(update["commit"]["sha"], *head, "{update:#}");
+    }
+}
+
+/// The site was given to another owner while its update waited. The record of the update is the
+/// former owner's, so it must not show what is built for the new one.
+#[test]
+fn an_update_of_a_former_owner_builds_nothing() {
+    let setup = setup().conf("worker", "{ operator: \"127.0.0.1:0\", grace_seconds: 0 }");
+    let file = setup.path("updates.sqlite").display().to_string();
+    let conf = format!("{{ sqlite: {{ path: {file} }}, attempts_max: 1 }}");
+    let setup = setup.conf("queue", &conf);
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let set = |owner: &str| {
+        let record = format!("owner: {owner}\nsubdomain: acme\n{}\n", docs.record());
+        let file = setup.path("record.yaml");
+        std::fs::write(&file, record).unwrap();
+        let set = setup.run(&["site", "set", "acme", file.to_str().unwrap()]);
+        assert!(set.status.success(), "{set:?}");
+    };
+    set("acme");
+    let former = queue(&setup, "acme");
+    set("globex");
+    let _worker = Worker::start(&setup);
+    let update = follow(&setup, &former);
+    assert_eq!(update["status"], "failure", "{update:#}");
+    let summary = update["summary"].as_str().unwrap();
+    assert!(summary.contains("has another owner"), "{summary}");
+    assert!(update["commit"].is_null(), "{update:#}");
+    let update = follow(&setup, &queue(&setup, "acme"));
+    assert_eq!(update["status"], "success", "{update:#}");
+}

@@ -5,7 +5,9 @@
 //! It stores updates with their records, the idempotency keys of callers, and two counters for
 //! each project. The *generation* numbers the project's updates, the *epoch* numbers the claims
 //! of them; no number is used twice. Together they are the fence of a promotion: a worker that
-//! lost its lease and comes back cannot replace the release of the worker after it.
+//! lost its lease and comes back cannot replace the release of the worker after it. A database that
+//! loses its last transactions in a fail-over may use an epoch again, so each claim also has a
+//! random *token*, and holds its lease only with it.
 //!
 //! # What a trigger returns
 //!
@@ -14,6 +16,9 @@
 //! | no | no | a new update |
 //! | no | yes | a new update: the running build may have read the branch before the trigger |
 //! | yes | either | the queued update, coalesced; if it waits for a retry, it is due now |
+//!
+//! Only the owner of an update may read its record. So when a site has another owner, the first
+//! trigger of the new one ends all updates of the former one, and returns a new update.
 //!
 //! # Order
 //!
@@ -77,7 +82,7 @@ use super::{StatusId, Timestamp};
 pub use crate::database::{Config as PostgresConfig, Rejection};
 pub use error::QueueError;
 pub use policy::Policy;
-use policy::{Served, end_as_dead_letter, finish_attempt, log_line};
+use policy::{Served, claim_token, end_as_dead_letter, finish_attempt, log_line};
 pub use postgres::{Metrics as PostgresMetrics, Postgres};
 pub use sqlite::Sqlite;
 pub use value::{
@@ -88,6 +93,8 @@ pub use value::{
 pub const LOG_LINES_MAX: usize = 2000;
 /// The longest line of a log, in bytes; the rest of a longer one is cut off.
 pub const LOG_LINE_BYTES_MAX: usize = 2000;
+/// The summary of an update of a site that has another owner now.
+pub const OWNER_CHANGED: &str = "cancelled: the site has another owner now";
 
 /// The queue of updates.
 #[derive(Debug)]
@@ -341,7 +348,8 @@ impl Queue {
         Ok(held)
     }
 
-    /// Ends an attempt.
+    /// Ends an attempt. A claim that has done so may call it again: the answer is the same, and
+    /// nothing changes.
     ///
     /// # Errors
     ///

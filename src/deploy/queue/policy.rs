@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::super::update::{InvalidMove, State, Update, cut};
 use super::super::{StatusId, Timestamp};
-use super::{LOG_LINE_BYTES_MAX, Outcome};
+use super::{LOG_LINE_BYTES_MAX, Outcome, QueueError};
 use crate::digest::Digest;
 use crate::store::Fence;
 
@@ -213,6 +213,13 @@ pub(super) fn finish_attempt(
             Ok(())
         }
     }
+}
+
+/// Returns a token that no other claim has.
+pub(super) fn claim_token() -> Result<Box<str>, QueueError> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(QueueError::unavailable)?;
+    Ok(hex::encode(random).into())
 }
 
 /// Ends an update whose worker died in its last attempt.

@@ -125,6 +125,12 @@ impl Claim {
     pub fn project(&self) -> &ProjectId {
         &self.update.project
     }
+
+    /// Returns whether an update has the token of this claim: the claim holds it, or has ended it.
+    #[must_use]
+    pub fn is_of(&self, update: &Update) -> bool {
+        self.update.token.is_some() && update.token == self.update.token
+    }
 }
 
 /// An amount of tokens of a language model, and of money.

@@ -216,7 +216,16 @@ impl Stages {
         work: &mut Work,
     ) -> Result<AttemptEnd, QueueError> {
         let site = match site {
-            Ok(Some(site)) => site,
+            Ok(Some(site)) if site.owner == claim.update.owner => site,
+            // The record of the update would show one owner what is built for the other. This
+            // process may have an old record of the site, so the update is tried again.
+            Ok(Some(_)) => {
+                let stopped = Stopped {
+                    summary: "the site has another owner than the update".to_owned(),
+                    transient: true,
+                };
+                return self.stopped(claim, stopped).await;
+            }
             Ok(None) => {
                 let summary = SITE_REMOVED.to_owned();
                 return self.finish(claim, Outcome::Failure, summary).await;

@@ -18,6 +18,8 @@ use super::workspace::{
     SPECIFICATIONS, WRITER_INPUT, WRITER_OUTPUT,
 };
 use crate::build::{Built, Input, Previous, PreviousRelease, build_into};
+use crate::deploy::queue::{LOG_LINE_BYTES_MAX, LOG_LINES_MAX};
+use crate::deploy::update::cut;
 use crate::diagnostic::{Diagnostic, count};
 use crate::docs::page::Pages;
 use crate::docs::{Fetched, Needs};
@@ -27,6 +29,10 @@ use crate::skills::Age;
 use crate::source::history::History;
 use crate::source::remote::Remote;
 use crate::source::{Tree, TreePath, directory, git};
+
+/// How many lines of a report are in the record. The others are counted, and the rest of the log is
+/// left for other lines.
+const REPORT_LINES_MAX: usize = LOG_LINES_MAX - 500;
 
 /// The result of a preparation.
 struct Made<'j> {
@@ -316,8 +322,16 @@ fn build(
         built.report.add(removed);
     }
     let report = built.report.to_string();
-    for line in report.lines() {
+    for line in report.lines().take(REPORT_LINES_MAX) {
+        let line = cut(line, LOG_LINE_BYTES_MAX);
         parent.report(Event::Line(format!("build: {line}")));
+    }
+    let left_out = report.lines().skip(REPORT_LINES_MAX).count();
+    if left_out > 0 {
+        parent.report(Event::Line(format!(
+            "build: {} of the report are left out",
+            count(left_out, "line")
+        )));
     }
     let published = built.report.publishable();
     if matches!(job.source, Source::Directory { .. }) {

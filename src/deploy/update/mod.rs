@@ -16,7 +16,8 @@
 //! * U3: an attempt is counted when it begins, so a build that kills its worker counts.
 //! * U4: an attempt that failed for a reason that may pass goes back to `queued`. If a newer
 //!   update of the project is queued by then, the older one is *superseded by* it instead: the
-//!   newer build reads the branch later, so it includes what both were triggered for.
+//!   newer build reads the branch later, so it includes what both were triggered for. The same
+//!   holds for an update that a database had lost, if another one waits when it is stored again.
 //! * U5: callers see one of four statuses. A superseded update shows the status of the newer one.
 //! * U6: one value is added to a success later: when it became visible. A gateway may serve the
 //!   release before the worker has recorded the end of the update, or much later.
@@ -71,6 +72,8 @@ pub struct Update {
     pub summary: Box<str>,
     /// The commit that it builds, once it is known.
     pub commit: Option<Commit>,
+    /// The random token of the claim that holds it, or whose end brought it to its state.
+    pub token: Option<Box<str>>,
 }
 
 /// The state of an update.
@@ -238,6 +241,7 @@ impl Update {
             state: State::Queued { ready_at: now },
             summary: "waiting for a worker".into(),
             commit: None,
+            token: None,
         }
     }
 
@@ -267,18 +271,19 @@ impl Update {
         matches!(&self.state, State::InProgress(holder) if holder.epoch == epoch)
     }
 
-    /// Starts an attempt of a worker and counts it (rule U3).
+    /// Starts an attempt of a worker and counts it (rule U3). No two claims have the same token.
     ///
     /// Taking over from a worker whose lease has ended is the same move.
     ///
     /// # Errors
     ///
     /// [`InvalidMove`] when it has ended or is superseded.
-    pub fn claim(&mut self, holder: Holder) -> Result<(), InvalidMove> {
+    pub fn claim(&mut self, holder: Holder, token: Box<str>) -> Result<(), InvalidMove> {
         match self.state {
             State::Queued { .. } | State::InProgress(_) => {
                 self.attempts += 1;
-                self.state = State::InProgress(holder);
+                self.change(State::InProgress(holder));
+                self.token = Some(token);
                 Ok(())
             }
             _ => Err(self.cannot_become("in_progress")),
@@ -308,7 +313,7 @@ impl Update {
     pub fn reschedule(&mut self, ready_at: Timestamp, summary: &str) -> Result<(), InvalidMove> {
         match self.state {
             State::InProgress(_) => {
-                self.state = State::Queued { ready_at };
+                self.change(State::Queued { ready_at });
                 self.summarise(summary);
                 Ok(())
             }
@@ -324,12 +329,32 @@ impl Update {
     pub fn mark_superseded(&mut self, by: &StatusId) -> Result<(), InvalidMove> {
         match self.state {
             State::InProgress(_) | State::Superseded { .. } => {
-                self.state = State::Superseded { by: by.clone() };
-                self.summarise(&format!("superseded by {by}"));
+                self.supersede(by);
                 Ok(())
             }
             _ => Err(self.cannot_become("superseded")),
         }
+    }
+
+    /// Marks an update that the database has lost, and that is to be stored again, as superseded by
+    /// the project's update that waits.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidMove`] when it has had an attempt.
+    pub fn restore_superseded(&mut self, by: &StatusId) -> Result<(), InvalidMove> {
+        match self.state {
+            State::Queued { .. } if self.attempts == 0 => {
+                self.supersede(by);
+                Ok(())
+            }
+            _ => Err(self.cannot_become("superseded")),
+        }
+    }
+
+    fn supersede(&mut self, by: &StatusId) {
+        self.change(State::Superseded { by: by.clone() });
+        self.summarise(&format!("superseded by {by}"));
     }
 
     /// Ends a superseded update as the newer one has ended (rule U4).
@@ -378,9 +403,14 @@ impl Update {
         if !allowed {
             return Err(self.cannot_become(state.name()));
         }
-        self.state = state;
+        self.change(state);
         self.summarise(summary);
         Ok(())
+    }
+
+    fn change(&mut self, state: State) {
+        self.state = state;
+        self.token = None;
     }
 
     fn summarise(&mut self, summary: &str) {

@@ -61,9 +61,9 @@ fn u1_a_queued_update_cannot_succeed_without_an_attempt() {
 fn u2_a_final_state_never_changes() {
     for last in [success(), failure()] {
         let mut update = update();
-        update.claim(holder(1)).unwrap();
+        update.claim(holder(1), "token".into()).unwrap();
         update.end(last.clone(), "done").unwrap();
-        assert!(update.claim(holder(2)).is_err());
+        assert!(update.claim(holder(2), "token".into()).is_err());
         assert!(update.renew(Timestamp::default()).is_err());
         assert!(update.reschedule(Timestamp::default(), "").is_err());
         assert!(
@@ -80,8 +80,8 @@ fn u2_a_final_state_never_changes() {
 #[test]
 fn u3_taking_over_counts_an_attempt() {
     let mut update = update();
-    update.claim(holder(1)).unwrap();
-    update.claim(holder(2)).unwrap();
+    update.claim(holder(1), "token".into()).unwrap();
+    update.claim(holder(2), "token".into()).unwrap();
     assert_eq!(update.attempts, 2);
     assert!(update.is_held_by(2) && !update.is_held_by(1));
 }
@@ -89,7 +89,7 @@ fn u3_taking_over_counts_an_attempt() {
 #[test]
 fn u4_a_superseded_update_has_the_outcome_of_the_newer_one() {
     let mut update = update();
-    update.claim(holder(1)).unwrap();
+    update.claim(holder(1), "token".into()).unwrap();
     update
         .mark_superseded(&id("upd_00000000000000000000000008"))
         .unwrap();

@@ -37,7 +37,8 @@ use crate::telemetry::logging;
 pub use child::{Parent, serve, serve_with_listener};
 pub use limits::Limits;
 
-/// How many bytes of events a process may write.
+/// How many bytes of events a process may write. One that writes more is to be killed: nobody reads
+/// on, so it waits until it can write.
 const EVENTS_BYTES_MAX: u64 = 64 << 20;
 /// Where programs are looked for if the service has no search path.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -227,11 +228,16 @@ impl<E: Report> Running<E> {
     ///
     /// # Errors
     ///
-    /// The error of the pipe, or the process has written something else.
+    /// The error of the pipe, or the process has written something else or too much.
     pub async fn event(&mut self) -> io::Result<Option<E>> {
         self.events.read_until(b'\n', &mut self.line).await?;
         if !self.line.ends_with(b"\n") {
-            return Ok(None);
+            return match self.events.get_ref().limit() {
+                0 => Err(io::Error::other(format!(
+                    "the process reports more than {EVENTS_BYTES_MAX} bytes"
+                ))),
+                _ => Ok(None),
+            };
         }
         let event = serde_json::from_slice(&self.line)?;
         self.line.clear();
@@ -276,10 +282,13 @@ impl<E> Running<E> {
         self.input.write_all(&line).await
     }
 
-    /// Waits for the process to end, and returns a sentence that says how it ended.
+    /// Returns a sentence that says how a process without further events ended. What it started is
+    /// killed, and the process too if it still runs.
     pub async fn ended(&mut self) -> String {
         use std::os::unix::process::ExitStatusExt as _;
 
+        // Before the wait: the group is unknown after it. A process that is ending keeps its status.
+        self.kill_group();
         match self.process.wait().await {
             Ok(status) => match status.signal() {
                 Some(signal) => format!("the build process was killed by signal {signal}"),
@@ -326,3 +335,6 @@ impl<E> Drop for Running<E> {
         self.kill_group();
     }
 }
+
+#[cfg(test)]
+mod tests;

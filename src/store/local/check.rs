@@ -205,41 +205,56 @@ impl Check<'_> {
 
     /// Reads the pointer of a project and its copy. Returns the usable one.
     fn pointer(&mut self, project: &ProjectId) -> Result<Option<Pointer>, PromoteError> {
-        let path = self.store.layout.pointer(project);
-        let copy = copy_of(&path);
-        let (error, restored) = match (read(&path, project), read(&copy, project)) {
-            (Ok(None), _) => return Ok(None),
-            (Ok(Some(pointer)), Ok(_)) => return Ok(Some(pointer)),
-            (Ok(Some(pointer)), Err(error)) => (error, Some(pointer)),
-            (Err(error), Ok(Some(pointer))) => (error, Some(pointer)),
-            (Err(error), _) => (error, None),
+        let (usable, damage) = self.both_pointers(project)?;
+        let Some(error) = damage else {
+            return Ok(usable);
         };
-        if !matches!(error, ReadError::Damaged { .. }) {
-            return Err(error.into());
-        }
         let what = chain(&error);
-        let repaired = match (&restored, self.repair) {
-            (_, false) => None,
-            (Some(pointer), true) => {
-                let writer = self.store.layout.lock_for_writer()?;
-                let shard = self.store.lock_pointer(project)?;
+        if !self.repair {
+            self.add(what, None);
+            return Ok(usable);
+        }
+        let writer = self.store.layout.lock_for_writer()?;
+        let shard = self.store.lock_pointer(project)?;
+        // Another process may have changed both since.
+        let (usable, damage) = self.both_pointers(project)?;
+        let repaired = match (&usable, damage) {
+            (_, None) => "another process has written it again".to_owned(),
+            (Some(pointer), Some(_)) => {
                 self.store.write_pointer(&writer, project, pointer)?;
-                shard.flush()?;
-                Some("restored from the undamaged one of the pointer and its copy".to_owned())
+                "restored from the undamaged one of the pointer and its copy".to_owned()
             }
-            (None, true) => {
-                let shard = self.store.lock_pointer(project)?;
+            (None, Some(_)) => {
+                let path = self.store.layout.pointer(project);
                 let aside = path.with_extension("damaged");
                 fs::rename(&path, &aside).map_err(FileError::on("rename", &path))?;
-                shard.flush()?;
-                Some(format!(
+                format!(
                     "renamed to {}; deploy, publish or promote a release of {project}",
                     aside.display()
-                ))
+                )
             }
         };
-        self.add(what, repaired);
-        Ok(restored)
+        shard.flush()?;
+        self.add(what, Some(repaired));
+        Ok(usable)
+    }
+
+    /// Reads the pointer of a project and its copy. Returns the usable one, and what is damaged.
+    fn both_pointers(
+        &self,
+        project: &ProjectId,
+    ) -> Result<(Option<Pointer>, Option<ReadError>), ReadError> {
+        let path = self.store.layout.pointer(project);
+        let (usable, error) = match (read(&path, project), read(&copy_of(&path), project)) {
+            (Ok(None), _) => return Ok((None, None)),
+            (Ok(usable), Ok(_)) => return Ok((usable, None)),
+            (Ok(usable), Err(error)) => (usable, error),
+            (Err(error), copy) => (copy.ok().flatten(), error),
+        };
+        match error {
+            ReadError::Damaged { .. } => Ok((usable, Some(error))),
+            _ => Err(error),
+        }
     }
 
     /// Reads a release and all its content. Returns whether it is intact.

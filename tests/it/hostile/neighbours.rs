@@ -139,6 +139,74 @@ fn a_build_that_dies_by_a_signal_is_tried_once_more() {
 }
 
 #[test]
+fn git_of_a_fetch_that_was_killed_is_killed_too() {
+    let host = SilentHost::start();
+    let edge = setup().site("acme", &host.record()).start();
+    queue(&edge.setup, "acme");
+    let _held = host.connected();
+    let fetch = children(edge.id())[0];
+    let git = children(fetch);
+    let helpers = git.iter().flat_map(|id| children(*id));
+    let git: Vec<_> = helpers.chain(git.iter().copied()).collect();
+    assert!(!git.is_empty(), "git runs");
+    // As the kernel does when memory is short.
+    let killed = Command::new("kill")
+        .args(["-KILL", &fetch.to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    let runs = |id: &u32| {
+        let status = fs::read_to_string(format!("/proc/{id}/status"));
+        status.is_ok_and(|status| !status.contains("State:\tZ"))
+    };
+    // git itself would wait for 30 s.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while git.iter().any(runs) {
+        assert!(Instant::now() < deadline, "{git:?} still run");
+        std::thread::yield_now();
+    }
+}
+
+/// What a process may report has a limit, and the diagnostics of these pages are more.
+#[test]
+fn a_build_with_very_many_diagnostics_ends_and_gives_its_place_back() {
+    let setup = setup().conf("worker", "{ builds_max: 1, grace_seconds: 0 }");
+    let loud = Repository::new(&setup, "loud");
+    let below = vec!["a".repeat(240); 11].join("/");
+    let unknown: Vec<_> = (0..1000).map(|n| format!("<B{n} />\n\n")).collect();
+    let (page, config) = (
+        unknown.concat(),
+        r#"{ "name": "Loud", "navigation": { "pages": ["index"] } }"#,
+    );
+    let pages: Vec<_> = (0..30).map(|n| format!("{below}/p{n}.mdx")).collect();
+    let mut files = vec![("docs.json", config), ("index.mdx", "# Loud\n")];
+    files.extend(pages.iter().map(|name| (&**name, &*page)));
+    loud.push("Begin", &files);
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let edge = setup
+        .site("loud", &format!("owner: loud\n{}", loud.record()))
+        .site("acme", &docs.record())
+        .start();
+    let loud = queue(&edge.setup, "loud");
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let ended = loop {
+        let record = record(&edge.setup, &loud);
+        if !record["endedAt"].is_null() {
+            break record;
+        }
+        assert!(Instant::now() < deadline, "{}", record["status"]);
+    };
+    assert_eq!(ended["status"], "success", "{}", ended["summary"]);
+    let logs = ended["logs"].as_array().unwrap();
+    let last: Vec<_> = logs.iter().rev().take(20).collect();
+    assert!(logs.len() < 2000, "{} lines", logs.len());
+    let said = format!("{last:?}");
+    assert!(said.contains("lines of the report are left out"), "{said}");
+    let done = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(done["status"], "success", "{done:#}");
+}
+
+#[test]
 fn a_host_that_never_responds_is_tried_twice() {
     let host = SilentHost::start();
     let setup = setup()

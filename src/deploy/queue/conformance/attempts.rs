@@ -84,6 +84,33 @@ fn a_worker_without_its_lease_cannot_change_an_update() {
     });
 }
 
+/// The answer to the first call may be lost.
+#[test]
+fn a_claim_that_has_ended_its_attempt_may_say_so_again() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        let first = claim(queue, 0);
+        for seconds in [1, 2] {
+            let ended = queue.finish(&first, &Outcome::LeaseReleased, "stop", at(seconds));
+            assert_eq!(ended.unwrap(), Held::Yes);
+        }
+        let beat = queue.heartbeat(&first, Progress::default(), at(3));
+        assert_eq!(beat.unwrap(), Held::Lost);
+        let second = claim(queue, 4);
+        for seconds in [5, 6] {
+            let ended = queue.finish(&second, &published(), "done", at(seconds));
+            assert_eq!(ended.unwrap(), Held::Yes);
+        }
+        let late = queue.finish(&first, &Outcome::Failure, "mine", at(7));
+        assert_eq!(late.unwrap(), Held::Lost);
+        let record = record(queue, &id);
+        assert_eq!(record.status(), Status::Success);
+        assert_eq!(record.update.ended_at(), Some(at(5)));
+        let lines: Vec<_> = record.logs.iter().map(|line| &line[25..]).collect();
+        assert_eq!(lines, ["stop", "done"]);
+    });
+}
+
 #[test]
 fn a_queued_update_supersedes_one_whose_worker_died() {
     on_each(|queue| {

@@ -125,6 +125,97 @@ fn an_acknowledged_update_that_a_fail_over_lost_is_queued_again() {
 }
 
 #[test]
+fn a_claim_that_a_fail_over_lost_holds_nothing_beside_its_successor() {
+    let config = database(true);
+    let (one, other) = (
+        open(&config, &Policy::default()),
+        open(&config, &Policy::default()),
+    );
+    let id = enqueue(&one, "docs", 0).id;
+    let lost = claim(&one, 0);
+    psql(
+        &config,
+        "UPDATE waypost_queue.updates SET state = 'queued', due_at = created_at, worker = NULL, epoch = NULL, attempts = 0; \
+         UPDATE waypost_queue.projects SET epoch = 0",
+    );
+    let held = claim(&other, 1);
+    assert_eq!(held.epoch, lost.epoch, "numbers are used again");
+    let beat = |queue: &Queue, claim| queue.heartbeat(claim, Progress::default(), at(2)).unwrap();
+    assert_eq!(beat(&one, &lost), Held::Lost);
+    assert_eq!(beat(&other, &held), Held::Yes);
+    let raised = one.raise_generation(&mut lost.clone(), 9).unwrap();
+    assert_eq!(raised, Held::Lost);
+    let ended = one.finish(&lost, &Outcome::Failure, "mine", at(3)).unwrap();
+    assert_eq!(ended, Held::Lost);
+    let ended = other.finish(&held, &published(), "done", at(4)).unwrap();
+    assert_eq!(ended, Held::Yes);
+    assert_eq!(status(&other, &id), Status::Success);
+}
+
+#[test]
+fn a_lost_update_is_superseded_by_one_that_waits() {
+    let config = database(true);
+    let postgres = Postgres::open_for_tests(&config);
+    let queue = Queue::new(Backend::Postgres(postgres), Policy::default());
+    let lost = enqueue(&queue, "docs", 0).id;
+    let delete = format!("DELETE FROM waypost_queue.updates WHERE id = '{lost}'");
+    psql(&config, &delete);
+    // Another process has queued the project before this one has noticed the fail-over.
+    let waiting = enqueue(&open(&config, &Policy::default()), "docs", 1).id;
+    let Backend::Postgres(postgres) = &queue.backend else {
+        unreachable!("it was made above");
+    };
+    postgres.find_new_life();
+    queue.heal().unwrap();
+    assert_eq!(status(&queue, &lost), Status::Queued);
+    let claimed = claim(&queue, 2);
+    assert_eq!(*claimed.id(), waiting);
+    let ended = queue.finish(&claimed, &published(), "done", at(3));
+    assert_eq!(ended.unwrap(), Held::Yes);
+    assert_eq!(status(&queue, &lost), Status::Success);
+    assert_eq!(queue.depth().unwrap(), Depth::default());
+}
+
+#[test]
+fn a_change_whose_answer_was_lost_has_its_own_result() {
+    let mut config = database(true);
+    let relay = testing::Relay::start(&mut config);
+    let queue = open(&config, &Policy::default());
+    queue.heal().unwrap();
+    let lost_answer = |act: &dyn Fn()| {
+        relay.lose_next_commit();
+        act();
+        assert!(relay.has_lost());
+    };
+    lost_answer(&|| assert!(!enqueue(&queue, "docs", 0).coalesced));
+    let claimed = claim(&queue, 1);
+    lost_answer(&|| {
+        let ended = queue.finish(&claimed, &published(), "done", at(2));
+        assert_eq!(ended.unwrap(), Held::Yes);
+    });
+    assert_eq!(status(&queue, claimed.id()), Status::Success);
+
+    let waiting = enqueue(&queue, "docs", 3).id;
+    let cancel = || queue.cancel(&project("docs"), "cancelled", at(4)).unwrap();
+    lost_answer(&|| assert!(cancel()));
+    assert_eq!(status(&queue, &waiting), Status::Failure);
+    assert!(!cancel());
+
+    enqueue(&queue, "docs", 10);
+    for round in 0..6 {
+        let _ = queue
+            .claim(&worker(), Owners::All, at(10 + round * 31))
+            .unwrap();
+    }
+    let requeue = || queue.requeue(&project("docs"), at(300)).unwrap();
+    lost_answer(&|| {
+        let requeued = requeue().unwrap();
+        assert_eq!(status(&queue, &requeued.id), Status::Queued);
+    });
+    assert_eq!(requeue(), None);
+}
+
+#[test]
 fn a_log_line_may_contain_nul() {
     let queue = queue(&Policy::default());
     let id = enqueue(&queue, "docs", 0).id;

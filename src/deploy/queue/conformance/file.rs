@@ -34,7 +34,7 @@ fn a_file_of_a_newer_version_is_rejected() {
     let opened = Sqlite::open(&path);
     assert_eq!(
         opened.unwrap_err().to_string(),
-        "the queue has schema 7; this program reads schemas up to 2"
+        "the queue has schema 7; this program reads schemas up to 3"
     );
 }
 

@@ -13,6 +13,8 @@ enum Step {
     Enqueue {
         project: u8,
         key: Option<u8>,
+        /// Whether the project has moved to another owner.
+        moved: bool,
     },
     Claim {
         idle: bool,
@@ -51,8 +53,8 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (0..4u8, proptest::option::of(0..3u8))
-            .prop_map(|(project, key)| Step::Enqueue { project, key }),
+        4 => (0..4u8, proptest::option::of(0..3u8), proptest::bool::weighted(0.2))
+            .prop_map(|(project, key, moved)| Step::Enqueue { project, key, moved }),
         4 => any::<bool>().prop_map(|idle| Step::Claim { idle }),
         1 => (0..7200u64).prop_map(|seconds| Step::ClaimAhead { seconds }),
         1 => Just(Step::CorrectTimes),
@@ -126,9 +128,13 @@ impl<'q> Run<'q> {
     /// Takes a step and returns its result as text, with ids by number.
     fn take(&mut self, step: &Step, now: u64) -> String {
         match step {
-            Step::Enqueue { project, key } => {
+            Step::Enqueue {
+                project,
+                key,
+                moved,
+            } => {
                 // Two owners with two projects each.
-                let owner = ["acme", "globex"][usize::from(project % 2)];
+                let owner = ["acme", "globex"][usize::from((project + u8::from(*moved)) % 2)];
                 let trigger = Trigger {
                     idempotency: key.map(|key| Digest::of(&[key])),
                     ..trigger_of(owner, numbered(*project).as_str())

@@ -170,6 +170,55 @@ fn a_log_is_bounded_in_lines_and_bytes() {
 }
 
 #[test]
+fn the_updates_of_a_former_owner_end_with_a_trigger_of_the_new_one() {
+    on_each(|queue| {
+        let of_former = |name, seconds| queue.enqueue(&trigger_of("acme", name), at(seconds));
+        let first = of_former("docs", 0).unwrap().id;
+        let superseded = claim(queue, 0);
+        let second = of_former("docs", 1).unwrap().id;
+        let released = queue.finish(&superseded, &Outcome::LeaseReleased, "stop", at(2));
+        assert_eq!(released.unwrap(), Held::Yes);
+        let running = claim(queue, 3);
+        let third = of_former("docs", 4).unwrap().id;
+        let other = of_former("other", 4).unwrap().id;
+
+        let own = queue.enqueue(&trigger_of("globex", "docs"), at(5)).unwrap();
+        assert!(!own.coalesced);
+        assert_eq!(&*record(queue, &own.id).update.owner, "globex");
+        let beat = queue.heartbeat(&running, Progress::default(), at(6));
+        assert_eq!(
+            beat.unwrap(),
+            Held::Lost,
+            "the build of the former owner stops"
+        );
+        let taken = queue.claim(&worker(), Owners::All, at(6)).unwrap().unwrap();
+        let taken = match *taken.id() == other {
+            true => claim(queue, 6),
+            false => taken,
+        };
+        assert_eq!(*taken.id(), own.id, "it need not wait for the former owner");
+        let progress = Progress {
+            lines: vec!["a secret of globex".to_owned()],
+            commit: None,
+        };
+        assert_eq!(queue.heartbeat(&taken, progress, at(7)).unwrap(), Held::Yes);
+        let ended = queue.finish(&taken, &published(), "done", at(8));
+        assert_eq!(ended.unwrap(), Held::Yes);
+        for id in [&first, &second, &third] {
+            let record = record(queue, id);
+            assert_eq!(record.status(), Status::Failure);
+            assert_eq!(
+                record.summary(),
+                "cancelled: the site has another owner now"
+            );
+            let logs = record.logs.concat();
+            assert!(!logs.contains("globex"), "{logs}");
+        }
+        assert!(!status(queue, &other).is_final());
+    });
+}
+
+#[test]
 fn a_removed_project_has_its_waiting_update_cancelled() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;

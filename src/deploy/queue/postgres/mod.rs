@@ -10,7 +10,7 @@
 //! * **The server's promises** are checked for every connection (`promises`).
 //! * **A lost tail.** A standby that takes over may lack the last transactions, and a restored
 //!   backup too. A process remembers the updates that it has acknowledged in the last hour; when
-//!   the life of the database changes, it queues those again that the database does not know
+//!   the life of the database changes, it stores those again that the database does not know
 //!   (`Server::restore`). What a process acknowledged that has ended since then is not known.
 //!
 //! Workers poll for updates, as with SQLite: `NOTIFY` takes one lock for all databases of a server
@@ -201,7 +201,7 @@ impl Server {
         acknowledged.push_back((enqueued.id.clone(), trigger.clone(), now));
     }
 
-    /// Queues the updates again that the database has lost.
+    /// Stores the updates again that the database has lost.
     fn restore(&self, session: &mut Session) {
         if !self.has_new_life.swap(false, Ordering::Relaxed) {
             return;
@@ -225,7 +225,7 @@ impl Server {
             log::error!(target: "deploy", "cannot search for lost updates: {}", crate::error::chain(&error));
         }
         if lost > 0 {
-            log::error!(target: "deploy", lost; "the database had lost {lost} acknowledged updates; they are queued again");
+            log::error!(target: "deploy", lost; "the database had lost {lost} acknowledged updates; they are in the queue again");
         }
         if let Some(metrics) = &self.metrics {
             metrics.restored.inc_by(lost);
@@ -345,11 +345,8 @@ impl Postgres {
         policy: &Policy,
         now: Timestamp,
     ) -> Result<Enqueued, QueueError> {
-        let clock = self.server.clock;
-        let (given, policy) = (trigger.clone(), policy.clone());
-        let enqueued = self.write(move |link, time| {
-            operation::enqueue(link, &given, &policy, clock.time(time, now))
-        })?;
+        let operation = enqueuing(self.server.clock, trigger.clone(), policy.clone(), now);
+        let enqueued = self.write(operation)?;
         self.server.acknowledge(&enqueued, trigger, now);
         Ok(enqueued)
     }
@@ -360,11 +357,7 @@ impl Postgres {
         policy: Policy,
         now: Timestamp,
     ) -> Result<Enqueued, QueueError> {
-        let clock = self.server.clock;
-        let given = trigger.clone();
-        let operation = move |link: &Link, time| {
-            operation::enqueue(link, &given, &policy, clock.time(time, now))
-        };
+        let operation = enqueuing(self.server.clock, trigger.clone(), policy, now);
         let enqueued = self.threads.write_soon(operation).await?;
         self.server.acknowledge(&enqueued, &trigger, now);
         Ok(enqueued)
@@ -467,8 +460,16 @@ impl Postgres {
     ) -> Result<bool, QueueError> {
         let (clock, project) = (self.server.clock, project.clone());
         let summary = summary.to_owned();
+        let mut cancelled = None;
         self.write(move |link, time| {
-            operation::cancel(link, &project, &summary, clock.time(time, now))
+            let now = clock.time(time, now);
+            if let Some(id) = operation::cancel(link, &project, &summary, now)? {
+                cancelled = Some(id);
+                return Ok(true);
+            }
+            let before = operation::stored_before(link, cancelled.as_ref())?;
+            Ok(before
+                .is_some_and(|update| *update.summary == *summary && update.ended_at().is_some()))
         })
     }
 
@@ -496,8 +497,16 @@ impl Postgres {
     ) -> Result<Option<Enqueued>, QueueError> {
         let clock = self.server.clock;
         let (project, policy) = (project.clone(), policy.clone());
+        let mut requeued: Option<Enqueued> = None;
         self.write(move |link, time| {
-            operation::requeue(link, &project, &policy, clock.time(time, now))
+            let now = clock.time(time, now);
+            if let Some(enqueued) = operation::requeue(link, &project, &policy, now)? {
+                requeued = Some(enqueued.clone());
+                return Ok(Some(enqueued));
+            }
+            let id = requeued.as_ref().map(|enqueued| &enqueued.id);
+            let before = operation::stored_before(link, id)?;
+            Ok(before.and_then(|_update| requeued.clone()))
         })
     }
 
@@ -574,6 +583,26 @@ impl Postgres {
 
     pub(super) fn depth(&self) -> Result<Depth, QueueError> {
         self.read(|link, _now| reading::depth(link))
+    }
+}
+
+/// Returns the operation of a trigger. A second run finds what the first one has made, if that was
+/// stored though the answer was lost.
+fn enqueuing(
+    clock: ClockOf,
+    trigger: Trigger,
+    policy: Policy,
+    now: Timestamp,
+) -> impl FnMut(&Link, Timestamp) -> Result<Enqueued, QueueError> + Send + 'static {
+    let mut made: Option<StatusId> = None;
+    move |link, time| {
+        let now = clock.time(time, now);
+        let mut enqueued = operation::enqueue(link, &trigger, &policy, now)?;
+        enqueued.coalesced &= made.as_ref() != Some(&enqueued.id);
+        if !enqueued.coalesced {
+            made = Some(enqueued.id.clone());
+        }
+        Ok(enqueued)
     }
 }
 

@@ -38,6 +38,7 @@ CREATE TABLE updates (
   due_at     BIGINT,
   worker     TEXT,
   epoch      BIGINT,
+  token      TEXT,
   superseded_by TEXT COLLATE "C" REFERENCES updates DEFERRABLE INITIALLY DEFERRED,
   ended_at   BIGINT,
   release    TEXT,

@@ -7,8 +7,8 @@
 use super::super::super::update::{Holder, Source, State, Update, WorkerId};
 use super::super::super::{StatusId, Timestamp};
 use super::super::{
-    Claim, Enqueued, Held, LOG_LINES_MAX, Outcome, Owners, Policy, Progress, QueueError, Swept,
-    Trigger, end_as_dead_letter, finish_attempt, log_line,
+    Claim, Enqueued, Held, LOG_LINES_MAX, OWNER_CHANGED, Outcome, Owners, Policy, Progress,
+    QueueError, Swept, Trigger, claim_token, end_as_dead_letter, finish_attempt, log_line,
 };
 use super::Value::{self, Bytes, Integer, Text};
 use super::row::{find, find_locked, insert, list_locked, save};
@@ -47,7 +47,8 @@ pub(in super::super) fn enqueue(
             Err(QueueError::KeyReused)
         };
     }
-    let enqueued = match queued(tables, &trigger.project)? {
+    let waiting = queued(tables, &trigger.project)?;
+    let enqueued = match waiting.filter(|waiting| waiting.owner == trigger.owner) {
         Some(mut update) => {
             let before = update.state.clone();
             update.expedite(now);
@@ -111,6 +112,7 @@ fn add(
             limit: policy.waiting_max,
         });
     }
+    end_former(tables, trigger, now)?;
     let generation = number(tables, COUNT_UP, &[Text(trigger.project.as_str())])?;
     let id = StatusId::generate(now).map_err(QueueError::unavailable)?;
     insert(
@@ -120,25 +122,43 @@ fn add(
     Ok(id)
 }
 
-/// Queues an update again, under its id, that the database has lost. Does nothing if the database
-/// has it, or has another update of the project that waits: that one includes what was to be
-/// built. Returns whether it did.
+/// Ends the updates of a project that wait or run for a former owner.
+fn end_former(tables: &dyn Tables, trigger: &Trigger, now: Timestamp) -> Result<(), QueueError> {
+    const FORMER: &str = "WHERE project = ?1 AND owner <> ?2 AND due_at IS NOT NULL";
+    let values = [Text(trigger.project.as_str()), Text(&trigger.owner)];
+    for mut former in list_locked(tables, FORMER, &values)? {
+        cancel_update(tables, &mut former, OWNER_CHANGED, now)?;
+    }
+    Ok(())
+}
+
+/// Stores an update again, under its id, that the database has lost. It waits, or is superseded if
+/// another update of the project waits: that one includes what was to be built. Does nothing if the
+/// database has it. Returns whether it was lost.
 pub(in super::super) fn restore(
     tables: &dyn Tables,
     id: &StatusId,
     trigger: &Trigger,
     now: Timestamp,
 ) -> Result<bool, QueueError> {
-    if find(tables, "WHERE id = ?1", &[Text(id.as_str())])?.is_some()
-        || queued(tables, &trigger.project)?.is_some()
-    {
+    if find(tables, "WHERE id = ?1", &[Text(id.as_str())])?.is_some() {
         return Ok(false);
     }
+    let waiting = queued(tables, &trigger.project)?;
     let generation = number(tables, COUNT_UP, &[Text(trigger.project.as_str())])?;
-    insert(
-        tables,
-        &Update::queued(id.clone(), trigger, generation, now),
-    )?;
+    let mut lost = Update::queued(id.clone(), trigger, generation, now);
+    match waiting {
+        Some(waiting) if waiting.owner == lost.owner => lost.restore_superseded(&waiting.id)?,
+        Some(_of_another_owner) => {
+            let state = State::Failure {
+                ended_at: now,
+                dead_letter: false,
+            };
+            lost.end(state, OWNER_CHANGED)?;
+        }
+        None => {}
+    }
+    insert(tables, &lost)?;
     Ok(true)
 }
 
@@ -223,11 +243,12 @@ fn take(
     const MOVE_TO_END: &str = "UPDATE owners SET position = (SELECT max(position) + 1 FROM owners) \
          WHERE owner = ?1";
     tables.execute(MOVE_TO_END, &[Text(&update.owner)])?;
-    update.claim(Holder {
+    let holder = Holder {
         worker: worker.clone(),
         epoch,
         lease_until: now.after(policy.lease),
-    })?;
+    };
+    update.claim(holder, claim_token()?)?;
     save(tables, &update)?;
     Ok(Some(Claim {
         update,
@@ -283,8 +304,14 @@ pub(in super::super) fn heartbeat(
         update.commit = Some(commit.clone().bounded());
     }
     save(tables, &update)?;
-    for text in &progress.lines {
-        log(tables, claim.id(), now, text)?;
+    if !progress.lines.is_empty() {
+        const STORED: &str = "SELECT coalesce(max(seq), 0) FROM logs WHERE id = ?1";
+        let stored = number(tables, STORED, &[Text(claim.id().as_str())])?;
+        let left = (LOG_LINES_MAX as u64).saturating_sub(stored);
+        let left = usize::try_from(left).unwrap_or(LOG_LINES_MAX);
+        for text in progress.lines.iter().take(left) {
+            log(tables, claim.id(), now, text)?;
+        }
     }
     Ok(Held::Yes)
 }
@@ -313,11 +340,16 @@ pub(in super::super) fn finish(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Held, QueueError> {
-    let Some(mut update) = held(tables, claim)? else {
+    let Some(mut update) = of_claim(tables, claim)? else {
         return Ok(Held::Lost);
     };
+    if !update.is_held_by(claim.epoch) {
+        // This claim has ended it in an earlier call, whose answer was lost.
+        return Ok(Held::Yes);
+    }
     let waiting = queued(tables, claim.project())?.map(|waiting| waiting.id);
     finish_attempt(&mut update, outcome, summary, waiting.as_ref(), policy, now)?;
+    update.token.clone_from(&claim.update.token);
     if let Some(served) = visible::served(tables, claim.project())? {
         served.mark_visible(&mut update);
     }
@@ -344,19 +376,39 @@ pub(in super::super) fn cancel(
     project: &ProjectId,
     summary: &str,
     now: Timestamp,
-) -> Result<bool, QueueError> {
+) -> Result<Option<StatusId>, QueueError> {
     let Some(mut update) = queued(tables, project)? else {
-        return Ok(false);
+        return Ok(None);
     };
+    cancel_update(tables, &mut update, summary, now)?;
+    Ok(Some(update.id))
+}
+
+/// Returns the update that an earlier run of a transaction has made or cancelled, if that run was
+/// stored though its answer was lost.
+pub(in super::super) fn stored_before(
+    tables: &dyn Tables,
+    id: Option<&StatusId>,
+) -> Result<Option<Update>, QueueError> {
+    id.map_or(Ok(None), |id| {
+        find(tables, "WHERE id = ?1", &[Text(id.as_str())])
+    })
+}
+
+fn cancel_update(
+    tables: &dyn Tables,
+    update: &mut Update,
+    summary: &str,
+    now: Timestamp,
+) -> Result<(), QueueError> {
     let state = State::Failure {
         ended_at: now,
         dead_letter: false,
     };
     update.end(state, summary)?;
-    save(tables, &update)?;
+    save(tables, update)?;
     log(tables, &update.id, now, summary)?;
-    end_superseded(tables, &update)?;
-    Ok(true)
+    end_superseded(tables, update)
 }
 
 pub(in super::super) fn requeue(
@@ -415,10 +467,17 @@ fn running(tables: &dyn Tables, project: &ProjectId) -> Result<Option<Update>, Q
     )
 }
 
-/// Finds the update of a claim; `None` when the claim has lost its lease.
+/// Finds the update of a claim; `None` when the claim has lost its lease. A database that has lost
+/// a claim in a fail-over gives its epoch to another one.
 fn held(tables: &dyn Tables, claim: &Claim) -> Result<Option<Update>, QueueError> {
-    let update = find_locked(tables, "WHERE id = ?1", &[Text(claim.id().as_str())])?;
+    let update = of_claim(tables, claim)?;
     Ok(update.filter(|update| update.is_held_by(claim.epoch)))
+}
+
+/// Finds the update that a claim holds or has ended.
+fn of_claim(tables: &dyn Tables, claim: &Claim) -> Result<Option<Update>, QueueError> {
+    let update = find_locked(tables, "WHERE id = ?1", &[Text(claim.id().as_str())])?;
+    Ok(update.filter(|update| claim.is_of(update)))
 }
 
 /// Marks the updates that `id` had superseded as superseded by `newer`, as `id` itself is now.

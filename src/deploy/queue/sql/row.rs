@@ -13,7 +13,7 @@ use crate::site::ProjectId;
 
 /// Every column, in the order of [`read`].
 const COLUMNS: &str = "id, project, owner, subdomain, source, generation, created_at, attempts, \
-     state, due_at, worker, epoch, superseded_by, ended_at, release, visible_at, dead_letter, summary, commit_json";
+     state, due_at, worker, epoch, superseded_by, ended_at, release, visible_at, dead_letter, summary, commit_json, token";
 
 /// The columns whose values depend on the state.
 #[derive(Default)]
@@ -28,11 +28,12 @@ struct Columns<'a> {
     dead_letter: bool,
 }
 
-/// Inserts a new update.
+/// Inserts an update without an attempt.
 pub(super) fn insert(tables: &dyn Tables, update: &Update) -> Result<(), QueueError> {
     const SQL: &str = "INSERT INTO updates (id, project, owner, subdomain, source, generation, \
-         created_at, attempts, state, due_at, summary) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+         created_at, attempts, state, due_at, superseded_by, ended_at, summary) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    let columns = Columns::of(&update.state);
     let values = [
         Text(update.id.as_str()),
         Text(update.project.as_str()),
@@ -43,7 +44,9 @@ pub(super) fn insert(tables: &dyn Tables, update: &Update) -> Result<(), QueueEr
         update.created_at.into(),
         Integer(update.attempts.into()),
         Text(update.state.name()),
-        Columns::of(&update.state).due_at.into(),
+        columns.due_at.into(),
+        columns.superseded_by.into(),
+        columns.ended_at.into(),
         Text(&update.summary),
     ];
     tables.execute(SQL, &values).map(|_one| ())
@@ -53,7 +56,8 @@ pub(super) fn insert(tables: &dyn Tables, update: &Update) -> Result<(), QueueEr
 pub(super) fn save(tables: &dyn Tables, update: &Update) -> Result<(), QueueError> {
     const SQL: &str = "UPDATE updates SET generation = ?2, attempts = ?3, state = ?4, due_at = ?5, \
          worker = ?6, epoch = ?7, superseded_by = ?8, ended_at = ?9, release = ?10, \
-         visible_at = ?11, dead_letter = ?12, summary = ?13, commit_json = ?14 WHERE id = ?1";
+         visible_at = ?11, dead_letter = ?12, summary = ?13, commit_json = ?14, token = ?15 \
+         WHERE id = ?1";
     let columns = Columns::of(&update.state);
     let commit = update.commit.as_ref().map(serde_json::to_string);
     let commit = commit.transpose().map_err(QueueError::unavailable)?;
@@ -72,6 +76,7 @@ pub(super) fn save(tables: &dyn Tables, update: &Update) -> Result<(), QueueErro
         Integer(columns.dead_letter.into()),
         Text(&update.summary),
         commit.as_deref().into(),
+        update.token.as_deref().into(),
     ];
     tables.execute(SQL, &values).map(|_one| ())
 }
@@ -169,6 +174,7 @@ fn read(mut row: Cells) -> Result<Update, QueueError> {
     let state = state(&mut row)?.ok_or_else(|| corrupt("state"))?;
     let summary = row.text()?;
     let commit = row.next_text()?.map(|json| serde_json::from_str(&json));
+    let token = row.next_text()?;
     Ok(Update {
         project: ProjectId::parse(&project).map_err(|_invalid| corrupt("project"))?,
         owner: owner.into(),
@@ -180,6 +186,7 @@ fn read(mut row: Cells) -> Result<Update, QueueError> {
         state,
         summary: summary.into(),
         commit: commit.transpose().map_err(|_invalid| corrupt("commit"))?,
+        token: token.map(Into::into),
         id: StatusId::parse(&id).map_err(|_invalid| corrupt("id"))?,
     })
 }

@@ -317,7 +317,9 @@ impl Sqlite {
         now: Timestamp,
     ) -> Result<bool, QueueError> {
         let (project, summary) = (project.clone(), summary.to_owned());
-        self.write(move |connection| operation::cancel(connection, &project, &summary, now))
+        let cancelled =
+            self.write(move |connection| operation::cancel(connection, &project, &summary, now));
+        Ok(cancelled?.is_some())
     }
 
     pub(super) fn record_served(
@@ -433,6 +435,7 @@ mod tests {
     use std::fs;
 
     use super::super::super::update::Source;
+    use super::super::LOG_LINES_MAX;
     use super::*;
 
     fn queue() -> (Sqlite, tempfile::TempDir) {
@@ -510,13 +513,74 @@ mod tests {
     }
 
     #[test]
-    fn an_update_is_restored_if_no_update_of_its_project_waits() {
+    fn an_update_is_restored_once_and_superseded_by_one_that_waits() {
         let (sqlite, _directory) = queue();
         let [first, second] = [(); 2].map(|()| StatusId::generate(now()).unwrap());
         assert!(restore(&sqlite, &first));
         assert!(!restore(&sqlite, &first));
+        assert!(restore(&sqlite, &second));
+        let record = sqlite.record(&second).unwrap().unwrap();
+        assert_eq!(record.newer.unwrap().id, first);
         assert!(!restore(&sqlite, &second));
-        assert!(sqlite.record(&second).unwrap().is_none());
+    }
+
+    /// Counts the statements that change tables.
+    struct Counting<'c>(&'c Connection, std::cell::Cell<usize>);
+
+    impl Tables for Counting<'_> {
+        fn execute(
+            &self,
+            sql: &str,
+            values: &[super::super::sql::Value<'_>],
+        ) -> Result<usize, QueueError> {
+            self.1.set(self.1.get() + 1);
+            Tables::execute(self.0, sql, values)
+        }
+
+        fn rows(
+            &self,
+            sql: &str,
+            values: &[super::super::sql::Value<'_>],
+        ) -> Result<Vec<super::super::sql::Cells>, QueueError> {
+            Tables::rows(self.0, sql, values)
+        }
+
+        fn locking(&self) -> &'static str {
+            self.0.locking()
+        }
+
+        fn skipping_locked(&self) -> &'static str {
+            self.0.skipping_locked()
+        }
+    }
+
+    #[test]
+    fn lines_beyond_the_limit_of_a_log_cost_the_queue_nothing() {
+        let (sqlite, _directory) = queue();
+        let policy = Policy::default();
+        assert!(restore(&sqlite, &StatusId::generate(now()).unwrap()));
+        let worker = WorkerId::new("worker");
+        let claim = sqlite.claim(&worker, Owners::All, &policy, now());
+        let claim = claim.unwrap().unwrap();
+        let counted = |lines: usize| {
+            let (claim, policy) = (claim.clone(), policy.clone());
+            let counted = sqlite.write(move |connection| {
+                let tables = Counting(connection, std::cell::Cell::default());
+                let progress = Progress {
+                    lines: vec!["line".to_owned(); lines],
+                    commit: None,
+                };
+                let held = operation::heartbeat(&tables, &claim, &progress, &policy, now())?;
+                assert_eq!(held, Held::Yes);
+                Ok(tables.1.get())
+            });
+            counted.unwrap()
+        };
+        let one = counted(1);
+        assert_eq!(counted(3 * LOG_LINES_MAX) - one, LOG_LINES_MAX - 2);
+        assert_eq!(counted(LOG_LINES_MAX), one - 1);
+        let logs = sqlite.record(claim.id()).unwrap().unwrap().logs;
+        assert_eq!(logs.len(), LOG_LINES_MAX);
     }
 
     fn now() -> Timestamp {

@@ -9,7 +9,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::super::QueueError;
 
 /// One script per version.
-const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("spending.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("schema.sql"),
+    include_str!("spending.sql"),
+    include_str!("token.sql"),
+];
 
 /// Rejects the version of a newer program.
 pub(super) fn check(found: u32) -> Result<(), QueueError> {

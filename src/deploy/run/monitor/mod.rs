@@ -17,9 +17,10 @@ use super::job::{Event, Order, Prepared, SpecificationsJob, Step, Stopped};
 use super::workspace::{SPECIFICATIONS, Workspace};
 use super::{Stages, Update, Work, Writing, blocking, generate, sandbox, until_set};
 use crate::deploy::NICENESS_OF_HEAVY;
-use crate::deploy::queue::{Claim, Held, Progress, QueueError};
+use crate::deploy::queue::{Claim, Held, LOG_LINE_BYTES_MAX, LOG_LINES_MAX, Progress, QueueError};
 use crate::deploy::record::Commit;
 use crate::deploy::slots::{Revoked, Slot};
+use crate::deploy::update::cut;
 use crate::deploy::writer::Spent;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::isolation::Sandbox;
@@ -398,8 +399,12 @@ impl<'s> BuildMonitor<'s> {
                     self.step = step;
                 }
             }
-            // The line may contain text of an author.
-            Event::Line(line) => self.lines.push(readable(&line)),
+            // The line may contain text of an author. A record has no room for more lines.
+            Event::Line(line) => {
+                if self.lines.len() < LOG_LINES_MAX {
+                    self.lines.push(readable(cut(&line, LOG_LINE_BYTES_MAX)));
+                }
+            }
             Event::Commit(commit) => self.commit = Some(commit.bounded()),
             Event::Fetched(commit) => {
                 self.end_step();

@@ -363,6 +363,51 @@ fn a_check_counts_what_pointers_name_and_a_repair_uses_the_history() {
 }
 
 #[test]
+fn a_repair_keeps_a_release_that_is_promoted_while_it_waits() {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    let acme = project("acme");
+    let [one, two] = ["one", "two"].map(|text| store.put(&release(text)).unwrap());
+    let pointer = pointer_of(&config, &acme);
+    let [former, newer] = [(one, 1), (two, 2)].map(|(id, generation)| {
+        store.promote(&acme, id, fence(generation)).unwrap();
+        fs::read(&pointer).unwrap()
+    });
+    for (damaged_copy, set_aside) in [(former.as_slice(), false), (b"damage", true)] {
+        fs::write(&pointer, "damage").unwrap();
+        fs::write(copy_of(&pointer), damaged_copy).unwrap();
+        // As a promotion, which holds the lock while it writes both files.
+        let shard = fs::File::open(pointer.parent().unwrap()).unwrap();
+        shard.lock().unwrap();
+        let inode = shard.metadata().unwrap().ino().to_string();
+        let repaired = thread::scope(|scope| {
+            let repair = scope.spawn(|| open(&config).check(true, Clock::System.now()).unwrap());
+            let waits = |line: &str| line.contains("-> FLOCK") && line.contains(&inode);
+            while !fs::read_to_string("/proc/locks")
+                .unwrap()
+                .lines()
+                .any(waits)
+            {
+                assert!(!repair.is_finished(), "the repair takes the lock");
+                thread::yield_now();
+            }
+            for file in [copy_of(&pointer), pointer.clone()] {
+                fs::write(file, &newer).unwrap();
+            }
+            shard.unlock().unwrap();
+            repair.join().unwrap()
+        });
+        let served = store.current(&acme).unwrap().map(|it| it.current.release);
+        assert_eq!(served, Some(two), "{set_aside}");
+        assert_eq!(repaired.damages.len(), 1, "{repaired:?}");
+        assert!(repaired.damages[0].repaired.is_some(), "{repaired:?}");
+    }
+}
+
+#[test]
 fn a_failed_put_leaves_no_visible_release() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);

@@ -154,6 +154,9 @@ impl Model {
             .projects
             .get(claim.project())
             .and_then(|project| project.served);
+        if tables.has_ended(claim) {
+            return Ok(Held::Yes);
+        }
         let Some(entry) = tables.held(claim) else {
             return Ok(Held::Lost);
         };
@@ -166,6 +169,7 @@ impl Model {
             &self.policy,
             now,
         )?;
+        update.token.clone_from(&claim.update.token);
         if let Some(served) = served {
             served.mark_visible(update);
         }
@@ -197,14 +201,7 @@ impl Model {
         let Some(id) = tables.queued(project) else {
             return Ok(false);
         };
-        let state = State::Failure {
-            ended_at: now,
-            dead_letter: false,
-        };
-        let entry = tables.entry(&id)?;
-        entry.update.end(state, summary)?;
-        entry.log(now, summary);
-        tables.end_superseded(&id)?;
+        tables.cancel(&id, summary, now)?;
         Ok(true)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::super::super::update::Holder;
-use super::super::super::{end_as_dead_letter, log_line};
+use super::super::super::{claim_token, end_as_dead_letter, log_line};
 use super::*;
 
 #[derive(Debug, Default)]
@@ -62,7 +62,8 @@ impl Tables {
                 Err(QueueError::KeyReused)
             };
         }
-        let enqueued = match self.queued(&trigger.project) {
+        let waiting = self.queued(&trigger.project);
+        let enqueued = match waiting.filter(|id| self.updates[id].update.owner == trigger.owner) {
             Some(id) => {
                 self.entry(&id)?.update.expedite(now);
                 Enqueued {
@@ -99,6 +100,7 @@ impl Tables {
                 limit: policy.waiting_max,
             });
         }
+        self.end_former(trigger, now)?;
         let id = StatusId::generate(now).map_err(QueueError::unavailable)?;
         self.join_line(&trigger.owner);
         let project = self.projects.entry(trigger.project.clone()).or_default();
@@ -107,6 +109,37 @@ impl Tables {
         let logs = Vec::new();
         self.updates.insert(id.clone(), Entry { update, logs });
         Ok(id)
+    }
+
+    /// Ends the updates of a project that wait or run for a former owner.
+    fn end_former(&mut self, trigger: &Trigger, now: Timestamp) -> Result<(), QueueError> {
+        let live = self.updates.values().map(|entry| &entry.update);
+        let live = live.filter(|update| {
+            update.project == trigger.project
+                && update.owner != trigger.owner
+                && matches!(update.state, State::Queued { .. } | State::InProgress(_))
+        });
+        let former: Vec<_> = live.map(|update| update.id.clone()).collect();
+        for id in former {
+            self.cancel(&id, OWNER_CHANGED, now)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn cancel(
+        &mut self,
+        id: &StatusId,
+        summary: &str,
+        now: Timestamp,
+    ) -> Result<(), QueueError> {
+        let state = State::Failure {
+            ended_at: now,
+            dead_letter: false,
+        };
+        let entry = self.entry(id)?;
+        entry.update.end(state, summary)?;
+        entry.log(now, summary);
+        self.end_superseded(id)
     }
 
     /// Puts an owner at the end of the line, unless an update of theirs waits or runs already.
@@ -145,7 +178,15 @@ impl Tables {
 
     pub(super) fn held(&mut self, claim: &Claim) -> Option<&mut Entry> {
         let entry = self.updates.get_mut(claim.id())?;
-        entry.update.is_held_by(claim.epoch).then_some(entry)
+        let is_held = claim.is_of(&entry.update) && entry.update.is_held_by(claim.epoch);
+        is_held.then_some(entry)
+    }
+
+    pub(super) fn has_ended(&self, claim: &Claim) -> bool {
+        let entry = self.updates.get(claim.id());
+        entry.is_some_and(|entry| {
+            claim.is_of(&entry.update) && !entry.update.is_held_by(claim.epoch)
+        })
     }
 
     pub(super) fn queued(&self, project: &ProjectId) -> Option<StatusId> {
@@ -240,11 +281,12 @@ impl Tables {
         let owner = self.entry(id)?.update.owner.clone();
         self.send_to_the_end(&owner);
         let entry = self.entry(id)?;
-        entry.update.claim(Holder {
+        let holder = Holder {
             worker: worker.clone(),
             epoch,
             lease_until: now.after(policy.lease),
-        })?;
+        };
+        entry.update.claim(holder, claim_token()?)?;
         Ok(Some(Claim {
             update: entry.update.clone(),
             epoch,
