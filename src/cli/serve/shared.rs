@@ -292,6 +292,13 @@ impl EdgeSecrets {
         let key = self.key.zip(self.ordered).zip(self.tickets);
         let edge_keys = key.map(|(((key, seal), ordered), tickets)| EdgeKeys {
             key,
+            is_usable: {
+                let seal = Arc::clone(&seal);
+                Box::new(move |record| {
+                    let record = Record::parse(record);
+                    record.is_ok_and(|record| record.private_key(&seal).is_ok())
+                })
+            },
             to_record: Box::new(move |certificate| to_record(certificate, &seal)),
             tickets,
             changed: Box::new(move || refresh(&ordered)),

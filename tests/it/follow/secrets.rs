@@ -227,3 +227,44 @@ fn an_edge_without_a_key_gets_nothing_secret_and_orders_nothing() {
         "{why}"
     );
 }
+
+#[test]
+fn an_edge_whose_key_is_set_or_replaced_later_gets_the_certificates_of_before() {
+    let authority = Authority::new();
+    let listen = free_address();
+    let source = encrypted(&authority, source(listen)).with_skill().start();
+    let directory = source.setup.path("certificates");
+    authority.issue(&[DOMAIN]).write(&directory, DOMAIN);
+    let edge = Setup::new();
+    let key_file = edge.path("key");
+    write_private(
+        edge.path("token"),
+        &output(&source.setup, &["edge", "add", "paris"]),
+    );
+    let more = format!(", key_file: {}", key_file.display());
+    let edge = following(&source.setup, edge, &url(listen), &more).conf("listen", LISTEN);
+    let edge = edge.start();
+    wait_until("it says why", || trouble(&edge).contains("knows no key"));
+    let client = authority.client(&["http/1.1"]);
+    let key = output(&edge.setup, &["edge", "key"]);
+    output(&source.setup, &["edge", "set", "paris", "--key", &key]);
+    // A new certificate ends the wait of the edge for changes.
+    let second = "docs.second.test";
+    authority.issue(&[second]).write(&directory, second);
+    wait_until("the new certificate", || {
+        certificate(&edge, second, &client).is_some()
+    });
+    let first = certificate(&edge, DOMAIN, &client);
+    assert!(first.is_some(), "the certificate of before");
+
+    // With another key, the edge cannot decrypt what its cache has.
+    let edge = kill(edge);
+    fs::remove_file(&key_file).unwrap();
+    let key = output(&edge, &["edge", "key"]);
+    output(&source.setup, &["edge", "set", "paris", "--key", &key]);
+    let edge = edge.start();
+    wait_until("the same certificates", || {
+        certificate(&edge, DOMAIN, &client) == first
+            && certificate(&edge, second, &client).is_some()
+    });
+}
