@@ -786,3 +786,33 @@ fn a_cache_that_cannot_be_written_serves_its_last_state() {
     assert_eq!(served(&edge, DOMAIN), SKILL);
     assert!(edge.metric("follow_failures_total{reason=\"disk_full\"}") >= 1.0);
 }
+
+#[test]
+fn an_edge_that_was_away_serves_no_release_of_a_former_owner() {
+    let listen = free_address();
+    let source = source(listen).conf("verification", "{ required: false }");
+    let source = source.with_skill().start();
+    let record = source.setup.path("record.json");
+    let create = |owner: &str| {
+        let text = format!(r#"{{"owner":"{owner}","subdomain":"second"}}"#);
+        std::fs::write(&record, text).unwrap();
+        source.change_sites(|| {
+            let path = record.to_str().unwrap();
+            output(&source.setup, &["site", "set", "second", path]);
+        });
+    };
+    create("acme");
+    source.publish("second", &[("skill.md", PAY)]);
+    let edge = edge_of(&source.setup, &url(listen), "paris", "").start();
+    let host = "second.waypost.localhost";
+    wait_until("the edge serves it", || served(&edge, host) == PAY);
+    let edge = kill(edge);
+    source.change_sites(|| {
+        output(&source.setup, &["site", "delete", "second"]);
+    });
+    create("globex");
+    let edge = edge.start();
+    wait_until("the release is gone", || served(&edge, host) != PAY);
+    assert!(knows(&edge, host));
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+}
