@@ -39,7 +39,7 @@ use super::tokens::{ListedEdge, Tokens};
 use crate::digest::Digest;
 use crate::error::chain;
 use crate::numbers::received::{Batch, ReceiveError, Receiver};
-use crate::store::Store;
+use crate::store::{FileError, Store};
 use crate::telemetry::{Metrics, Part};
 
 /// The longest wait for changes.
@@ -100,7 +100,11 @@ pub struct SourceParts {
 /// The certificates of a source.
 pub trait Certificates: std::fmt::Debug + Send + Sync {
     /// Returns the certificate of an item; `None` if there is none any more.
-    fn certificate(&self, key: &str) -> Option<Certificate>;
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read now.
+    fn certificate(&self, key: &str) -> Result<Option<Certificate>, FileError>;
 }
 
 #[derive(Clone, Debug)]
@@ -362,8 +366,14 @@ impl Source {
         self.made(move || {
             let mut message = Vec::new();
             for wanted in keys {
-                if let Some(found) = source.certificates.certificate(&wanted) {
-                    push_line(&mut message, &found);
+                match source.certificates.certificate(&wanted) {
+                    Ok(Some(found)) => push_line(&mut message, &found),
+                    Ok(None) => {}
+                    // The edge asks again. It would never ask again for one that was left out.
+                    Err(error) => {
+                        log::error!(target: "follow", "read the certificate {wanted} for an edge: {}", chain(&error));
+                        return SourceResponse::Status(503, "a certificate cannot be read now\n");
+                    }
                 }
             }
             source.seal(Some(key), CERTIFICATES, &message)

@@ -2,7 +2,7 @@
 //! there before an authority asks.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -69,6 +69,18 @@ fn has_file_with(directory: &Path, part: &[u8]) -> bool {
             false => fs::read(&path).is_ok_and(|bytes| contains(&bytes, part)),
         }
     })
+}
+
+/// Returns the file of a certificate of a name.
+fn record_of(directory: &Path, name: &str) -> PathBuf {
+    let parts = fs::read_dir(directory).unwrap();
+    let files = parts.flat_map(|part| fs::read_dir(part.unwrap().path()).unwrap());
+    let mut paths = files.map(|file| file.unwrap().path());
+    let is_of_name = |path: &PathBuf| {
+        let file = path.file_name().and_then(|file| file.to_str());
+        file.is_some_and(|file| file.split('~').next() == Some(name))
+    };
+    paths.find(is_of_name).unwrap()
 }
 
 /// Starts an authority that asks an edge, and a source that orders from it.
@@ -142,6 +154,28 @@ fn a_certificate_that_is_replaced_by_command_is_replaced_on_edges() {
     source.publish("second", &[("skill.md", PAY)]);
     wait_until_serves(&edge, PAY);
     assert!(certificate(&edge, DOMAIN, &client).is_some());
+
+    // A certificate that cannot be read now is not left out: the edge would not ask for it again.
+    let token = fs::read_to_string(edge.setup.path("token")).unwrap();
+    let field = format!("Bearer {}", token.trim());
+    let record = record_of(
+        &source.setup.path("store/certificates/certificates"),
+        DOMAIN,
+    );
+    let key = record.file_name().unwrap().to_str().unwrap();
+    let ask = || {
+        let path = format!("/v1/follow/certificates?keys={key}");
+        let fields = [("Authorization", &*field)];
+        http::request(listen, "GET", "source", &path, &fields).status
+    };
+    assert_eq!(ask(), 200);
+    let aside = source.setup.path("aside");
+    fs::rename(&record, &aside).unwrap();
+    fs::create_dir(&record).unwrap();
+    assert_eq!(ask(), 503);
+    fs::remove_dir(&record).unwrap();
+    fs::rename(&aside, &record).unwrap();
+    assert_eq!(ask(), 200);
 }
 
 #[test]
