@@ -788,6 +788,21 @@ fn a_cache_that_cannot_be_written_serves_its_last_state() {
 }
 
 #[test]
+fn a_removed_token_does_not_come_back_after_a_power_cut() {
+    let setup = source(free_address());
+    output(&setup, &["edge", "add", "paris"]);
+    let trace = setup.path("trace");
+    let options = ["-y", "-e", "trace=?unlink,unlinkat,fsync", "-o"];
+    let options = [&options[..], &[trace.to_str().unwrap()]].concat();
+    let removed = crate::faults::strace(&setup, &options, &["edge", "remove", "paris"]);
+    assert!(removed.status.success(), "{removed:?}");
+    let calls = std::fs::read_to_string(trace).unwrap();
+    let removal = calls.find("paris.json\"").expect(&calls);
+    // The name is gone from the disk before the command says that the token is gone.
+    assert!(calls[removal..].contains("fsync("), "{calls}");
+}
+
+#[test]
 fn an_edge_that_was_away_serves_no_release_of_a_former_owner() {
     let listen = free_address();
     let source = source(listen).conf("verification", "{ required: false }");
