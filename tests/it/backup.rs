@@ -476,3 +476,43 @@ fn old_backups_and_their_releases_are_removed() {
     let inside = setup.path("store/backups").display().to_string();
     fails(&setup.run(&["backup", &inside]), 2, "is inside the store");
 }
+
+#[test]
+fn a_restore_of_another_backup_than_the_interrupted_one_mixes_nothing() {
+    let elsewhere = Elsewhere::new();
+    let setup = Setup::new().acme("");
+    setup.write_site("second", "");
+    for project in ["acme", "second"] {
+        setup.publish(project, &[("skill.md", SKILL)]);
+    }
+    queue(&setup, "acme");
+    let first = elsewhere.backup(&setup);
+    // The second backup is of a node without the second project.
+    for path in files(&setup.path("store/pointers")) {
+        if path.to_string_lossy().contains("second") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let second = elsewhere.backup(&setup);
+    lose(&setup);
+    let blocked = setup.path("updates.sqlite.restoring");
+    fs::create_dir(&blocked).unwrap();
+    fails(
+        &elsewhere.restore(&["--backup", &first]),
+        2,
+        "updates.sqlite",
+    );
+    fs::remove_dir(&blocked).unwrap();
+    fails(
+        &elsewhere.restore(&["--backup", &second]),
+        2,
+        "is not empty",
+    );
+    succeeds(&elsewhere.restore(&["--backup", &second, "--replace"]));
+    let kept = files(&setup.path("store/pointers"));
+    let of_second = |path: &PathBuf| path.to_string_lossy().contains("second");
+    assert!(!kept.iter().any(of_second), "{kept:?}");
+    succeeds(&setup.run(&["releases", "acme"]));
+    // Nothing says any more that a restore runs.
+    assert!(!setup.path("store/FORMAT.backup").exists());
+}
