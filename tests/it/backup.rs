@@ -516,3 +516,36 @@ fn a_restore_of_another_backup_than_the_interrupted_one_mixes_nothing() {
     // Nothing says any more that a restore runs.
     assert!(!setup.path("store/FORMAT.backup").exists());
 }
+
+#[test]
+fn a_backup_copies_only_site_records_while_it_locks_them() {
+    let elsewhere = Elsewhere::new();
+    let setup = Setup::new().acme("");
+    setup.publish("acme", &[("skill.md", SKILL)]);
+    // Bytes that cannot be compressed.
+    let noise: Vec<u8> = (0..1 << 16_u32)
+        .flat_map(|n: u32| *waypost::digest::Digest::of(&n.to_le_bytes()).as_bytes())
+        .collect();
+    let numbers = setup.path("store/numbers");
+    fs::create_dir_all(&numbers).unwrap();
+    fs::write(numbers.join("noise"), &noise).unwrap();
+    std::thread::scope(|threads| {
+        let lock = File::create(setup.path("store/sites.lock")).unwrap();
+        lock.lock().unwrap();
+        let backup = threads.spawn(|| elsewhere.backup(&setup));
+        let written = || -> u64 {
+            let directory = PathBuf::from(elsewhere.directory());
+            let found = directory.is_dir().then(|| files(&directory));
+            // A temporary file may be gone again.
+            let lengths = found.into_iter().flatten().map(fs::metadata);
+            lengths.filter_map(Result::ok).map(|file| file.len()).sum()
+        };
+        let since = Instant::now();
+        while written() < noise.len() as u64 {
+            assert!(since.elapsed() < TIMEOUT, "the numbers in time");
+        }
+        drop(lock);
+        backup.join().unwrap();
+    });
+    succeeds(&elsewhere.restore(&["--check"]));
+}

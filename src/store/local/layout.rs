@@ -338,6 +338,13 @@ impl Layout {
         Ok(paths)
     }
 
+    /// Returns the paths of site records and of the claims of hosts.
+    pub(super) fn record_state(&self) -> impl Iterator<Item = PathBuf> {
+        [SITES, HOSTS, SITES_JOURNAL]
+            .into_iter()
+            .map(|name| self.root.join(name))
+    }
+
     /// Makes a new store unusable until [`Layout::complete`] is called, also after a kill.
     pub(super) fn begin(&self, backup: &str) -> Result<(), FileError> {
         durable::replace(&self.temp(), &self.root.join(RESTORED), backup.as_bytes())?;

@@ -209,6 +209,33 @@ impl Local {
         layout::is_incomplete(path) && layout::restored_backup(path).as_deref() == Some(backup)
     }
 
+    /// Returns the paths of [`Local::other_state`] with the site records and the claims of hosts,
+    /// which are consistent only while the caller has [`lock_sites`](super::Store::lock_sites).
+    pub fn record_state(&self) -> impl Iterator<Item = PathBuf> {
+        self.layout.record_state()
+    }
+
+    /// Returns the directory of the audit log.
+    #[must_use]
+    pub fn audit_directory(&self) -> PathBuf {
+        self.layout.audit()
+    }
+
+    /// Returns the path and the length of each file of the audit log. Up to that length a file does
+    /// not change, as long as it is there. The caller has [`lock_sites`](super::Store::lock_sites).
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when the files cannot be listed.
+    pub fn audit_lengths(&self) -> Result<Vec<(PathBuf, u64)>, FileError> {
+        let mut files = Vec::new();
+        for (_, path) in self.audit_files()? {
+            let found = fs::metadata(&path).map_err(FileError::on("read", &path))?;
+            files.push((path, found.len()));
+        }
+        Ok(files)
+    }
+
     /// Returns the paths in the directory that hold state which is neither releases nor pointers:
     /// site records, the audit log, admin keys and others. Locks and temporary files are left out.
     ///
