@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::queue::Lane;
+use super::schedule::is_of_wrong_clock;
 
 /// The budget of one authority.
 #[derive(Debug)]
@@ -51,8 +52,8 @@ impl Budget {
     /// Returns whether the authority can be used now. What does not count for its limits goes on
     /// when a limit is reached.
     pub(super) fn is_usable(&self, now: u64, lane: Lane) -> bool {
-        let is_limited = lane == Lane::Counted && now < self.limited_until;
-        now >= self.paused_until && !is_limited
+        let is_limited = lane == Lane::Counted && is_waiting(self.limited_until, now);
+        !is_waiting(self.paused_until, now) && !is_limited
     }
 
     /// Returns until when the authority is not used, after failures.
@@ -62,9 +63,8 @@ impl Budget {
 
     /// Returns how many new orders may begin now.
     pub(super) fn left(&mut self, now: u64) -> usize {
-        while self.taken.front().is_some_and(|at| at + self.window <= now) {
-            self.taken.pop_front();
-        }
+        self.taken
+            .retain(|at| !is_of_wrong_clock(*at, now) && at.saturating_add(self.window) > now);
         self.max.saturating_sub(self.taken.len())
     }
 
@@ -99,9 +99,8 @@ impl Budget {
     /// Notes a failure of the authority; it is not used for `wait`, or for as long as it asks.
     pub(super) fn fails(&mut self, now: u64, wait: Duration, asked: Option<Duration>) {
         self.failures = self.failures.saturating_add(1);
-        self.paused_until = self
-            .paused_until
-            .max(end_of_pause(now, asked.unwrap_or(wait)));
+        let end = end_of_pause(now, asked.unwrap_or(wait));
+        self.paused_until = later(self.paused_until, end, now);
     }
 
     /// Returns how many failures in a row the authority caused.
@@ -118,13 +117,27 @@ impl Budget {
         }
         if self.limited.len() >= LIMITED_MAX {
             let end = end_of_pause(now, asked.unwrap_or(PAUSE_MAX));
-            self.limited_until = self.limited_until.max(end);
+            self.limited_until = later(self.limited_until, end, now);
         }
     }
 }
 
 fn end_of_pause(now: u64, wait: Duration) -> u64 {
     now.saturating_add(wait.min(PAUSE_MAX).as_secs().max(1))
+}
+
+/// Returns whether a pause has not ended. One that is longer than any was noted while the clock was
+/// wrong.
+fn is_waiting(until: u64, now: u64) -> bool {
+    now < until && until <= end_of_pause(now, PAUSE_MAX)
+}
+
+/// Returns the later of the ends of two pauses.
+fn later(known: u64, end: u64, now: u64) -> u64 {
+    match is_waiting(known, now) {
+        true => known.max(end),
+        false => end,
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +181,27 @@ mod tests {
         assert_eq!(budget.failures(), 4);
         budget.works(Lane::Uncounted);
         assert_eq!(budget.failures(), 0);
+    }
+
+    #[test]
+    fn a_clock_that_was_a_year_ahead_leaves_no_pause_and_no_order() {
+        let year = 365 * 86_400;
+        let mut budget = Budget::new(2, HOUR, Vec::new());
+        budget.fails(year, HOUR, None);
+        for domain in ["acme.test", "second.test", "third.test"] {
+            budget.limits(year, domain, Some(HOUR));
+        }
+        assert!(budget.take(year) && budget.take(year) && !budget.take(year));
+        assert!(!budget.is_usable(year, Lane::Uncounted));
+        assert!(budget.is_usable(100, Lane::Counted));
+        assert_eq!(budget.left(100), 2);
+        // A pause that begins now counts.
+        budget.fails(100, HOUR, None);
+        assert!(!budget.is_usable(101, Lane::Counted));
+        assert!(budget.is_usable(3700, Lane::Uncounted));
+        // So do orders before a small correction of the clock.
+        assert!(budget.take(200) && budget.take(200));
+        assert_eq!(budget.left(199), 0);
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub struct Ordered {
 #[derive(Debug, Default)]
 struct Writing {
     known: KnownKeys,
+    /// The keys of records that could not be used. They are read again each time: the disk may have
+    /// failed only once.
+    failed: HashSet<Box<str>>,
     /// Certificates of authorities, which live as long as the process.
     shared: HashSet<&'static [u8]>,
     /// The addresses of directories.
@@ -76,7 +79,7 @@ pub struct HeldCertificate {
 pub struct Refreshed {
     /// The names whose certificate has changed.
     pub names: Vec<Box<str>>,
-    /// Records that cannot be used: the key, and why.
+    /// Records that cannot be used: the key, and why. Each is here only the first time.
     pub failures: Vec<(Box<str>, String)>,
 }
 
@@ -153,7 +156,8 @@ impl Ordered {
         names.collect()
     }
 
-    /// Reads the records that were added since the last call, and removes the deleted ones.
+    /// Reads the records that were added since the last call, and those that could not be used then;
+    /// removes the deleted ones.
     ///
     /// # Errors
     ///
@@ -165,14 +169,15 @@ impl Ordered {
             .documents
             .changes(Kind::Certificate, &mut writing.known)?;
         let mut refreshed = Refreshed::default();
-        if changes.is_empty() {
+        if changes.is_empty() && writing.failed.is_empty() {
             return Ok(refreshed);
         }
-        let mut wanted = Vec::new();
+        let mut wanted: Vec<Box<str>> = writing.failed.iter().cloned().collect();
         for change in changes {
             match change {
                 Change::Added(key) => wanted.push(key),
                 Change::Removed(key) => {
+                    writing.failed.remove(&key);
                     if let Some(name) = self.holder_of(&writing.long, &key) {
                         self.apply(vec![(name.clone(), None)]);
                         // An older certificate of the name may still exist.
@@ -195,12 +200,19 @@ impl Ordered {
         for (key, outcome) in read {
             match outcome {
                 Ok(Some((record, certified))) => {
+                    writing.failed.remove(key);
                     let held = writing.hold(&record, certified);
                     added.push((record.name, held));
                 }
                 // It has expired, or was removed meanwhile.
-                Ok(None) => {}
-                Err(why) => refreshed.failures.push((key.clone(), why)),
+                Ok(None) => {
+                    writing.failed.remove(key);
+                }
+                Err(why) => {
+                    if writing.failed.insert(key.clone()) {
+                        refreshed.failures.push((key.clone(), why));
+                    }
+                }
             }
         }
         let names = added.iter().map(|(name, _)| name.clone());
@@ -398,5 +410,33 @@ mod tests {
             assert_eq!(remove(1), [name.into()]);
             assert_eq!(held(), None);
         }
+    }
+
+    #[test]
+    fn a_record_that_could_not_be_read_once_is_read_again() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("certificates");
+        let vault = Vault::open(&directory, &root.path().join("key"), Clock::System).unwrap();
+        let ordered = Ordered::new(vault.clone(), Clock::System);
+        let (key, id) = put(&vault, "docs.acme.test", Clock::System.unix_seconds());
+        // The disk fails: a directory cannot be read as a file.
+        let mut parts = std::fs::read_dir(directory.join("certificates")).unwrap();
+        let file = parts.find_map(|part| {
+            let file = part.unwrap().path().join(&key);
+            file.exists().then_some(file)
+        });
+        let (file, aside) = (file.unwrap(), root.path().join("aside"));
+        std::fs::rename(&file, &aside).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        let failures = || ordered.refresh().unwrap().failures.len();
+        // It is reported once.
+        assert_eq!([failures(), failures()], [1, 0]);
+        assert!(ordered.is_empty());
+        std::fs::remove_dir(&file).unwrap();
+        std::fs::rename(&aside, &file).unwrap();
+        let names = ordered.refresh().unwrap().names;
+        assert_eq!(names, ["docs.acme.test".into()]);
+        assert_eq!(ordered.exactly("docs.acme.test").unwrap().id, id);
+        assert!(ordered.lock().failed.is_empty());
     }
 }

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::schedule::is_of_wrong_clock;
 use super::state::Issue;
 use crate::digest::Digest;
 
@@ -78,7 +79,7 @@ impl Quota {
         let list = part.and_then(|part| part.get(domain)).into_iter().flatten();
         // An order of this name that has not ended is the one that begins again.
         let counted: Vec<_> = list
-            .filter(|issue| issue.at.saturating_add(self.window) > now)
+            .filter(|issue| is_counted(issue, self.window, now))
             .filter(|issue| issue.is_issued || *issue.name != *name)
             .collect();
         let of_name = counted.iter().filter(|issue| *issue.name == *name);
@@ -116,7 +117,7 @@ impl Quota {
         let domain = domain_of(name);
         let part = self.parts.entry(part_of(domain)).or_default();
         part.retain(|_, list| {
-            list.retain(|issue| issue.at.saturating_add(window) > now);
+            list.retain(|issue| is_counted(issue, window, now));
             !list.is_empty()
         });
         let list = part.entry(domain.into()).or_default();
@@ -167,6 +168,11 @@ impl fmt::Display for Full {
             "{max} certificates for {of} were ordered within {window} s, which is the limit `acme.{key}`"
         )
     }
+}
+
+/// Returns whether a certificate counts now.
+fn is_counted(issue: &Issue, window: u64, now: u64) -> bool {
+    !is_of_wrong_clock(issue.at, now) && issue.at.saturating_add(window) > now
 }
 
 /// Returns the registrable domain of a name, which may be a wildcard.

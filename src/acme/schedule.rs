@@ -22,6 +22,10 @@ const SPREAD: u64 = 20;
 /// the end: an authority may be wrong.
 const LATEST: u64 = 10;
 
+/// A time that is later than this from now was noted while the clock was wrong. It is ignored, so
+/// that a clock that was wrong once stops nothing. Smaller corrections of a clock are usual.
+pub(super) const CLOCK_STEP_SECONDS: u64 = 3600;
+
 /// The window in which an authority suggests a renewal (RFC 9773 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
@@ -65,6 +69,11 @@ pub(super) fn wait_after(failures: u32, retries: &[Duration]) -> Duration {
     let at = usize::try_from(failures.saturating_sub(1)).unwrap_or(usize::MAX);
     let wait = retries.get(at).or_else(|| retries.last());
     wait.copied().unwrap_or(Duration::from_secs(86_400))
+}
+
+/// Returns whether a time was noted while the clock was wrong.
+pub(super) fn is_of_wrong_clock(noted: u64, now: u64) -> bool {
+    noted > now.saturating_add(CLOCK_STEP_SECONDS)
 }
 
 /// Returns a number that depends on a text only, the same in every process.

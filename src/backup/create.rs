@@ -321,10 +321,8 @@ impl Making<'_> {
 
     fn others(&mut self, places: &Places) -> Result<(), Error> {
         let store = self.store.directory().map_err(ReadError::from)?;
-        {
-            let _locked = self.store.lock_sites()?;
-            self.store_files(store, &places.certificates)?;
-        }
+        self.store_files(store, &places.certificates)?;
+        self.records(store)?;
         self.tree("certificates", &places.certificates)?;
         self.tree("sites", &places.sites)?;
         if let Some(tls) = &places.tls {
@@ -338,19 +336,45 @@ impl Making<'_> {
         Ok(())
     }
 
+    /// Copies the files of the store that need no lock.
     fn store_files(&mut self, store: &Local, certificates: &Path) -> Result<(), Error> {
+        let audit = store.audit_directory();
         for path in store.other_state()? {
-            let name = path.file_name().unwrap_or_default();
             let is_lock = path
                 .extension()
                 .is_some_and(|extension| extension == "lock");
-            if is_lock || path == certificates {
+            let is_of_records = path == audit || store.record_state().any(|of| of == path);
+            if is_lock || is_of_records || path == certificates {
                 continue;
             }
-            let name = PathBuf::from(name);
-            self.walk("store", &name, &path, DEPTH_MAX)?;
+            self.store_file(&path)?;
         }
         Ok(())
+    }
+
+    /// Copies the site records, and the audit log of exactly these. No site can be changed while
+    /// the records are copied, so they are copied alone.
+    fn records(&mut self, store: &Local) -> Result<(), Error> {
+        let locked = self.store.lock_sites()?;
+        let entries = store.audit_lengths()?;
+        for path in store.record_state() {
+            self.store_file(&path)?;
+        }
+        drop(locked);
+        let audit = store.audit_directory();
+        let directory = Path::new(audit.file_name().unwrap_or_default());
+        for (path, length) in entries {
+            let name = directory.join(path.file_name().unwrap_or_default());
+            if let Some(name) = name.to_str() {
+                self.file_up_to("store", name, &path, length)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn store_file(&mut self, path: &Path) -> Result<(), Error> {
+        let name = PathBuf::from(path.file_name().unwrap_or_default());
+        self.walk("store", &name, path, DEPTH_MAX)
     }
 
     /// Copies all files of a directory, or one file.
@@ -392,10 +416,21 @@ impl Making<'_> {
 
     /// Copies a file. A file that was removed meanwhile is left out.
     fn file(&mut self, place: &str, name: &str, path: &Path) -> Result<(), Error> {
+        self.file_up_to(place, name, path, u64::MAX)
+    }
+
+    /// Copies the first bytes of a file.
+    fn file_up_to(
+        &mut self,
+        place: &str,
+        name: &str,
+        path: &Path,
+        length: u64,
+    ) -> Result<(), Error> {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match self.read_file(place, name, path) {
+            match self.read_file(place, name, path, length) {
                 Ok(()) => {
                     self.files += 1;
                     return Ok(());
@@ -408,20 +443,22 @@ impl Making<'_> {
         }
     }
 
-    fn read_file(&mut self, place: &str, name: &str, path: &Path) -> io::Result<()> {
+    fn read_file(&mut self, place: &str, name: &str, path: &Path, length: u64) -> io::Result<()> {
         let file = fs::File::open(path)?;
         let found = file.metadata()?;
+        let known = found.len().min(length);
         let mut entry = Entry {
             place: place.into(),
             path: name.into(),
             mode: found.permissions().mode() & 0o777,
-            bytes: found.len(),
+            bytes: known,
         };
-        if found.len() > WHOLE_BYTES_MAX {
-            return self.archive.add(&entry, &mut file.take(found.len()));
+        if known > WHOLE_BYTES_MAX {
+            return self.archive.add(&entry, &mut file.take(known));
         }
         let mut bytes = Vec::new();
-        file.take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        let limit = (WHOLE_BYTES_MAX + 1).min(length);
+        file.take(limit).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > WHOLE_BYTES_MAX {
             // It grows while it is read: the next attempt sees its new length.
             return Err(io::ErrorKind::Interrupted.into());

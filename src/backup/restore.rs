@@ -179,8 +179,9 @@ pub fn restore(
     replace: bool,
 ) -> Result<Restored, Error> {
     let mut restored = Restored::default();
-    // A restore that was interrupted has written everything that is there.
-    let is_repeated = Local::is_incomplete(&places.store.path);
+    // A restore of this backup that was interrupted has written everything that is there. What one
+    // of another backup has written is in the way.
+    let is_repeated = Local::is_incomplete(&places.store.path, &backup.name);
     let database = places.database.as_ref();
     let database = database.filter(|_| checked.has_queue_rows);
     let reachable = database.map(|database| Reachable::new(database, checked));
@@ -210,7 +211,7 @@ pub fn restore(
             restored.moved.push((path, aside));
         }
     }
-    let store = Local::restoring(&places.store, Clock::System)?;
+    let store = Local::restoring(&places.store, &backup.name, Clock::System)?;
     let root = places.store.path.clone();
     let store = Store::Local(store);
     let releases = directory.releases()?;

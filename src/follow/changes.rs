@@ -306,8 +306,13 @@ impl Observer for ChangeLog {
     fn loaded(&self, site: &Arc<Site>, current: Option<Promotion>) {
         let mut projects = self.projects();
         let known = projects.get(&site.project).map(|(_, known)| known);
-        // If the pointer cannot be read now, the last known pointer is used.
-        let current = current.or(known.and_then(|known| known.current));
+        // If the pointer cannot be read now, the last known pointer is used, but never that of a
+        // former owner.
+        let of_owner = known.filter(|known| {
+            let before = known.site.as_ref();
+            before.is_some_and(|before| before.owner == site.owner)
+        });
+        let current = current.or(of_owner.and_then(|known| known.current));
         let is_known = known.is_some_and(|known| {
             known.current == current && known.site.as_deref() == Some(&**site)
         });

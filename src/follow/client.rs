@@ -405,15 +405,18 @@ impl Client {
         })
     }
 
-    /// Asks for secrets after a revision, and waits for them; `None` if there are none.
+    /// Asks for secrets after a revision, and waits for them; `None` if there are none. With
+    /// `wants_all`, asks for all of them as soon as the source knows the key of this edge.
     pub(super) fn secrets(
         &self,
         identity: &str,
         after: u64,
+        wants_all: bool,
         wait: Duration,
     ) -> Result<Option<Vec<u8>>, FollowError> {
         let seconds = wait.as_secs();
-        let path = format!("secrets?identity={identity}&after={after}&wait={seconds}");
+        let all = u8::from(wants_all);
+        let path = format!("secrets?identity={identity}&after={after}&all={all}&wait={seconds}");
         let mut response = self.get(&path, wait + RESPONSE_TIME, MESSAGE_TIME)?;
         match response.status() {
             StatusCode::NO_CONTENT => return Ok(None),

@@ -407,6 +407,13 @@ impl Follower {
                     Some((project.clone(), record))
                 })
                 .collect();
+            for (project, entry) in &batch {
+                // The source has no release of the new owner yet. That of the former owner must not
+                // be served with the new record.
+                if entry.current.is_none() && has_another_owner(&store, project, entry) {
+                    store.forget(project)?;
+                }
+            }
             store.replace_site_records(&changed)?;
             if self.parts.observer.is_some() && !self.unreported.is_everything {
                 let records = changed.iter().map(|(project, _)| project.clone());
@@ -621,6 +628,16 @@ fn changed_record(
         record: record.clone(),
     };
     Some((project.clone(), Some(record)))
+}
+
+/// Returns whether an entry gives a project of the cache to another owner.
+fn has_another_owner(store: &Store, project: &ProjectId, entry: &Entry) -> bool {
+    let known = store.site_record(project).ok().flatten();
+    entry
+        .record
+        .as_ref()
+        .zip(known)
+        .is_some_and(|(record, known)| known.record.get("owner") != record.get("owner"))
 }
 
 /// Makes a release the current one of a project.

@@ -83,8 +83,8 @@ pub use relay::Relay;
 pub use rings::{RINGS_MAX, Rings};
 pub use sealing::{EdgeKey, InvalidSealingKey, SealingKey};
 pub use secrets::{
-    Certificate, EdgeKeys, FollowedTickets, SecretFollower, SecretFollowerParts, SecretKind,
-    SecretLog, ToRecord,
+    Certificate, EdgeKeys, FollowedTickets, IsUsable, SecretFollower, SecretFollowerParts,
+    SecretKind, SecretLog, ToRecord,
 };
 pub use signature::{InvalidPublicKey, KeyError, PublicKey, SigningKey};
 pub use source::{Certificates, Request, Source, SourceParts, SourceResponse};

@@ -31,6 +31,10 @@ pub(super) struct Position {
     /// The revision of the shared store, from the last message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) store: Option<StoreRevision>,
+    /// Of secrets: the public key of this edge with which everything up to this revision was
+    /// decrypted; `None` if the source knew no key of this edge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<String>,
     /// The address of the source.
     #[serde(default)]
     url: String,
@@ -47,6 +51,7 @@ impl Position {
             revision,
             source_revision: 0,
             store: None,
+            key: None,
             url: url.to_owned(),
             contact,
         }

@@ -5,7 +5,7 @@
 //! | `GET /v1/follow/changes?identity=…&after=N&wait=S` | the changes after a revision, as soon as there are some; 204 if there are none in time; 410 if the edge must compare everything |
 //! | `GET /v1/follow/snapshot` | everything |
 //! | `GET /v1/follow/objects/{digest}` | an inventory or a file of a release |
-//! | `GET /v1/follow/secrets?identity=…&after=N&wait=S` | the secrets that have changed after a revision; 204 if there are none in time; all of them for another identity |
+//! | `GET /v1/follow/secrets?identity=…&after=N&wait=S` | the secrets that have changed after a revision; 204 if there are none in time; all of them for another identity, and with `&all=1` as soon as the edge has a key |
 //! | `GET /v1/follow/certificates?keys=…` | certificates with their private keys, by the keys of their items |
 //! | `POST /v1/follow/numbers?life=…&sequence=N` | 204 once the counts are added; the content is a batch, compressed with zstd |
 //!
@@ -39,7 +39,7 @@ use super::tokens::{ListedEdge, Tokens};
 use crate::digest::Digest;
 use crate::error::chain;
 use crate::numbers::received::{Batch, ReceiveError, Receiver};
-use crate::store::Store;
+use crate::store::{FileError, Store};
 use crate::telemetry::{Metrics, Part};
 
 /// The longest wait for changes.
@@ -100,7 +100,11 @@ pub struct SourceParts {
 /// The certificates of a source.
 pub trait Certificates: std::fmt::Debug + Send + Sync {
     /// Returns the certificate of an item; `None` if there is none any more.
-    fn certificate(&self, key: &str) -> Option<Certificate>;
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read now.
+    fn certificate(&self, key: &str) -> Result<Option<Certificate>, FileError>;
 }
 
 #[derive(Clone, Debug)]
@@ -321,8 +325,10 @@ impl Source {
         let is_this_life = identity == self.secrets.identity().id;
         let applied = if is_this_life { after } else { 0 };
         self.fleet.has_applied(&edge.name, applied);
+        let wants_all = request.query("all") == Some("1");
         let mut latest = self.secrets.latest();
-        if is_this_life && *latest.borrow_and_update() == after {
+        let is_current = is_this_life && *latest.borrow_and_update() == after;
+        if is_current && !(wants_all && edge.key.is_some()) {
             tokio::select! {
                 _changed = latest.changed() => {}
                 () = self.ending.cancelled() => {}
@@ -336,7 +342,8 @@ impl Source {
         let (source, identity) = (Arc::clone(self), identity.to_owned());
         self.made(move || {
             let only = edge.key.is_none().then_some(SecretKind::Challenge);
-            let message = source.secrets.after(&identity, after, only);
+            let wants_all = wants_all && edge.key.is_some();
+            let message = source.secrets.after(&identity, after, wants_all, only);
             let Some(message) = message else {
                 return SourceResponse::Status(204, "");
             };
@@ -359,8 +366,14 @@ impl Source {
         self.made(move || {
             let mut message = Vec::new();
             for wanted in keys {
-                if let Some(found) = source.certificates.certificate(&wanted) {
-                    push_line(&mut message, &found);
+                match source.certificates.certificate(&wanted) {
+                    Ok(Some(found)) => push_line(&mut message, &found),
+                    Ok(None) => {}
+                    // The edge asks again. It would never ask again for one that was left out.
+                    Err(error) => {
+                        log::error!(target: "follow", "read the certificate {wanted} for an edge: {}", chain(&error));
+                        return SourceResponse::Status(503, "a certificate cannot be read now\n");
+                    }
                 }
             }
             source.seal(Some(key), CERTIFICATES, &message)

@@ -219,10 +219,14 @@ impl Tokens {
         }
         let path = self.file(name);
         match fs::remove_file(&path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(failed(&path, error)),
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(failed(&path, error)),
         }
+        // A power cut must not bring the token back.
+        let flushed = files::flush_directory(&self.directory);
+        flushed.map_err(|error| failed(&self.directory, error))?;
+        Ok(true)
     }
 
     /// Lists the edges that have a token, by name.

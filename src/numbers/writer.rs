@@ -4,6 +4,8 @@
 //! connection. So a write that has failed is made again with the same counts and the same number,
 //! before newer counts of that site and day, and the document remembers the last number of each
 //! process ([`Document::add_once`]).
+//!
+//! **Limits:** while the clock is far ahead, days are removed before their time.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -476,3 +476,76 @@ fn old_backups_and_their_releases_are_removed() {
     let inside = setup.path("store/backups").display().to_string();
     fails(&setup.run(&["backup", &inside]), 2, "is inside the store");
 }
+
+#[test]
+fn a_restore_of_another_backup_than_the_interrupted_one_mixes_nothing() {
+    let elsewhere = Elsewhere::new();
+    let setup = Setup::new().acme("");
+    setup.write_site("second", "");
+    for project in ["acme", "second"] {
+        setup.publish(project, &[("skill.md", SKILL)]);
+    }
+    queue(&setup, "acme");
+    let first = elsewhere.backup(&setup);
+    // The second backup is of a node without the second project.
+    for path in files(&setup.path("store/pointers")) {
+        if path.to_string_lossy().contains("second") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let second = elsewhere.backup(&setup);
+    lose(&setup);
+    let blocked = setup.path("updates.sqlite.restoring");
+    fs::create_dir(&blocked).unwrap();
+    fails(
+        &elsewhere.restore(&["--backup", &first]),
+        2,
+        "updates.sqlite",
+    );
+    fs::remove_dir(&blocked).unwrap();
+    fails(
+        &elsewhere.restore(&["--backup", &second]),
+        2,
+        "is not empty",
+    );
+    succeeds(&elsewhere.restore(&["--backup", &second, "--replace"]));
+    let kept = files(&setup.path("store/pointers"));
+    let of_second = |path: &PathBuf| path.to_string_lossy().contains("second");
+    assert!(!kept.iter().any(of_second), "{kept:?}");
+    succeeds(&setup.run(&["releases", "acme"]));
+    // Nothing says any more that a restore runs.
+    assert!(!setup.path("store/FORMAT.backup").exists());
+}
+
+#[test]
+fn a_backup_copies_only_site_records_while_it_locks_them() {
+    let elsewhere = Elsewhere::new();
+    let setup = Setup::new().acme("");
+    setup.publish("acme", &[("skill.md", SKILL)]);
+    // Bytes that cannot be compressed.
+    let noise: Vec<u8> = (0..1 << 16_u32)
+        .flat_map(|n: u32| *waypost::digest::Digest::of(&n.to_le_bytes()).as_bytes())
+        .collect();
+    let numbers = setup.path("store/numbers");
+    fs::create_dir_all(&numbers).unwrap();
+    fs::write(numbers.join("noise"), &noise).unwrap();
+    std::thread::scope(|threads| {
+        let lock = File::create(setup.path("store/sites.lock")).unwrap();
+        lock.lock().unwrap();
+        let backup = threads.spawn(|| elsewhere.backup(&setup));
+        let written = || -> u64 {
+            let directory = PathBuf::from(elsewhere.directory());
+            let found = directory.is_dir().then(|| files(&directory));
+            // A temporary file may be gone again.
+            let lengths = found.into_iter().flatten().map(fs::metadata);
+            lengths.filter_map(Result::ok).map(|file| file.len()).sum()
+        };
+        let since = Instant::now();
+        while written() < noise.len() as u64 {
+            assert!(since.elapsed() < TIMEOUT, "the numbers in time");
+        }
+        drop(lock);
+        backup.join().unwrap();
+    });
+    succeeds(&elsewhere.restore(&["--check"]));
+}

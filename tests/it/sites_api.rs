@@ -291,3 +291,41 @@ fn concurrent_changes_of_many_writers_lose_nothing() {
         .collect();
     assert_eq!(ids, (1..=23).rev().collect::<Vec<_>>());
 }
+
+#[test]
+fn a_project_of_another_owner_serves_no_release_of_the_owner_before() {
+    let edge = unproven().start();
+    let operator = key(&edge.setup, "platform", "operator");
+    let path = "/v1/sites/acme";
+    let create = |owner: &str| {
+        let mut record = record("acme", "docs.acme.test");
+        record["owner"] = owner.into();
+        let fields = [("If-None-Match", "*")];
+        let created = call(&edge, &operator, "PUT", path, Some(&record), &fields);
+        assert_eq!(created.status, 201, "{}", created.text());
+    };
+    let remove = || {
+        let removed = call(&edge, &operator, "DELETE", path, None, &[("If-Match", "*")]);
+        assert_eq!(removed.status, 204, "{}", removed.text());
+    };
+    let serves = || edge.get("docs.acme.test", "/skill.md").text() == SKILL;
+    create("acme");
+    edge.publish("acme", &[("skill.md", SKILL)]);
+    assert!(serves());
+    // The releases of a removed site are removed with it.
+    remove();
+    let releases = edge.setup.run(&["releases", "acme"]);
+    assert!(releases.stdout.is_empty(), "{releases:?}");
+    create("globex");
+    assert!(!serves());
+    // An update that ran meanwhile may publish after the removal.
+    remove();
+    edge.setup.publish("acme", &[("skill.md", SKILL)]);
+    create("initech");
+    assert!(!serves());
+    // For the same owner it stays.
+    remove();
+    edge.setup.publish("acme", &[("skill.md", SKILL)]);
+    create("initech");
+    assert!(serves());
+}

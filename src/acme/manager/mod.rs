@@ -36,7 +36,7 @@ use super::ordered::Ordered;
 use super::queue::Queue;
 use super::record::Record;
 use super::released::Released;
-use super::schedule::Window;
+use super::schedule::{Window, is_of_wrong_clock};
 use crate::clock::Clock;
 use crate::dns::Client;
 use crate::error::chain;
@@ -73,6 +73,8 @@ pub struct Manager {
     running: JoinSet<Done>,
     orders: usize,
     questions: usize,
+    /// When the last step began.
+    stepped_at: u64,
 }
 
 /// The state of the leader. Another leader collects it again.
@@ -149,6 +151,7 @@ impl Manager {
             running: JoinSet::new(),
             orders: 0,
             questions: 0,
+            stepped_at: 0,
         }
     }
 
@@ -177,12 +180,20 @@ impl Manager {
 
     /// Reads changes, and begins the orders and questions whose time has come.
     fn step(&mut self) {
+        let now = self.clock.unix_seconds();
+        if is_of_wrong_clock(self.stepped_at, now) {
+            // Names wait for times of the wrong clock. The next leader collects everything again.
+            log::warn!(target: "acme", "the clock was set back, so all times are collected again");
+            let unwritten = std::mem::take(&mut self.state.unwritten);
+            self.resign();
+            self.state.unwritten = unwritten;
+        }
+        self.stepped_at = now;
         self.refresh();
-        self.choose_leader();
+        self.choose_leader(now);
         if self.lead.is_none() {
             return;
         }
-        let now = self.clock.unix_seconds();
         self.write_again();
         self.compare(now);
         self.read_requests(now);
@@ -210,7 +221,7 @@ impl Manager {
         self.metrics.held.set(held);
     }
 
-    fn choose_leader(&mut self) {
+    fn choose_leader(&mut self, now: u64) {
         if let Some(lead) = &self.lead {
             if lead.holds() {
                 return;
@@ -225,7 +236,7 @@ impl Manager {
                 log::info!(target: "acme", "this process orders certificates");
                 self.shared.challenges.sweep();
                 self.requests = KnownKeys::default();
-                self.read_orders();
+                self.read_orders(now);
                 // The orders of the previous leader count against the budgets.
                 self.refresh();
                 self.authorities.read_budgets();
@@ -281,5 +292,85 @@ impl Manager {
                 self.state.released.stopped();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acme::config;
+    use crate::acme::state::{OrderState, Versioned as _};
+    use crate::site::PrivateHosts;
+    use crate::store::documents::Kind;
+    use crate::telemetry::{self, Health};
+
+    const NOW: u64 = 1_800_000_000;
+    const YEAR: u64 = 365 * 86_400;
+    const NAMES: [&str; 2] = ["docs.acme.test", "docs.second.test"];
+
+    /// The names of two sites.
+    #[derive(Debug)]
+    struct TwoNames;
+
+    impl Names for TwoNames {
+        fn generation(&self) -> u64 {
+            1
+        }
+
+        fn wanted(&self) -> HashSet<Box<str>> {
+            NAMES.map(Into::into).into()
+        }
+
+        fn serves(&self, name: &str) -> bool {
+            NAMES.contains(&name)
+        }
+    }
+
+    /// Makes a manager of an authority that does not answer.
+    fn manager(vault: Vault, clock: Clock) -> Manager {
+        let authority = config::Authority {
+            directory: "https://127.0.0.1:1/directory".into(),
+            ..config::Authority::default()
+        };
+        let config = Config {
+            authorities: vec![authority],
+            agree_to_terms: true,
+            ..Config::default()
+        };
+        Manager::new(
+            config.clone(),
+            vault.clone(),
+            Authorities::new(&config, &vault, clock).unwrap(),
+            Arc::new(Ordered::new(vault.clone(), clock)),
+            Arc::new(Challenges::new(Arc::clone(&vault.documents))),
+            Box::new(TwoNames),
+            Client::new(&[], PrivateHosts::default(), Duration::from_secs(1)),
+            Metrics::new(&telemetry::Metrics::new()),
+            Health::new(clock).part("certificates"),
+            clock,
+        )
+    }
+
+    #[tokio::test]
+    async fn names_that_were_new_while_the_clock_was_a_year_ahead_are_ordered_when_it_is_right() {
+        let root = tempfile::tempdir().unwrap();
+        let key_file = root.path().join("key");
+        let clock = Clock::fixed_at(NOW + YEAR);
+        let vault = Vault::open(&root.path().join("certificates"), &key_file, clock).unwrap();
+        // The order of one of them failed then, in a process that has ended.
+        let at = NOW + YEAR;
+        let failed = OrderState::new(NAMES[0], 1, at, at + 60, "refused");
+        let documents = Arc::clone(&vault.documents);
+        let put = documents.put(Kind::Order, NAMES[0], &failed.write());
+        put.unwrap();
+        let mut manager = manager(vault, clock);
+        manager.step();
+        assert_eq!(manager.orders, 1, "the other one is ordered at once");
+        manager.running.shutdown().await;
+        manager.orders = 0;
+        manager.clock = Clock::fixed_at(NOW);
+        manager.step();
+        assert_eq!(manager.orders, NAMES.len());
+        manager.running.shutdown().await;
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Manager, State};
 use crate::acme::ordered::HeldCertificate;
 use crate::acme::queue::{Lane, Wait};
-use crate::acme::schedule::{Window, part_of, renewal_at, seed_of};
+use crate::acme::schedule::{Window, is_of_wrong_clock, part_of, renewal_at, seed_of};
 use crate::acme::state::{OrderState, Request, Versioned as _};
 use crate::error::chain;
 use crate::store::documents::{Change, Kind};
@@ -42,7 +42,7 @@ pub(super) struct Entry {
 impl Manager {
     /// Reads what an earlier leader has written: the orders that have begun, and the failures, so
     /// that no name is tried too soon.
-    pub(super) fn read_orders(&mut self) {
+    pub(super) fn read_orders(&mut self, now: u64) {
         for name in self.shared.begun() {
             self.state.entries.entry(name.into()).or_default().is_begun = true;
         }
@@ -53,7 +53,10 @@ impl Manager {
                 continue;
             };
             let entry = self.state.entries.entry(state.name.into()).or_default();
-            (entry.failures, entry.retry_at) = (state.failures, state.retry_at);
+            entry.failures = state.failures;
+            if !is_of_wrong_clock(state.failed_at, now) {
+                entry.retry_at = state.retry_at;
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Secrets for edges: what a node gives them, and where an edge keeps it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +20,7 @@ use crate::follow::{
     SecretFollowerParts, SecretKind, SecretLog, Status,
 };
 use crate::gateway::tls;
+use crate::store::FileError;
 use crate::store::documents::{Change, Documents, Kind, KnownKeys, LocalDocuments, SealKey};
 use crate::store::ticket_keys::{TicketSource, to_text};
 use crate::telemetry::Health;
@@ -51,6 +52,8 @@ pub(super) struct SourceSecrets {
 struct State {
     certificates: KnownKeys,
     challenges: KnownKeys,
+    /// The keys of challenges that could not be read. They are read again the next time.
+    unread: HashSet<Box<str>>,
     /// The generation of the directory, and its certificates.
     generation: Option<u64>,
     of_directory: HashMap<String, Certificate>,
@@ -111,17 +114,31 @@ impl SourceSecrets {
         let log = &self.log;
         if let Some(vault) = &self.vault {
             let documents = &vault.documents;
+            let mut unread = std::mem::take(&mut state.unread);
             let changes = documents.changes(Kind::Challenge, &mut state.challenges);
             for change in changes.unwrap_or_default() {
                 match change {
                     Change::Added(key) => {
-                        let bytes = documents.get(Kind::Challenge, &key).ok().flatten();
+                        unread.insert(key);
+                    }
+                    Change::Removed(key) => {
+                        unread.remove(&key);
+                        log.remove(SecretKind::Challenge, &key);
+                    }
+                }
+            }
+            for key in unread {
+                match documents.get(Kind::Challenge, &key) {
+                    Ok(bytes) => {
                         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
                         if let Some(text) = text {
                             log.put(SecretKind::Challenge, &key, Some(&text));
                         }
                     }
-                    Change::Removed(key) => log.remove(SecretKind::Challenge, &key),
+                    Err(error) => {
+                        log::warn!(target: "follow", "read the challenge {key}: {}", chain(&error));
+                        state.unread.insert(key);
+                    }
                 }
             }
             let changes = documents.changes(Kind::Certificate, &mut state.certificates);
@@ -199,26 +216,30 @@ impl SourceSecrets {
 }
 
 impl Certificates for Arc<SourceSecrets> {
-    fn certificate(&self, key: &str) -> Option<Certificate> {
+    fn certificate(&self, key: &str) -> Result<Option<Certificate>, FileError> {
         if let Some(known) = self.state().of_directory.get(key) {
-            return Some(known.clone());
+            return Ok(Some(known.clone()));
         }
         // A key is never a path to another file.
         if key.contains('/') || !key.contains('~') {
-            return None;
+            return Ok(None);
         }
-        let vault = self.vault.as_ref()?;
-        let bytes = vault.documents.get(Kind::Certificate, key).ok()??;
-        let record = Record::parse(&bytes).ok()?;
-        let private_key = record.private_key(&vault.seal).ok()?;
-        Some(Certificate {
-            key: key.to_owned(),
-            name: record.name.to_string(),
-            authority: record.authority.to_string(),
-            issued_at: record.issued_at,
-            chain: record.chain_pem(),
-            private_key: BASE64_STANDARD.encode(private_key),
-        })
+        let Some(vault) = &self.vault else {
+            return Ok(None);
+        };
+        let bytes = vault.documents.get(Kind::Certificate, key)?;
+        let record = bytes.and_then(|bytes| Record::parse(&bytes).ok());
+        Ok(record.and_then(|record| {
+            let private_key = record.private_key(&vault.seal).ok()?;
+            Some(Certificate {
+                key: key.to_owned(),
+                name: record.name.to_string(),
+                authority: record.authority.to_string(),
+                issued_at: record.issued_at,
+                chain: record.chain_pem(),
+                private_key: BASE64_STANDARD.encode(private_key),
+            })
+        }))
     }
 }
 
@@ -292,6 +313,13 @@ impl EdgeSecrets {
         let key = self.key.zip(self.ordered).zip(self.tickets);
         let edge_keys = key.map(|(((key, seal), ordered), tickets)| EdgeKeys {
             key,
+            is_usable: {
+                let seal = Arc::clone(&seal);
+                Box::new(move |record| {
+                    let record = Record::parse(record);
+                    record.is_ok_and(|record| record.private_key(&seal).is_ok())
+                })
+            },
             to_record: Box::new(move |certificate| to_record(certificate, &seal)),
             tickets,
             changed: Box::new(move || refresh(&ordered)),

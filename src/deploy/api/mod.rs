@@ -102,7 +102,7 @@ pub struct Api {
     limiter: Limiter,
     /// Counts changes of sites by owners.
     changes: Limiter,
-    waiting: Semaphore,
+    waiting: Arc<Semaphore>,
     /// The calls in progress, by owner.
     calls: Calls,
     metrics: Metrics,
@@ -184,7 +184,7 @@ impl Api {
             keys,
             queue,
             find_site,
-            waiting: Semaphore::new(WAITING_MAX),
+            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             calls: Calls::new(WAITING_OF_OWNER_MAX),
             metrics,
             clock,

@@ -229,12 +229,16 @@ impl Api {
         &self,
         call: impl FnOnce(&SiteAdmin) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, ErrorResponse> {
-        let Ok(_place) = self.waiting.try_acquire() else {
+        let Ok(place) = Arc::clone(&self.waiting).try_acquire_owned() else {
             return Err(unavailable("too many calls wait for the store", 1));
         };
         let sites = Arc::clone(&self.site_admin);
-        let called = tokio::time::timeout(QUEUE_TIMEOUT, blocking(move || call(&sites)));
-        match called.await {
+        let call = move || {
+            // A call that takes too long keeps its thread, so it keeps its place.
+            let _place = place;
+            call(&sites)
+        };
+        match tokio::time::timeout(QUEUE_TIMEOUT, blocking(call)).await {
             Ok(result) => result.map_err(problem),
             Err(_elapsed) => {
                 let detail = "the store does not respond in time; a change may still be made, so read the site again";

@@ -50,9 +50,10 @@
 //! compare each with a model in memory.
 //!
 //! **Deliberately absent:** a clock. Every call gets the current time from its caller, so tests
-//! need not wait; `Postgres` uses the time of its server instead. A wrong clock can only make a
-//! lease end too early or too late, and [`Queue::correct_times`] finds times that a clock wrote
-//! that was far ahead.
+//! need not wait; `Postgres` uses the time of its server instead. A wrong clock can make a lease end
+//! too early or too late, and [`Queue::correct_times`] finds times that a clock wrote that was far
+//! ahead. While a clock is far ahead, [`Queue::sweep`] removes ended updates and idempotency keys
+//! before their time.
 //!
 //! **Limits:** an owner with very many projects can fill the queue (`waiting_max`), though with
 //! one update of each project.

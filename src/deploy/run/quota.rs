@@ -5,15 +5,20 @@
 //! history are removed first. If the releases that are served need too much, the update fails
 //! before anything is stored.
 //!
+//! A release that left the history stays on the disk for a while, because edges may still fetch it
+//! (`store.local.keep_unnamed_seconds`). So the releases that an owner has stored lately are limited
+//! too, whether or not a pointer names them: they may use [`RECENT_FACTOR`] times the quota.
+//!
 //! From this check to the promotion the owner is locked in the store ([`ReservedSpace`]), so two
 //! processes cannot use the same room.
 //!
 //! **Limits:** a process that is stopped while it has the lock is waited for, but not for ever. If
 //! it goes on later, the quota may be exceeded by one release. The next update of the owner removes
-//! history again, or fails.
+//! history again, or fails. Each process counts the releases that it has stored itself since its
+//! start. Inventories are not counted.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::digest::Digest;
@@ -22,6 +27,8 @@ use crate::release::{Inventory, ReleaseId, ReleasePath};
 use crate::site::ProjectId;
 use crate::store::{FileError, OwnerLock, Promotion, ReadError, Store};
 
+/// How many times the quota all releases may use that an owner has stored lately.
+const RECENT_FACTOR: u64 = 3;
 /// How many sizes of releases are remembered.
 const SIZES_MAX: usize = 100_000;
 /// How long another process may store a release of the same owner.
@@ -39,6 +46,8 @@ pub struct Quota {
     projects_of: ProjectsOf,
     /// How many bytes the files of a release have, for releases that were measured.
     sizes: Mutex<HashMap<ReleaseId, u64>>,
+    /// The releases of each owner that this process has stored and the store still has.
+    recent: Mutex<HashMap<Box<str>, HashSet<ReleaseId>>>,
 }
 
 /// Space that is reserved for a new release of an owner. Keep it until the release is promoted: no
@@ -81,6 +90,17 @@ pub enum QuotaError {
         /// How many may be used.
         allowed: u64,
     },
+    /// The releases that the owner has stored lately need too many bytes.
+    #[error(
+        "the releases of this owner that were stored lately would use {needed} bytes, and {allowed} \
+         are allowed; try again later, when replaced releases have been removed"
+    )]
+    Recent {
+        /// How many bytes would be used.
+        needed: u64,
+        /// How many may be used.
+        allowed: u64,
+    },
     /// The store cannot be locked.
     #[error("lock the releases of the owner")]
     Lock(#[source] FileError),
@@ -115,6 +135,7 @@ impl Quota {
             file_bytes_max: u64::MAX,
             projects_of,
             sizes: Mutex::default(),
+            recent: Mutex::default(),
         }
     }
 
@@ -161,7 +182,9 @@ impl Quota {
         if lock.is_none() && self.bytes_max > 0 {
             log::warn!(target: "deploy", owner; "another process has stored a release of {owner} for {} s, and is not waited for", LOCK_TIMEOUT.as_secs());
         }
+        self.check_recent(store, owner, new)?;
         let fitted = self.fit(store, owner, project, Some(new))?;
+        self.note_recent(owner, new);
         Ok(ReservedSpace {
             removed: fitted.unwrap_or(0),
             is_tight: fitted.is_some(),
@@ -184,6 +207,54 @@ impl Quota {
         // The served release is kept, even if an operator has made the quota smaller.
         let fitted = self.fit(store, owner, project, None);
         fitted.ok().flatten().unwrap_or(0)
+    }
+
+    /// Checks that the releases which the owner has stored lately leave room for a new one.
+    fn check_recent(&self, store: &Store, owner: &str, new: &Inventory) -> Result<(), QuotaError> {
+        let allowed = self.bytes_max.saturating_mul(RECENT_FACTOR);
+        let recent = self.recent().get(owner).cloned().unwrap_or_default();
+        let mut most = bytes_of(new);
+        for release in &recent {
+            most = most.saturating_add(self.size(store, *release)?);
+        }
+        if allowed == 0 || most <= allowed {
+            return Ok(());
+        }
+        // They share files, and some may have been removed.
+        let mut files = Files::default();
+        files.add(new);
+        let mut kept = HashSet::new();
+        for release in recent {
+            match store.inventory(release) {
+                Ok(inventory) => files.add(&inventory),
+                Err(ReadError::UnknownRelease(_)) => continue,
+                Err(ReadError::File(error)) => return Err(QuotaError::Read(error)),
+                // It cannot be read.
+                Err(_damaged) => {}
+            }
+            kept.insert(release);
+        }
+        let needed = files.bytes;
+        match kept.is_empty() {
+            true => self.recent().remove(owner),
+            false => self.recent().insert(owner.into(), kept),
+        };
+        match needed <= allowed {
+            true => Ok(()),
+            false => Err(QuotaError::Recent { needed, allowed }),
+        }
+    }
+
+    fn note_recent(&self, owner: &str, new: &Inventory) {
+        if self.bytes_max > 0 {
+            let mut recent = self.recent();
+            recent.entry(owner.into()).or_default().insert(new.id());
+        }
+    }
+
+    fn recent(&self) -> MutexGuard<'_, HashMap<Box<str>, HashSet<ReleaseId>>> {
+        // Each change is one insertion or removal.
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns how many releases were removed; `None` if there is room for all without a look at
@@ -413,6 +484,46 @@ mod tests {
         promote(&store, "b", 2, &large);
         assert_eq!(quota.trim(&store, "acme", &project("b"), space), 1);
         assert_eq!(releases_of(&store, "b"), 1);
+    }
+
+    #[test]
+    fn releases_that_left_the_history_count_until_they_are_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let config = local::Config {
+            path: root.path().join("store"),
+            ..local::Config::default()
+        };
+        let store = Store::Local(Local::open(&config, Clock::System).unwrap());
+        let projects_of = |owner: &str| match owner {
+            "acme" => vec![project("a")],
+            _ => Vec::new(),
+        };
+        let quota = Quota::new(10_000, Arc::new(projects_of));
+        let new = |n: u64| release(&[(&format!("file-{n}"), 6000), ("logo", 2000)]);
+        // Two releases do not fit into the quota, so each removes the one before from the history.
+        let deploy = |n: u64| -> Result<(), QuotaError> {
+            let space = quota.make_room(&store, "acme", &project("a"), new(n).inventory())?;
+            promote(&store, "a", n, &new(n));
+            quota.trim(&store, "acme", &project("a"), space);
+            Ok(())
+        };
+        for n in 1..=4 {
+            deploy(n).unwrap();
+            assert_eq!(releases_of(&store, "a"), 1);
+        }
+        let QuotaError::Recent { needed, allowed } = deploy(5).unwrap_err() else {
+            panic!("another error");
+        };
+        // The logo counts once.
+        assert_eq!((needed, allowed), (32_000, 30_000));
+        // Another owner has room, and so has a release without new files.
+        let others = quota.make_room(&store, "other", &project("b"), new(6).inventory());
+        assert!(others.is_ok());
+        let same = quota.make_room(&store, "acme", &project("a"), new(4).inventory());
+        drop(same.unwrap());
+        let much_later = Clock::System.now() + Duration::from_secs(48 * 3600);
+        assert_eq!(store.sweep(much_later).unwrap().releases, 3);
+        deploy(5).unwrap();
     }
 
     #[test]

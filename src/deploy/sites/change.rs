@@ -9,10 +9,11 @@ use super::hosts::owner_of;
 use super::{Caller, Condition, Domain, Done, Refused, Representation, SiteAdmin};
 use crate::deploy::Timestamp;
 use crate::deploy::keys::Role;
+use crate::error::chain;
 use crate::site::{Host, KeptIn, ProjectId, Site};
-use crate::store::audit::Entry;
+use crate::store::audit::{Entry, Filter};
 use crate::store::sites::read_record;
-use crate::store::{SiteChange, SiteRecord};
+use crate::store::{PromoteError, ReadError, SiteChange, SiteError, SiteRecord};
 
 /// The members of a representation that are not of the record.
 const READ_ONLY: [&str; 2] = ["project", "kept_in"];
@@ -76,7 +77,8 @@ impl SiteAdmin {
         })
     }
 
-    /// Removes a site. Its releases stay for the time that the store keeps them.
+    /// Removes a site. Its releases stay for the time that the store keeps releases which no project
+    /// uses. A site that is created again has no release until its next update.
     ///
     /// # Errors
     ///
@@ -248,7 +250,17 @@ impl SiteAdmin {
             quarantine: self.quarantine_of(before.as_ref(), &gone),
             entry,
         };
+        if let (None, Some(site)) = (&before, &site) {
+            self.forget_former_owner(project, &site.owner)?;
+        }
         self.store.change_site(&lock, &change)?;
+        // A file of the operator may have this project too, and then its releases are served.
+        if after.is_none()
+            && self.in_file(project).is_none()
+            && let Err(error) = self.forget_releases(project)
+        {
+            log::error!(target: "deploy", project:%; "the releases of {project}, which was removed, stay: {}", chain(&error));
+        }
         drop(lock);
         for host in &gone {
             // If this fails, the old state is ignored; the domain gets a new one if it comes back.
@@ -263,6 +275,37 @@ impl SiteAdmin {
             after: after.as_ref().map(Representation::of_record),
             is_new,
         })
+    }
+
+    /// Forgets the releases of a project that another owner had before. An update that ran while the
+    /// site was removed may have left one.
+    fn forget_former_owner(&self, project: &ProjectId, owner: &str) -> Result<(), Refused> {
+        if let Ok(None) = self.store.current(project) {
+            return Ok(());
+        }
+        let last = self.store.audit(&Filter {
+            project: Some(project.as_str().into()),
+            limit: 1,
+            ..Filter::default()
+        })?;
+        // Without an entry, no other owner is known: the site was in a file, or is published first.
+        match last.first() {
+            Some(entry) if *entry.owner != *owner => Ok(self.forget_releases(project)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets which releases a project has.
+    fn forget_releases(&self, project: &ProjectId) -> Result<(), SiteError> {
+        match self.store.forget(project) {
+            Ok(_was_there) => Ok(()),
+            Err(PromoteError::Read(error)) => Err(error.into()),
+            Err(PromoteError::File(error)) => Err(error.into()),
+            Err(other) => Err(SiteError::Read(ReadError::Damaged {
+                what: format!("the pointer of {project}"),
+                why: chain(&other),
+            })),
+        }
     }
 
     /// Checks that the caller may make this kind of change, and that the record is kept here (T1).

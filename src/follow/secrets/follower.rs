@@ -22,12 +22,17 @@ use crate::telemetry::Part;
 /// Makes the record of a certificate, which is encrypted with the key of the edge.
 pub type ToRecord = Box<dyn Fn(&Certificate) -> Result<Vec<u8>, String> + Send>;
 
+/// Returns whether the key of the edge decrypts a record.
+pub type IsUsable = Box<dyn Fn(&[u8]) -> bool + Send>;
+
 /// The keys of an edge, and what uses them.
 pub struct EdgeKeys {
     /// The key pair.
     pub key: EdgeKey,
     /// Makes a record of a certificate.
     pub to_record: ToRecord,
+    /// Says whether a record of the cache can be used.
+    pub is_usable: IsUsable,
     /// The keys of session tickets.
     pub tickets: FollowedTickets,
     /// Called after certificates have changed.
@@ -121,10 +126,17 @@ impl SecretFollower {
         let position = self.position.clone();
         let known = position.as_ref();
         let (identity, after) = known.map_or(("", 0), |at| (&*at.identity.id, at.revision));
-        let Some(content) = self.client.secrets(identity, after, wait)? else {
+        // The edge has got its key, or another one, after it had got these secrets.
+        let key = self.parts.edge_keys.as_ref();
+        let key = key.map(|edge_keys| edge_keys.key.public().to_string());
+        let known_key = known.and_then(|known| known.key.clone());
+        let wants_all = known_key != key;
+        let asked = self.client.secrets(identity, after, wants_all, wait)?;
+        let Some(content) = asked else {
             return Ok(());
         };
         let text = self.open(&content, ITEMS)?;
+        let is_sealed = content.first() == Some(&SEALED);
         let (head, items) = read(&text)?;
         if head.service != self.parts.service {
             return Err(FollowError::Service {
@@ -141,9 +153,12 @@ impl SecretFollower {
         }) {
             return Err(FollowError::Older);
         }
-        self.apply(&head, items)?;
+        self.apply(&head, items, wants_all)?;
+        let has_all = !wants_all || head.is_complete;
+        let key = key.filter(|_| is_sealed && has_all);
         let (url, now) = (&self.parts.config.url, self.parts.status.now());
-        let at = Position::new(url, head.identity, head.revision, now);
+        let mut at = Position::new(url, head.identity, head.revision, now);
+        at.key = key;
         at.write(&self.parts.position).map_err(FollowError::File)?;
         self.position = Some(at);
         Ok(())
@@ -176,7 +191,14 @@ impl SecretFollower {
         }
     }
 
-    fn apply(&mut self, head: &Head, items: Vec<Item>) -> Result<(), FollowError> {
+    /// Applies a message. With `is_key_new`, a certificate that was encrypted with another key is
+    /// fetched again.
+    fn apply(
+        &mut self,
+        head: &Head,
+        items: Vec<Item>,
+        is_key_new: bool,
+    ) -> Result<(), FollowError> {
         let documents = Arc::clone(&self.parts.documents);
         if head.is_complete {
             self.remove_others(&items)?;
@@ -194,7 +216,8 @@ impl SecretFollower {
                     has_changed = true;
                 }
                 (SecretKind::Certificate, _) => {
-                    if documents.get(Kind::Certificate, &item.key)?.is_none() {
+                    let known = documents.get(Kind::Certificate, &item.key)?;
+                    if !known.is_some_and(|known| !is_key_new || self.is_usable(&known)) {
                         wanted.push(item.key);
                     }
                 }
@@ -217,6 +240,11 @@ impl SecretFollower {
             (edge_keys.changed)();
         }
         Ok(())
+    }
+
+    fn is_usable(&self, record: &[u8]) -> bool {
+        let edge_keys = self.parts.edge_keys.as_ref();
+        edge_keys.is_none_or(|edge_keys| (edge_keys.is_usable)(record))
     }
 
     /// Fetches certificates. An unusable certificate is reported, and the others are kept.

@@ -83,18 +83,19 @@ impl SecretLog {
         self.latest.subscribe()
     }
 
-    /// Returns the message after a revision of an identity: with everything for another identity or
-    /// a revision that is too old; `None` if nothing has changed. With `only`, items of other kinds
-    /// are left out.
+    /// Returns the message after a revision of an identity: with everything for another identity, for
+    /// a revision that is too old, or with `wants_all`; `None` if nothing has changed. With `only`,
+    /// items of other kinds are left out.
     pub(in crate::follow) fn after(
         &self,
         identity: &str,
         after: u64,
+        wants_all: bool,
         only: Option<SecretKind>,
     ) -> Option<Vec<u8>> {
         let kept = self.items();
         let revision = kept.latest();
-        let is_complete = identity != self.identity.id || !kept.continues(after);
+        let is_complete = wants_all || identity != self.identity.id || !kept.continues(after);
         if !is_complete && after == revision {
             return None;
         }
@@ -161,19 +162,22 @@ mod tests {
         log.put(SecretKind::Challenge, "http~x", Some("answer"));
         log.put(SecretKind::Challenge, "http~x", Some("answer"));
         assert_eq!(log.revision(), 2);
-        let (head, items) = read(log.after("a", 0, None));
+        let (head, items) = read(log.after("a", 0, false, None));
         assert!(!head.is_complete && head.revision == 2 && items.len() == 2);
         assert_eq!(items[1].content.as_deref(), Some("answer"));
-        assert_eq!(log.after("a", 2, None), None);
+        assert_eq!(log.after("a", 2, false, None), None);
         log.remove(SecretKind::Challenge, "http~x");
         log.remove(SecretKind::Challenge, "http~x");
-        let (_, items) = read(log.after("a", 2, None));
+        let (_, items) = read(log.after("a", 2, false, None));
         assert!(items.len() == 1 && items[0].is_removed && items[0].content.is_none());
         // Another life gets everything that there is.
-        let (head, items) = read(log.after("b", 3, None));
+        let (head, items) = read(log.after("b", 3, false, None));
         assert!(head.is_complete && items.len() == 1, "{items:?}");
-        let (_, items) = read(log.after("b", 0, Some(SecretKind::Challenge)));
+        let (_, items) = read(log.after("b", 0, false, Some(SecretKind::Challenge)));
         assert_eq!(items, []);
+        // So does an edge that asks for everything.
+        let (head, items) = read(log.after("a", 3, true, None));
+        assert!(head.is_complete && items.len() == 1, "{items:?}");
     }
 
     #[test]
@@ -184,7 +188,7 @@ mod tests {
             log.put(SecretKind::Challenge, &key, Some("a"));
             log.remove(SecretKind::Challenge, &key);
         }
-        assert!(read(log.after("a", 1, None)).0.is_complete);
-        assert!(!read(log.after("a", 2, None)).0.is_complete);
+        assert!(read(log.after("a", 1, false, None)).0.is_complete);
+        assert!(!read(log.after("a", 2, false, None)).0.is_complete);
     }
 }

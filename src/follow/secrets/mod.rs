@@ -11,6 +11,8 @@
 //!   gets only answers to challenges, without encryption: these are public.
 //! * An item of a certificate has no content. The edge asks for the certificates that it does not
 //!   have.
+//! * An edge whose key is set later, or replaced, has none of the certificates up to its revision. It
+//!   asks for everything, until it has got everything encrypted for that key.
 //! * The next request of an edge reports that it has applied what it got. So the source knows which
 //!   edges answer a challenge.
 
@@ -20,7 +22,7 @@ mod tickets;
 
 use serde::{Deserialize, Serialize};
 
-pub use follower::{EdgeKeys, SecretFollower, SecretFollowerParts, ToRecord};
+pub use follower::{EdgeKeys, IsUsable, SecretFollower, SecretFollowerParts, ToRecord};
 pub use log::SecretLog;
 pub use tickets::FollowedTickets;
 

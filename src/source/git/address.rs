@@ -7,6 +7,7 @@
 //! Sources: `git-fetch(1)` "GIT URLS", `gitremote-helpers(7)`, `git-check-ref-format(1)`.
 
 use std::borrow::Cow;
+use std::net::Ipv6Addr;
 use std::path::{Component, Path};
 
 use super::Config;
@@ -246,13 +247,21 @@ fn host(authority: &str) -> Result<&str, InvalidAddress> {
     if user.is_some_and(|user| user.contains(':')) {
         return Err(InvalidAddress::Password);
     }
-    let name = match host.strip_prefix('[') {
-        Some(literal) => literal.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
+    // The host becomes part of a command of the shell (`GIT_SSH_COMMAND`).
+    let (name, is_name) = match host.strip_prefix('[') {
+        Some(literal) => {
+            let name = literal.split(']').next().unwrap_or_default();
+            (name, name.parse::<Ipv6Addr>().is_ok())
+        }
+        None => {
+            let name = host.split(':').next().unwrap_or_default();
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+            (name, name.bytes().all(is_plain))
+        }
     };
     // A host or user with a leading hyphen would be an option of ssh.
     let option = name.starts_with('-') || user.is_some_and(|user| user.starts_with('-'));
-    if name.is_empty() || option {
+    if name.is_empty() || option || !is_name {
         return Err(InvalidAddress::Url);
     }
     Ok(name)

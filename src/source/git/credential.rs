@@ -57,10 +57,19 @@ pub struct Secrets {
 
 impl Credential {
     fn covers(&self, address: &Address) -> bool {
-        let is_host = address
-            .host()
-            .is_some_and(|host| host.eq_ignore_ascii_case(&self.host));
-        is_host && is_below(address.path(), &self.path)
+        self.is_on_host_of(address) && is_below(address.path(), &self.path)
+    }
+
+    /// Returns whether these credentials reserve a repository. Many hosts ignore the case of a path,
+    /// so a path that differs only in its case is reserved too.
+    fn reserves(&self, address: &Address) -> bool {
+        let lower = |path: &str| path.to_ascii_lowercase();
+        self.is_on_host_of(address) && is_below(&lower(address.path()), &lower(&self.path))
+    }
+
+    fn is_on_host_of(&self, address: &Address) -> bool {
+        let host = address.host();
+        host.is_some_and(|host| host.eq_ignore_ascii_case(&self.host))
     }
 
     fn is_for(&self, owner: &str) -> bool {
@@ -95,19 +104,22 @@ pub fn choose<'c>(
     address: &Address,
     owner: &str,
 ) -> Result<Option<&'c Credential>, FetchError> {
-    let covering = || credentials.iter().filter(|one| one.covers(address));
     let segments = |one: &Credential| one.path.split('/').filter(|part| !part.is_empty()).count();
-    let chosen = covering()
-        .filter(|one| one.is_for(owner))
+    let chosen = credentials
+        .iter()
+        .filter(|one| one.covers(address) && one.is_for(owner))
         .max_by_key(|one| {
             let names_owner = one.owners.iter().any(|named| &**named == owner);
             (segments(one), names_owner)
         });
-    let reserved = covering().map(segments).max().unwrap_or(0);
+    let of_others = credentials
+        .iter()
+        .filter(|one| one.reserves(address) && !one.is_for(owner));
+    let reserved = of_others.map(segments).max().unwrap_or(0);
     match chosen {
         // Credentials with a longer path that are only for other owners reserve the repository,
         // even if a shorter path allows this owner.
-        Some(chosen) if segments(chosen) == reserved => Ok(Some(chosen)),
+        Some(chosen) if segments(chosen) >= reserved => Ok(Some(chosen)),
         None if reserved == 0 => Ok(None),
         _ => Err(FetchError::Reserved),
     }
@@ -279,6 +291,33 @@ mod tests {
             Ok(Some("acme/secret"))
         );
         assert_eq!(chosen("https://other.example/acme/docs", "bob"), Ok(None));
+    }
+
+    #[test]
+    fn a_path_in_another_case_is_reserved_and_has_no_credentials_of_its_own() {
+        let all = [
+            credential("", &["*"]),
+            credential("acme", &["acme"]),
+            credential("Bob", &["bob"]),
+            credential("acme/Secret", &["board"]),
+        ];
+        let chosen = |path: &str, owner: &str| {
+            let address = address(&format!("https://git.example/{path}"));
+            let chosen = choose(&all, &address, owner);
+            chosen
+                .map(|chosen| chosen.map(|chosen| &*chosen.path))
+                .map_err(|_reserved| "reserved")
+        };
+        for (path, owner) in [
+            ("ACME/docs", "bob"),
+            ("bob/docs", "acme"),
+            ("Acme/secret.GIT", "acme"),
+        ] {
+            assert_eq!(chosen(path, owner), Err("reserved"), "{path}");
+        }
+        // A host may have two directories, so credentials are sent only to the one that is named.
+        assert_eq!(chosen("ACME/docs", "acme"), Ok(Some("")));
+        assert_eq!(chosen("Bob/docs", "bob"), Ok(Some("Bob")));
     }
 
     #[test]

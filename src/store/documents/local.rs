@@ -153,17 +153,22 @@ impl Documents for LocalDocuments {
     fn changes(&self, kind: Kind, known: &mut KnownKeys) -> Result<Vec<Change>, FileError> {
         let last = if kind.is_divided() { u8::MAX } else { 0 };
         let now = self.clock.now();
-        let mut changes = Vec::new();
+        let mut parts = Vec::new();
         for part in 0..=last {
             let directory = self.directory(kind, part);
             let metadata = fs::metadata(&directory);
             let changed_at = metadata.and_then(|metadata| metadata.modified());
             let changed_at = changed_at.map_err(FileError::on("look at", &directory))?;
-            let (time, keys) = known.parts.entry(part).or_default();
-            if *time == Some(changed_at) {
-                continue;
+            let known_at = known.parts.get(&part).and_then(|(time, _)| *time);
+            if known_at != Some(changed_at) {
+                parts.push((part, changed_at, list(&directory)?));
             }
-            let listed = list(&directory)?;
+        }
+        // Nothing is noted before all directories were listed: after an error, the caller gets none
+        // of the changes.
+        let mut changes = Vec::new();
+        for (part, changed_at, listed) in parts {
+            let (time, keys) = known.parts.entry(part).or_default();
             let removed = keys.iter().filter(|key| !listed.contains(*key));
             changes.extend(removed.cloned().map(Change::Removed));
             let added = listed.iter().filter(|key| !keys.contains(*key));
@@ -258,6 +263,26 @@ mod tests {
         assert!(!first.holds() && second.holds());
         drop(second);
         assert!(one.lead().unwrap().is_some());
+    }
+
+    #[test]
+    fn changes_that_could_not_be_listed_once_are_listed_the_next_time() {
+        let root = tempfile::tempdir().unwrap();
+        let documents = open(root.path());
+        documents
+            .put(Kind::Certificate, "docs.acme.test~1", b"{}")
+            .unwrap();
+        // The last directory cannot be looked at, after the one with the document was listed.
+        let (last, aside) = (root.path().join("certificates/ff"), root.path().join("ff"));
+        fs::rename(&last, &aside).unwrap();
+        let mut known = KnownKeys::default();
+        assert!(documents.changes(Kind::Certificate, &mut known).is_err());
+        fs::rename(&aside, &last).unwrap();
+        let added = [Change::Added("docs.acme.test~1".into())];
+        let changes = documents.changes(Kind::Certificate, &mut known).unwrap();
+        assert_eq!(changes, added);
+        let changes = documents.changes(Kind::Certificate, &mut known).unwrap();
+        assert_eq!(changes, []);
     }
 
     #[test]

@@ -19,6 +19,8 @@ const FORMAT: &str = "FORMAT";
 const FORMAT_PREFIX: &str = "waypost store ";
 /// The name of `FORMAT` while the store is being restored.
 const INCOMPLETE: &str = "FORMAT.incomplete";
+/// The name of the backup that is being restored.
+const RESTORED: &str = "FORMAT.backup";
 /// `mkfs` creates it in the root of every ext file system.
 const LOST: &str = "lost+found";
 const LOCK: &str = "lock";
@@ -212,7 +214,10 @@ impl Layout {
             if name == INCOMPLETE {
                 return Err(OpenError::Incomplete(self.root.clone()));
             }
-            let ours = [LOCK, TEMP].iter().chain(&SHARDED).any(|our| name == *our);
+            let ours = [LOCK, TEMP, RESTORED]
+                .iter()
+                .chain(&SHARDED)
+                .any(|our| name == *our);
             if !ours && name != LOST {
                 return Err(OpenError::NotAStore {
                     path: self.root.clone(),
@@ -322,6 +327,7 @@ impl Layout {
                 INVENTORIES,
                 POINTERS,
                 SITES_LOCK,
+                RESTORED,
                 LOST,
             ];
             if !is_other.iter().any(|other| name == *other) {
@@ -332,14 +338,24 @@ impl Layout {
         Ok(paths)
     }
 
+    /// Returns the paths of site records and of the claims of hosts.
+    pub(super) fn record_state(&self) -> impl Iterator<Item = PathBuf> {
+        [SITES, HOSTS, SITES_JOURNAL]
+            .into_iter()
+            .map(|name| self.root.join(name))
+    }
+
     /// Makes a new store unusable until [`Layout::complete`] is called, also after a kill.
-    pub(super) fn begin(&self) -> Result<(), FileError> {
+    pub(super) fn begin(&self, backup: &str) -> Result<(), FileError> {
+        durable::replace(&self.temp(), &self.root.join(RESTORED), backup.as_bytes())?;
         self.rename_format(FORMAT, INCOMPLETE)
     }
 
     /// Ends what [`Layout::begin`] has begun.
     pub(super) fn complete(&self) -> Result<(), FileError> {
-        self.rename_format(INCOMPLETE, FORMAT)
+        self.rename_format(INCOMPLETE, FORMAT)?;
+        let path = self.root.join(RESTORED);
+        durable::together(|changes| changes.remove(&path))
     }
 
     fn rename_format(&self, from: &str, to: &str) -> Result<(), FileError> {
@@ -491,6 +507,11 @@ impl Lock {
 /// Returns whether a restore into a directory has begun and has not ended.
 pub(super) fn is_incomplete(root: &Path) -> bool {
     root.join(INCOMPLETE).exists()
+}
+
+/// Returns the name of the backup that is being restored into a directory.
+pub(super) fn restored_backup(root: &Path) -> Option<String> {
+    fs::read_to_string(root.join(RESTORED)).ok()
 }
 
 /// Returns whether a directory says that it is a store, of any format.

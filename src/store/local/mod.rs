@@ -179,18 +179,18 @@ impl Local {
         layout::has_format(path)
     }
 
-    /// Opens a store to restore a backup into it. Until [`Local::restored`] no other program can
-    /// open it, so a restore that was killed is noticed and can be repeated.
+    /// Opens a store to restore a backup of this name into it. Until [`Local::restored`] no other
+    /// program can open it, so a restore that was killed is noticed and can be repeated.
     ///
     /// # Errors
     ///
     /// As [`Local::open`].
-    pub fn restoring(config: &Config, clock: Clock) -> Result<Self, OpenError> {
+    pub fn restoring(config: &Config, backup: &str, clock: Clock) -> Result<Self, OpenError> {
         if layout::is_incomplete(&config.path) {
             Layout::unopened(&config.path).complete()?;
         }
         let store = Self::open(config, clock)?;
-        store.layout.begin()?;
+        store.layout.begin(backup)?;
         Ok(store)
     }
 
@@ -203,10 +203,37 @@ impl Local {
         self.layout.complete()
     }
 
-    /// Returns whether a restore into a directory was interrupted.
+    /// Returns whether a restore of a backup of this name into a directory was interrupted.
     #[must_use]
-    pub fn is_incomplete(path: &Path) -> bool {
-        layout::is_incomplete(path)
+    pub fn is_incomplete(path: &Path, backup: &str) -> bool {
+        layout::is_incomplete(path) && layout::restored_backup(path).as_deref() == Some(backup)
+    }
+
+    /// Returns the paths of [`Local::other_state`] with the site records and the claims of hosts,
+    /// which are consistent only while the caller has [`lock_sites`](super::Store::lock_sites).
+    pub fn record_state(&self) -> impl Iterator<Item = PathBuf> {
+        self.layout.record_state()
+    }
+
+    /// Returns the directory of the audit log.
+    #[must_use]
+    pub fn audit_directory(&self) -> PathBuf {
+        self.layout.audit()
+    }
+
+    /// Returns the path and the length of each file of the audit log. Up to that length a file does
+    /// not change, as long as it is there. The caller has [`lock_sites`](super::Store::lock_sites).
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] when the files cannot be listed.
+    pub fn audit_lengths(&self) -> Result<Vec<(PathBuf, u64)>, FileError> {
+        let mut files = Vec::new();
+        for (_, path) in self.audit_files()? {
+            let found = fs::metadata(&path).map_err(FileError::on("read", &path))?;
+            files.push((path, found.len()));
+        }
+        Ok(files)
     }
 
     /// Returns the paths in the directory that hold state which is neither releases nor pointers:

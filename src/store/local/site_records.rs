@@ -346,7 +346,7 @@ impl Local {
     }
 
     /// Lists the files of the audit log with the number of their first entry, in order.
-    fn audit_files(&self) -> Result<Vec<(u64, PathBuf)>, FileError> {
+    pub(super) fn audit_files(&self) -> Result<Vec<(u64, PathBuf)>, FileError> {
         let directory = self.layout.audit();
         let entries = match fs::read_dir(&directory) {
             Ok(entries) => entries,

@@ -783,3 +783,48 @@ fn a_cache_that_cannot_be_written_serves_its_last_state() {
     assert_eq!(served(&edge, DOMAIN), SKILL);
     assert!(edge.metric("follow_failures_total{reason=\"disk_full\"}") >= 1.0);
 }
+
+#[test]
+fn a_removed_token_does_not_come_back_after_a_power_cut() {
+    let setup = source(free_address());
+    output(&setup, &["edge", "add", "paris"]);
+    let trace = setup.path("trace");
+    let options = ["-y", "-e", "trace=?unlink,unlinkat,fsync", "-o"];
+    let options = [&options[..], &[trace.to_str().unwrap()]].concat();
+    let removed = crate::faults::strace(&setup, &options, &["edge", "remove", "paris"]);
+    assert!(removed.status.success(), "{removed:?}");
+    let calls = std::fs::read_to_string(trace).unwrap();
+    let removal = calls.find("paris.json\"").expect(&calls);
+    // The name is gone from the disk before the command says that the token is gone.
+    assert!(calls[removal..].contains("fsync("), "{calls}");
+}
+
+#[test]
+fn an_edge_that_was_away_serves_no_release_of_a_former_owner() {
+    let listen = free_address();
+    let source = source(listen).conf("verification", "{ required: false }");
+    let source = source.with_skill().start();
+    let record = source.setup.path("record.json");
+    let create = |owner: &str| {
+        let text = format!(r#"{{"owner":"{owner}","subdomain":"second"}}"#);
+        std::fs::write(&record, text).unwrap();
+        source.change_sites(|| {
+            let path = record.to_str().unwrap();
+            output(&source.setup, &["site", "set", "second", path]);
+        });
+    };
+    create("acme");
+    source.publish("second", &[("skill.md", PAY)]);
+    let edge = edge_of(&source.setup, &url(listen), "paris", "").start();
+    let host = "second.waypost.localhost";
+    wait_until("the edge serves it", || served(&edge, host) == PAY);
+    let edge = kill(edge);
+    source.change_sites(|| {
+        output(&source.setup, &["site", "delete", "second"]);
+    });
+    create("globex");
+    let edge = edge.start();
+    wait_until("the release is gone", || served(&edge, host) != PAY);
+    assert!(knows(&edge, host));
+    assert_eq!(served(&edge, DOMAIN), SKILL);
+}

@@ -2,7 +2,7 @@
 //! there before an authority asks.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -69,6 +69,18 @@ fn has_file_with(directory: &Path, part: &[u8]) -> bool {
             false => fs::read(&path).is_ok_and(|bytes| contains(&bytes, part)),
         }
     })
+}
+
+/// Returns the file of a certificate of a name.
+fn record_of(directory: &Path, name: &str) -> PathBuf {
+    let parts = fs::read_dir(directory).unwrap();
+    let files = parts.flat_map(|part| fs::read_dir(part.unwrap().path()).unwrap());
+    let mut paths = files.map(|file| file.unwrap().path());
+    let is_of_name = |path: &PathBuf| {
+        let file = path.file_name().and_then(|file| file.to_str());
+        file.is_some_and(|file| file.split('~').next() == Some(name))
+    };
+    paths.find(is_of_name).unwrap()
 }
 
 /// Starts an authority that asks an edge, and a source that orders from it.
@@ -142,6 +154,28 @@ fn a_certificate_that_is_replaced_by_command_is_replaced_on_edges() {
     source.publish("second", &[("skill.md", PAY)]);
     wait_until_serves(&edge, PAY);
     assert!(certificate(&edge, DOMAIN, &client).is_some());
+
+    // A certificate that cannot be read now is not left out: the edge would not ask for it again.
+    let token = fs::read_to_string(edge.setup.path("token")).unwrap();
+    let field = format!("Bearer {}", token.trim());
+    let record = record_of(
+        &source.setup.path("store/certificates/certificates"),
+        DOMAIN,
+    );
+    let key = record.file_name().unwrap().to_str().unwrap();
+    let ask = || {
+        let path = format!("/v1/follow/certificates?keys={key}");
+        let fields = [("Authorization", &*field)];
+        http::request(listen, "GET", "source", &path, &fields).status
+    };
+    assert_eq!(ask(), 200);
+    let aside = source.setup.path("aside");
+    fs::rename(&record, &aside).unwrap();
+    fs::create_dir(&record).unwrap();
+    assert_eq!(ask(), 503);
+    fs::remove_dir(&record).unwrap();
+    fs::rename(&aside, &record).unwrap();
+    assert_eq!(ask(), 200);
 }
 
 #[test]
@@ -226,4 +260,45 @@ fn an_edge_without_a_key_gets_nothing_secret_and_orders_nothing() {
         !status.success() && why.contains("the node that an edge"),
         "{why}"
     );
+}
+
+#[test]
+fn an_edge_whose_key_is_set_or_replaced_later_gets_the_certificates_of_before() {
+    let authority = Authority::new();
+    let listen = free_address();
+    let source = encrypted(&authority, source(listen)).with_skill().start();
+    let directory = source.setup.path("certificates");
+    authority.issue(&[DOMAIN]).write(&directory, DOMAIN);
+    let edge = Setup::new();
+    let key_file = edge.path("key");
+    write_private(
+        edge.path("token"),
+        &output(&source.setup, &["edge", "add", "paris"]),
+    );
+    let more = format!(", key_file: {}", key_file.display());
+    let edge = following(&source.setup, edge, &url(listen), &more).conf("listen", LISTEN);
+    let edge = edge.start();
+    wait_until("it says why", || trouble(&edge).contains("knows no key"));
+    let client = authority.client(&["http/1.1"]);
+    let key = output(&edge.setup, &["edge", "key"]);
+    output(&source.setup, &["edge", "set", "paris", "--key", &key]);
+    // A new certificate ends the wait of the edge for changes.
+    let second = "docs.second.test";
+    authority.issue(&[second]).write(&directory, second);
+    wait_until("the new certificate", || {
+        certificate(&edge, second, &client).is_some()
+    });
+    let first = certificate(&edge, DOMAIN, &client);
+    assert!(first.is_some(), "the certificate of before");
+
+    // With another key, the edge cannot decrypt what its cache has.
+    let edge = kill(edge);
+    fs::remove_file(&key_file).unwrap();
+    let key = output(&edge, &["edge", "key"]);
+    output(&source.setup, &["edge", "set", "paris", "--key", &key]);
+    let edge = edge.start();
+    wait_until("the same certificates", || {
+        certificate(&edge, DOMAIN, &client) == first
+            && certificate(&edge, second, &client).is_some()
+    });
 }

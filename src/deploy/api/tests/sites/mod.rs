@@ -587,3 +587,20 @@ async fn t6_owners_add_domains_only_if_the_operator_lets_them() {
         .await;
     assert_eq!(by_operator.status, 201);
 }
+
+#[tokio::test]
+async fn a_call_keeps_its_place_as_long_as_it_has_a_thread() {
+    let node = Node::new();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let call = node.api.ask(move |_sites| {
+        let _dropped = ended.recv();
+        Ok(())
+    });
+    // The client waits no longer.
+    assert!(futures_util::FutureExt::now_or_never(call).is_none());
+    let waiting = &node.api.waiting;
+    assert_eq!(waiting.available_permits(), WAITING_MAX - 1);
+    drop(end);
+    let all = u32::try_from(WAITING_MAX).unwrap();
+    assert!(waiting.acquire_many(all).await.is_ok());
+}
