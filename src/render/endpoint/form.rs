@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Form, json};
 
 use super::sample;
 use crate::docs::config::Api;
-use crate::docs::openapi::{Endpoint, Method, Operation, Server, Specification};
+use crate::docs::openapi::{Endpoint, Method, Operation, Schema, Server, Specification};
 use crate::syntax::Value as Json;
 
 /// How many parameters, servers, schemes or fields of a body a form has.
@@ -213,11 +213,7 @@ fn parameters(
         if parameter.required {
             form.insert("required".to_owned(), true.into());
         }
-        describe(
-            &mut form,
-            parameter.schema.map(|schema| schema.value),
-            prefill,
-        );
+        describe(specification, &mut form, parameter.schema, prefill);
         // §4.8.12.2: an example of the parameter overrides that of its schema.
         let example = written_example(specification, parameter.value).filter(|_| prefill);
         if let Some(example) = example.and_then(Json::scalar) {
@@ -238,8 +234,18 @@ fn written_example<'s>(specification: &'s Specification, parameter: &'s Json) ->
 }
 
 /// Adds type, values and value of a schema.
-fn describe(form: &mut Map<String, Form>, schema: Option<&Json>, prefill: bool) {
-    let Some(schema) = schema else {
+fn describe(
+    specification: &Specification,
+    form: &mut Map<String, Form>,
+    schema: Option<Schema<'_>>,
+    prefill: bool,
+) {
+    let Some(Schema {
+        value: schema,
+        written,
+        ..
+    }) = schema
+    else {
         return;
     };
     let kind = schema.get("type");
@@ -251,11 +257,12 @@ fn describe(form: &mut Map<String, Form>, schema: Option<&Json>, prefill: bool) 
         }
         _ => set_values(form, schema.get("enum").map_or(&[][..], Json::items)),
     }
+    let stated = |key| specification.stated(written, key);
     let example = || {
-        let first = || schema.get("examples")?.items().first();
-        schema.get("example").or_else(first)
+        let first = || stated("examples")?.items().first();
+        stated("example").or_else(first)
     };
-    let value = schema.get("default");
+    let value = stated("default");
     let value = value.or_else(|| example().filter(|_| prefill));
     set(form, "value", value.and_then(Json::scalar));
 }
@@ -284,11 +291,11 @@ fn body(specification: &Specification, operation: &Operation<'_>) -> Vec<Form> {
                 if required.iter().any(|name| name.text() == Some(&member.key)) {
                     field.insert("required".to_owned(), true.into());
                 }
-                let schema = specification.resolve(&member.value);
-                if is_file(schema) {
+                let schema = specification.schema(&member.value);
+                if is_file(schema.map(|schema| schema.value)) {
                     field.insert("file".to_owned(), true.into());
                 }
-                describe(&mut field, schema, true);
+                describe(specification, &mut field, schema, true);
                 Form::Object(field)
             });
             form.insert("fields".to_owned(), fields.collect());

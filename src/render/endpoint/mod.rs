@@ -138,24 +138,24 @@ fn schema_nodes<'s>(
     language: &str,
     labels: &'s [Box<str>],
 ) -> Vec<Node> {
-    let value = specification.named_schema(name);
-    let Some(value) = value.and_then(|value| specification.resolve(value)) else {
+    let written = specification.named_schema(name);
+    let Some(schema) = written.and_then(|written| specification.schema(written)) else {
         return Vec::new();
     };
     let schema = Schema {
         name: Some(name),
-        value,
+        ..schema
     };
     let mut writer = Writer::new(specification, language);
     writer.labels = labels;
-    let mut nodes = prose(value.get("description").and_then(Json::text));
+    let mut nodes = prose(writer.description(schema));
     nodes.extend(writer.plain(schema));
-    nodes.extend(writer.values(value));
+    nodes.extend(writer.values(schema.value));
     writer.schema(schema, &mut nodes);
     nodes.extend(writer.example(&Media {
         kind: "application/json",
         schema: Some(schema),
-        value,
+        value: schema.written,
     }));
     nodes
 }
@@ -217,12 +217,16 @@ impl<'s> Writer<'s> {
                 attributes.extend(self.labels_of(parameter.schema, Some(parameter.value), &[]));
                 if let Some(schema) = parameter.schema {
                     attributes.extend(self.kind_of(schema));
-                    attributes.extend(default(schema.value));
+                    attributes.extend(default(self.stated(schema, "default")));
                 }
                 attributes.extend(parameter.required.then(|| flag("required")));
-                attributes.extend(parameter.deprecated.then(|| flag("deprecated")));
-                let mut children = prose(parameter.description);
-                if let Some(schema) = parameter.schema {
+                let schema = parameter.schema;
+                let is_deprecated = parameter.deprecated
+                    || schema.is_some_and(|schema| self.is(schema, "deprecated"));
+                attributes.extend(is_deprecated.then(|| flag("deprecated")));
+                let of_schema = || self.description(schema?);
+                let mut children = prose(parameter.description.or_else(of_schema));
+                if let Some(schema) = schema {
                     children.extend(self.values(schema.value));
                 }
                 nodes.push(element("ParamField", attributes, children));
@@ -409,7 +413,8 @@ impl<'s> Writer<'s> {
             let is = |key| header.get(key).and_then(Json::flag) == Some(true);
             attributes.extend(is("required").then(|| flag("required")));
             attributes.extend(is("deprecated").then(|| flag("deprecated")));
-            let description = header.get("description").and_then(Json::text);
+            let description = self.specification.stated(&member.value, "description");
+            let description = description.and_then(Json::text);
             let field = Element {
                 attributes,
                 children: prose(description),
@@ -485,7 +490,7 @@ impl<'s> Writer<'s> {
                     text("name", &member.key),
                     text("type", self.messages.variable),
                 ];
-                attributes.extend(default(&member.value));
+                attributes.extend(default(member.value.get("default")));
                 let mut children = prose(member.value.get("description").and_then(Json::text));
                 children.extend(self.values(&member.value));
                 inside.push(element("ResponseField", attributes, children));

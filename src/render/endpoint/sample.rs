@@ -363,10 +363,10 @@ fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, &'m Json)> {
     }
     // §4.8.24: the examples of the schema, if the media type has none.
     if all.is_empty() {
-        let schema = media.schema.map(|schema| schema.value);
-        let only = schema.and_then(|schema| {
-            let first = || schema.get("examples")?.items().first();
-            schema.get("example").or_else(first)
+        let only = media.schema.and_then(|schema| {
+            let stated = |key| schema.written.get(key).or_else(|| schema.value.get(key));
+            let first = || stated("examples")?.items().first();
+            stated("example").or_else(first)
         });
         all.extend(only.map(|only| (None, only)));
     }
@@ -455,7 +455,7 @@ impl<'s> Sketch<'s> {
             .map(|(name, value)| (name, Cow::Borrowed(value)))
             .collect();
         if all.is_empty() && (media.kind.contains("json") || is_form(media.kind)) {
-            let made = media.schema.and_then(|schema| self.of(schema.value, 0));
+            let made = media.schema.and_then(|schema| self.of(schema.written, 0));
             all.extend(made.map(|made| (None, Cow::Owned(made))));
         }
         all
@@ -465,12 +465,13 @@ impl<'s> Sketch<'s> {
     /// each type.
     ///
     /// It is `None` for a value deeper than [`SKETCH_DEPTH_MAX`], and for a schema without a type.
-    fn of(self, schema: &Json, depth: usize) -> Option<Json> {
-        let schema = self.specification.resolve(schema)?;
-        let mut stated = ["example", "const", "default"].into_iter();
-        let first = |key| schema.get(key).map_or(&[][..], Json::items).first();
-        let stated = stated.find_map(|key| schema.get(key));
-        if let Some(stated) = stated
+    fn of(self, written: &Json, depth: usize) -> Option<Json> {
+        let stated = |key| self.specification.stated(written, key);
+        let first = |key| stated(key).map_or(&[][..], Json::items).first();
+        let mut keys = ["example", "const", "default"].into_iter();
+        let schema = self.specification.resolve(written)?;
+        if let Some(stated) = keys
+            .find_map(stated)
             .or_else(|| first("examples"))
             .or_else(|| first("enum"))
         {
@@ -530,8 +531,8 @@ impl<'s> Sketch<'s> {
             let required = part.get("required").map_or(&[][..], Json::items);
             for member in part.get("properties").map_or(&[][..], Json::members) {
                 let is_required = required.iter().any(|name| name.text() == Some(&member.key));
-                let field = self.specification.resolve(&member.value);
-                let flag = field.and_then(|field| field.get(self.left_out)?.flag());
+                let flag = self.specification.stated(&member.value, self.left_out);
+                let flag = flag.and_then(Json::flag);
                 let is_left_out = flag == Some(true) || self.is_required_only && !is_required;
                 let is_known = members.iter().any(|known| known.key == member.key);
                 if is_left_out || is_known || members.len() >= SKETCH_MEMBERS_MAX {

@@ -39,6 +39,20 @@ impl<'s> Writer<'s> {
         }
     }
 
+    /// Returns the value of a key of a schema, or the one beside the reference to it.
+    pub(super) fn stated(&self, schema: Schema<'s>, key: &str) -> Option<&'s Json> {
+        self.specification.stated(schema.written, key)
+    }
+
+    pub(super) fn description(&self, schema: Schema<'s>) -> Option<&'s str> {
+        self.stated(schema, "description")?.text()
+    }
+
+    /// Returns whether a schema has a flag.
+    pub(super) fn is(&self, schema: Schema<'s>, key: &str) -> bool {
+        self.stated(schema, key).and_then(Json::flag) == Some(true)
+    }
+
     /// Counts a shown field; returns `false` if the page has reached the limit.
     fn has_room(&mut self) -> bool {
         self.fields += 1;
@@ -72,7 +86,8 @@ impl<'s> Writer<'s> {
                 if !self.has_room() {
                     return;
                 }
-                let title = part.value.get("title").and_then(Json::text).or(part.name);
+                let title = self.stated(part, "title").and_then(Json::text);
+                let title = title.or(part.name);
                 let number = n + 1;
                 let (title, anchor) = match title {
                     Some(title) => (title.to_owned(), title.to_owned()),
@@ -82,7 +97,7 @@ impl<'s> Writer<'s> {
                     ),
                 };
                 let mut children = Vec::from_iter(self.plain(part));
-                children.extend(prose(part.value.get("description").and_then(Json::text)));
+                children.extend(prose(self.description(part)));
                 children.extend(self.values(part.value));
                 self.within.push("");
                 self.schema(part, &mut children);
@@ -126,8 +141,7 @@ impl<'s> Writer<'s> {
         nodes: &mut Vec<Node>,
     ) {
         attributes.extend(self.kind_of(schema));
-        let is = |key| schema.value.get(key).and_then(Json::flag) == Some(true);
-        attributes.extend(is("deprecated").then(|| flag("deprecated")));
+        attributes.extend(self.is(schema, "deprecated").then(|| flag("deprecated")));
         let words = [
             ("readOnly", self.messages.read_only),
             ("writeOnly", self.messages.write_only),
@@ -135,11 +149,11 @@ impl<'s> Writer<'s> {
         ];
         let words: Vec<&str> = words
             .into_iter()
-            .filter_map(|(key, word)| is(key).then_some(word))
+            .filter_map(|(key, word)| self.is(schema, key).then_some(word))
             .collect();
         attributes.extend(self.labels_of(Some(schema), None, &words));
-        attributes.extend(default(schema.value));
-        let mut children = prose(schema.value.get("description").and_then(Json::text));
+        attributes.extend(default(self.stated(schema, "default")));
+        let mut children = prose(self.description(schema));
         children.extend(self.values(schema.value));
         let mut inner = Vec::new();
         self.within.push("");
@@ -156,13 +170,13 @@ impl<'s> Writer<'s> {
     /// the keys that the site shows. They are looked up in the schema, and else in the parameter.
     pub(super) fn labels_of(
         &self,
-        schema: Option<Schema<'_>>,
+        schema: Option<Schema<'s>>,
         parameter: Option<&Json>,
         words: &[&str],
     ) -> Option<(Box<str>, Value)> {
         let mut labels: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         for key in self.labels {
-            let of_schema = schema.and_then(|schema| schema.value.get(key));
+            let of_schema = schema.and_then(|schema| self.stated(schema, key));
             let Some(value) = of_schema.or_else(|| parameter?.get(key)) else {
                 continue;
             };
@@ -281,8 +295,9 @@ impl<'s> Writer<'s> {
     }
 }
 
-pub(super) fn default(schema: &Json) -> Option<(Box<str>, Value)> {
-    Some(text("default", schema.get("default")?.scalar()?))
+/// Returns the attribute with the default of a schema or a variable.
+pub(super) fn default(value: Option<&Json>) -> Option<(Box<str>, Value)> {
+    Some(text("default", value?.scalar()?))
 }
 
 fn anchor(name: &str) -> String {

@@ -332,3 +332,49 @@ fn fields_have_the_labels_that_the_site_selects() {
     }
     assert!(written("").contains("- `limit` integer query\n"));
 }
+
+/// Makes a specification with one endpoint, `POST /a`, of what the operation and the components
+/// hold.
+fn with(operation: &str, components: &str) -> String {
+    format!(
+        r##"{{"openapi": "3.1.0", "info": {{"title": "P", "version": "1"}}, "servers": [{{"url": "https://p.test"}}],
+        "components": {{{components}}}, "paths": {{"/a": {{"post": {{{operation}}}}}}}}}"##
+    )
+}
+
+fn assert_has(written: &str, pieces: &[&str]) {
+    for piece in pieces {
+        assert!(written.contains(piece), "{piece}\nis not in\n{written}");
+    }
+}
+
+#[test]
+fn words_beside_a_reference_override_those_of_its_target() {
+    let components = r##""schemas": {"Status": {"type": "string", "description": "Any status.", "default": "closed", "enum": ["open", "closed"]}, "Alias": {"$ref": "#/components/schemas/Status", "description": "Another name.", "writeOnly": true}},
+      "parameters": {"Page": {"name": "page", "in": "query", "description": "Any page.", "schema": {"type": "integer"}}},
+      "headers": {"Left": {"description": "Any number.", "schema": {"type": "integer"}}},
+      "requestBodies": {"Order": {"description": "Any order.", "content": {"application/json": {"schema": {"type": "object", "properties": {
+        "status": {"$ref": "#/components/schemas/Status", "description": "Status of the order.", "deprecated": true, "default": "open"},
+        "alias": {"$ref": "#/components/schemas/Alias"}, "other": {"$ref": "#/components/schemas/Status"}}}}}}},
+      "responses": {"Done": {"description": "Any answer.", "headers": {"X-Left": {"$ref": "#/components/headers/Left", "description": "Orders left."}}}}"##;
+    let operation = r##""parameters": [{"$ref": "#/components/parameters/Page", "description": "The page of orders."},
+        {"name": "state", "in": "query", "schema": {"$ref": "#/components/schemas/Status", "default": "open", "deprecated": true}}],
+      "requestBody": {"$ref": "#/components/requestBodies/Order", "description": "The order."},
+      "responses": {"200": {"$ref": "#/components/responses/Done", "description": "The order is placed."}}"##;
+    let (_, written) = written(&with(operation, components), "en");
+    assert_has(
+        &written,
+        &[
+            "- `page` integer query: The page of orders.\n",
+            "- `state` string query deprecated default: `open`: Any status.\n",
+            "- `status` string deprecated default: `open`: Status of the order.\n",
+            "- `alias` write-only string default: `closed`: Another name.\n",
+            "- `other` string default: `closed`: Any status.\n",
+            "## Body\n\nThe order.\n",
+            "### 200\n\nThe order is placed.\n",
+            "`X-Left` integer header: Orders left.\n",
+            // The body that is made has these values too.
+            "  \"status\": \"open\",\n  \"alias\": \"closed\",\n",
+        ],
+    );
+}
