@@ -321,6 +321,22 @@ fn json(value: &Json) -> String {
     out
 }
 
+/// Writes a value in one line: a text as it is, another value as JSON.
+pub(super) fn in_one_line(value: &Json) -> String {
+    if let Some(scalar) = value.scalar() {
+        return scalar.to_owned();
+    }
+    let mut out = String::new();
+    // Line breaks in texts are escaped, so these lines are the layout.
+    for line in json(value).lines() {
+        if out.ends_with(',') {
+            out.push(' ');
+        }
+        out.push_str(line.trim_start());
+    }
+    out
+}
+
 /// Quotes a word for a shell; `$TOKEN` in it stays a variable.
 fn quoted(word: &str) -> String {
     format!(

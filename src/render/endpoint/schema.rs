@@ -2,11 +2,12 @@
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.24; JSON Schema 2020-12 (validation) §6, §7.
 
+use super::sample::in_one_line;
 use super::{DEPTH_MAX, FIELDS_MAX, Writer, element, expandable, flag, paragraph, prose, text};
 use crate::docs::openapi::Schema;
 use crate::mdx::anchor::github;
 use crate::mdx::{Node, Value};
-use crate::syntax::Value as Json;
+use crate::syntax::{Data, Value as Json};
 
 /// How many values are listed.
 const VALUES_MAX: usize = 50;
@@ -247,15 +248,9 @@ impl<'s> Writer<'s> {
 
     /// Lists the values that a schema allows, and their bounds.
     pub(super) fn values(&self, schema: &Json) -> Vec<Node> {
-        let allowed: Vec<&str> = match schema.get("const").and_then(Json::scalar) {
-            Some(only) => vec![only],
-            None => schema
-                .get("enum")
-                .map_or(&[][..], Json::items)
-                .iter()
-                .filter_map(Json::scalar)
-                .take(VALUES_MAX)
-                .collect(),
+        let allowed = match schema.get("const") {
+            Some(only) => std::slice::from_ref(only),
+            None => schema.get("enum").map_or(&[][..], Json::items),
         };
         let mut nodes = Vec::new();
         if !allowed.is_empty() {
@@ -265,11 +260,16 @@ impl<'s> Writer<'s> {
                 self.messages.one_of_values
             };
             let mut line = vec![Node::Text(words.to_owned())];
-            for (n, value) in allowed.into_iter().enumerate() {
+            for (n, value) in allowed.iter().take(VALUES_MAX).enumerate() {
                 if n > 0 {
                     line.push(Node::Text(", ".to_owned()));
                 }
-                line.push(Node::Code(value.to_owned()));
+                line.push(Node::Code(in_one_line(value)));
+            }
+            let left = allowed.len().saturating_sub(VALUES_MAX);
+            if left > 0 {
+                let words = self.messages.and_more.replace("{}", &left.to_string());
+                line.push(Node::Text(words));
             }
             nodes.push(Node::Paragraph(line));
         }
@@ -295,9 +295,11 @@ impl<'s> Writer<'s> {
     }
 }
 
-/// Returns the attribute with the default of a schema or a variable.
+/// Returns the attribute with the default of a schema or a variable: a text as it is, another value
+/// as JSON. `null` is none.
 pub(super) fn default(value: Option<&Json>) -> Option<(Box<str>, Value)> {
-    Some(text("default", value?.scalar()?))
+    let value = value.filter(|value| value.data != Data::Null)?;
+    Some(text("default", &in_one_line(value)))
 }
 
 fn anchor(name: &str) -> String {

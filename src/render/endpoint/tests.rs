@@ -378,3 +378,40 @@ fn words_beside_a_reference_override_those_of_its_target() {
         ],
     );
 }
+
+#[test]
+fn a_list_of_values_that_is_cut_says_how_many_are_left() {
+    let values: Vec<_> = (0..80).map(|n| format!("\"v{n}\"")).collect();
+    let (all, some) = (values.join(", "), values[..50].join(", "));
+    let operation = format!(
+        r#""parameters": [{{"name": "all", "in": "query", "schema": {{"type": "string", "enum": [{all}]}}}},
+        {{"name": "some", "in": "query", "schema": {{"type": "string", "enum": [{some}]}}}},
+        {{"name": "mixed", "in": "query", "schema": {{"enum": ["a", null, [1, 2], {{"b": "c, d"}}]}}}},
+        {{"name": "no", "in": "query", "schema": {{"const": null}}}}]"#
+    );
+    let (_, written) = written(&with(&operation, ""), "en");
+    assert_has(
+        &written,
+        &[
+            "`v48`, `v49` and 30 more\n",
+            "`v48`, `v49`\n",
+            "One of `a`, `null`, `[1, 2]`, `{\"b\": \"c, d\"}`\n",
+            "- `no` query: Always `null`\n",
+        ],
+    );
+}
+
+#[test]
+fn a_default_that_is_a_list_or_an_object_is_shown_as_json() {
+    let operation = r#""parameters": [{"name": "l", "in": "query", "schema": {"type": "array", "default": ["a", "b,\n c"]}},
+        {"name": "o", "in": "query", "schema": {"type": "object", "default": {"a": {"b": [1, true]}}}}, {"name": "e", "in": "query", "schema": {"default": []}}]"#;
+    let (_, written) = written(&with(operation, ""), "en");
+    assert_has(
+        &written,
+        &[
+            r#"- `l` array query default: `["a", "b,\n c"]`"#,
+            r#"- `o` object query default: `{"a": {"b": [1, true]}}`"#,
+            "- `e` query default: `[]`",
+        ],
+    );
+}

@@ -109,6 +109,7 @@ pub(super) const MESSAGES: Messages = Messages {
         or: " أو ",
         only_value: "دائمًا ",
         one_of_values: "أحد القيم: ",
+        and_more: " و{} أخرى",
         read_only: "للقراءة فقط",
         write_only: "للكتابة فقط",
         nullable: "يقبل null",

@@ -109,6 +109,7 @@ pub(super) const MESSAGES: Messages = Messages {
         or: " oder ",
         only_value: "Immer ",
         one_of_values: "Einer der Werte ",
+        and_more: " und {} weitere",
         read_only: "nur lesbar",
         write_only: "nur schreibbar",
         nullable: "darf null sein",

@@ -109,6 +109,7 @@ pub(super) const MESSAGES: Messages = Messages {
         or: " or ",
         only_value: "Always ",
         one_of_values: "One of ",
+        and_more: " and {} more",
         read_only: "read-only",
         write_only: "write-only",
         nullable: "nullable",

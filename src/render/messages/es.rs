@@ -109,6 +109,7 @@ pub(super) const MESSAGES: Messages = Messages {
         or: " o ",
         only_value: "Siempre ",
         one_of_values: "Uno de los valores ",
+        and_more: " y {} más",
         read_only: "solo lectura",
         write_only: "solo escritura",
         nullable: "puede ser null",

@@ -109,6 +109,7 @@ pub(super) const MESSAGES: Messages = Messages {
         or: " ou ",
         only_value: "Toujours ",
         one_of_values: "L’une des valeurs ",
+        and_more: " et {} autres",
         read_only: "lecture seule",
         write_only: "écriture seule",
         nullable: "peut être null",

@@ -109,6 +109,7 @@ pub(super) const MESSAGES: Messages = Messages {
         or: " או ",
         only_value: "תמיד ",
         one_of_values: "אחד מהערכים ",
+        and_more: " ועוד {}",
         read_only: "לקריאה בלבד",
         write_only: "לכתיבה בלבד",
         nullable: "יכול להיות null",

@@ -188,6 +188,8 @@ pub(super) struct Endpoint {
     pub(super) only_value: &'static str,
     /// The allowed values follow.
     pub(super) one_of_values: &'static str,
+    /// After allowed values that are a part of all; `{}` is the number of the others.
+    pub(super) and_more: &'static str,
     pub(super) read_only: &'static str,
     pub(super) write_only: &'static str,
     pub(super) nullable: &'static str,
@@ -358,6 +360,7 @@ mod tests {
                 endpoint.webhook_sends,
                 endpoint.same_as_above,
                 endpoint.option,
+                endpoint.and_more,
             ];
             let bounds = endpoint.bounds.by_keyword().map(|(_, message)| message);
             for message in own.into_iter().chain(bounds) {
