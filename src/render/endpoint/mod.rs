@@ -9,7 +9,8 @@
 //! page is translated and when a message changes.
 //!
 //! **Limits.** Schemas are shown at most [`DEPTH_MAX`] levels deep, and at most [`FIELDS_MAX`]
-//! fields a page. A schema inside itself is named and not shown again.
+//! fields a page. A note says where more is left out. A schema inside itself is named and not shown
+//! again.
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.10 (operations), §4.8.24 (schemas).
 
@@ -28,8 +29,10 @@ use crate::syntax::Value as Json;
 
 use schema::default;
 
-/// How many levels of fields are shown.
+/// How many levels of fields are shown: fields inside fields, and alternatives.
 const DEPTH_MAX: usize = 6;
+/// How many schemas are inside each other, with lists and the parts of `allOf`, which are no levels.
+const WITHIN_MAX: usize = 32;
 /// The element that holds the samples and examples of an endpoint.
 const EXAMPLES: &str = "Panel";
 /// How many fields a page shows.
@@ -171,9 +174,12 @@ struct Writer<'s> {
     /// Whether bodies that are made for samples have their required fields only.
     is_required_only: bool,
     messages: &'static messages::Endpoint,
+    /// How many fields are shown.
     fields: usize,
-    /// The names of the schemas that enclose the current one.
-    within: Vec<&'s str>,
+    /// How many fields and alternatives enclose the current schema.
+    level: usize,
+    /// The schemas that enclose the current one, by their names.
+    within: Vec<Option<&'s str>>,
     /// The enclosing schemas that contain themselves.
     linked: BTreeSet<&'s str>,
     /// The part of the endpoint whose fields are written; aliases of their anchors contain it.
@@ -192,6 +198,7 @@ impl<'s> Writer<'s> {
             is_required_only: false,
             messages: &Messages::of(language).endpoint,
             fields: 0,
+            level: 0,
             within: Vec::new(),
             linked: BTreeSet::new(),
             part: None,

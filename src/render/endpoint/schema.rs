@@ -3,7 +3,9 @@
 //! Sources: OpenAPI 3.1.1 §4.8.24; JSON Schema 2020-12 (validation) §6, §7.
 
 use super::sample::in_one_line;
-use super::{DEPTH_MAX, FIELDS_MAX, Writer, element, expandable, flag, paragraph, prose, text};
+use super::{
+    DEPTH_MAX, FIELDS_MAX, WITHIN_MAX, Writer, element, expandable, flag, paragraph, prose, text,
+};
 use crate::docs::openapi::Schema;
 use crate::mdx::anchor::github;
 use crate::mdx::{Node, Value};
@@ -17,24 +19,27 @@ const VALUES_MAX: usize = 50;
 impl<'s> Writer<'s> {
     /// Shows the fields of a schema.
     pub(super) fn schema(&mut self, schema: Schema<'s>, nodes: &mut Vec<Node>) {
-        if let Some(name) = schema.name {
-            if self.within.contains(&name) {
-                self.linked.insert(name);
-                nodes.push(self.as_above(name, &anchor(name)));
-                return;
+        if let Some(name) = schema.name
+            && self.within.contains(&Some(name))
+        {
+            self.linked.insert(name);
+            nodes.push(self.as_above(name, &anchor(name)));
+            return;
+        }
+        if self.level == DEPTH_MAX || self.within.len() == WITHIN_MAX {
+            if self.has_fields(schema) {
+                self.end(nodes);
             }
-            self.within.push(name);
+            return;
         }
         let start = nodes.len();
-        if self.within.len() <= DEPTH_MAX {
-            self.shape(schema.value, nodes);
-        }
-        let Some(name) = schema.name else {
-            return;
-        };
+        self.within.push(schema.name);
+        self.shape(schema.value, nodes);
         self.within.pop();
         // The target of the link from a schema inside itself.
-        if self.linked.remove(name) {
+        if let Some(name) = schema.name
+            && self.linked.remove(name)
+        {
             let place = element("span", vec![text("id", &anchor(name))], Vec::new());
             nodes.insert(start, place);
         }
@@ -54,10 +59,47 @@ impl<'s> Writer<'s> {
         self.stated(schema, key).and_then(Json::flag) == Some(true)
     }
 
-    /// Counts a shown field; returns `false` if the page has reached the limit.
-    fn has_room(&mut self) -> bool {
+    /// Shows what is inside a field or an alternative.
+    fn inside(&mut self, schema: Schema<'s>, nodes: &mut Vec<Node>) {
+        self.level += 1;
+        self.schema(schema, nodes);
+        self.level -= 1;
+    }
+
+    /// Returns whether a schema, or the items of its lists, have fields.
+    fn has_fields(&self, schema: Schema<'s>) -> bool {
+        let mut value = schema.value;
+        for _ in 0..WITHIN_MAX {
+            let items = value.get("items");
+            let Some(items) = items.and_then(|items| self.specification.resolve(items)) else {
+                let parts = ["allOf", "oneOf", "anyOf"].into_iter();
+                let mut parts = parts.filter_map(|key| value.get(key));
+                let has_members = |key| value.get(key).is_some_and(|map| !map.members().is_empty());
+                return parts.any(|parts| !parts.items().is_empty())
+                    || has_members("properties")
+                    || has_members("additionalProperties");
+            };
+            value = items;
+        }
+        true
+    }
+
+    /// Counts a shown field; if the page has reached the limit, says so and returns `false`.
+    fn has_room(&mut self, nodes: &mut Vec<Node>) -> bool {
         self.fields += 1;
-        self.fields <= FIELDS_MAX
+        let has_room = self.fields <= FIELDS_MAX;
+        if !has_room {
+            self.end(nodes);
+        }
+        has_room
+    }
+
+    /// Says that more fields are not shown.
+    fn end(&self, nodes: &mut Vec<Node>) {
+        let note = paragraph(self.messages.more_fields);
+        if nodes.last() != Some(&note) {
+            nodes.push(note);
+        }
     }
 
     fn shape(&mut self, value: &'s Json, nodes: &mut Vec<Node>) {
@@ -68,9 +110,13 @@ impl<'s> Writer<'s> {
             return self.schema(items, nodes);
         }
         for part in value.get("allOf").map_or(&[][..], Json::items) {
-            if let Some(part) = self.specification.schema(part).filter(|_| self.has_room()) {
-                self.schema(part, nodes);
+            let Some(part) = self.specification.schema(part) else {
+                continue;
+            };
+            if !self.has_room(nodes) {
+                return;
             }
+            self.schema(part, nodes);
         }
         for (key, words) in [
             ("oneOf", self.messages.one_of_these),
@@ -84,7 +130,7 @@ impl<'s> Writer<'s> {
                 let Some(part) = self.specification.schema(part) else {
                     continue;
                 };
-                if !self.has_room() {
+                if !self.has_room(nodes) {
                     return;
                 }
                 let title = self.stated(part, "title").and_then(Json::text);
@@ -100,15 +146,13 @@ impl<'s> Writer<'s> {
                 let mut children = Vec::from_iter(self.plain(part));
                 children.extend(prose(self.description(part)));
                 children.extend(self.values(part.value));
-                self.within.push("");
-                self.schema(part, &mut children);
-                self.within.pop();
+                self.inside(part, &mut children);
                 nodes.push(expandable(&title, &anchor, children));
             }
         }
         let required = value.get("required").map_or(&[][..], Json::items);
         for member in value.get("properties").map_or(&[][..], Json::members) {
-            if !self.has_room() {
+            if !self.has_room(nodes) {
                 return;
             }
             let Some(schema) = self.specification.schema(&member.value) else {
@@ -124,7 +168,7 @@ impl<'s> Writer<'s> {
             .get("additionalProperties")
             .filter(|others| others.is_map());
         if let Some(schema) = others.and_then(|others| self.specification.schema(others))
-            && self.has_room()
+            && self.has_room(nodes)
         {
             let named = vec![
                 text("name", self.messages.any_key),
@@ -157,9 +201,7 @@ impl<'s> Writer<'s> {
         let mut children = prose(self.description(schema));
         children.extend(self.values(schema.value));
         let mut inner = Vec::new();
-        self.within.push("");
-        self.schema(schema, &mut inner);
-        self.within.pop();
+        self.inside(schema, &mut inner);
         if !inner.is_empty() {
             children.push(self.inner(inner));
         }

@@ -415,3 +415,70 @@ fn a_default_that_is_a_list_or_an_object_is_shown_as_json() {
         ],
     );
 }
+
+#[test]
+fn six_levels_of_fields_are_shown_and_a_note_says_where_they_end() {
+    let answer = |schema: &str| {
+        format!(
+            r#""responses": {{"200": {{"description": "", "content": {{"application/json": {{"schema": {schema}}}}}}}}}"#
+        )
+    };
+    let end = "More fields are not shown.";
+    let named: Vec<_> = (1..10)
+        .map(|n| format!(r##""L{n}": {{"type": "object", "properties": {{"n{n}": {{"$ref": "#/components/schemas/L{}"}}}}}}"##, n + 1))
+        .collect();
+    for last in [r#"{"type": "string"}"#, r#"{"$ref": "none"}"#] {
+        let schemas = format!(r#""schemas": {{{}, "L10": {last}}}"#, named.join(", "));
+        let first = answer(r##"{"$ref": "#/components/schemas/L1"}"##);
+        let (_, written) = written(&with(&first, &schemas), "en");
+        assert_has(&written, &["- `n6` object"]);
+        assert!(!written.contains("`n7`"), "{written}");
+        assert_eq!(written.matches(end).count(), 1, "{written}");
+    }
+    // The sixth level ends by itself.
+    let ends = [5, 6].map(|n| {
+        format!(
+            r#""schemas": {{{}, "L{}": {{"type": "array", "items": {{"type": "string"}}}}}}"#,
+            named[..n].join(", "),
+            n + 1
+        )
+    });
+    for schemas in ends {
+        let first = answer(r##"{"$ref": "#/components/schemas/L1"}"##);
+        let (_, written) = written(&with(&first, &schemas), "en");
+        assert!(!written.contains(end), "{written}");
+    }
+    // Lists in lists and parts of parts are not levels of fields, but end too.
+    let named: Vec<_> = (0..200)
+        .map(|n| format!(r##""L{n}": {{"type": "array", "items": {{"allOf": [{{"$ref": "#/components/schemas/L{}"}}]}}}}"##, n + 1))
+        .collect();
+    let schemas = format!(
+        r#""schemas": {{{}, "L200": {{"properties": {{"last": {{}}}}}}}}"#,
+        named.join(", ")
+    );
+    let first = answer(r##"{"$ref": "#/components/schemas/L0"}"##);
+    let (_, written) = written(&with(&first, &schemas), "en");
+    assert_eq!(written.matches(end).count(), 1, "{written}");
+}
+
+#[test]
+fn a_page_with_too_many_fields_says_that_there_are_more() {
+    let answer = |count: usize| {
+        let fields: Vec<_> = (0..count).map(|n| format!(r#""f{n}": {{}}"#)).collect();
+        let schema = format!(
+            r#"{{"type": "object", "properties": {{{}}}}}"#,
+            fields.join(", ")
+        );
+        let operation = format!(
+            r#""responses": {{"200": {{"description": "", "content": {{"application/json": {{"schema": {{"allOf": [{schema}, {{"description": "Part."}}]}}}}}}}}}}"#
+        );
+        written(&with(&operation, ""), "en").1
+    };
+    let (all, cut) = (answer(398), answer(399));
+    let end = "More fields are not shown.";
+    assert!(all.contains("`f397`") && !all.contains(end), "{all}");
+    assert_eq!(cut.matches(end).count(), 1, "{cut}");
+    let cut = answer(900);
+    assert!(cut.contains("`f398`") && !cut.contains("`f399`"), "{cut}");
+    assert_eq!(cut.matches(end).count(), 1, "{cut}");
+}

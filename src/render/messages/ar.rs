@@ -101,6 +101,7 @@ pub(super) const MESSAGES: Messages = Messages {
         when: "متى",
         example: "مثال",
         fields: "الحقول",
+        more_fields: "لا تُعرض حقول أخرى.",
         any_key: "{أيّ مفتاح}",
         same_as_above: "{}، كما ورد أعلاه.",
         one_of_these: "واحد مما يلي:",

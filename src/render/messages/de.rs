@@ -101,6 +101,7 @@ pub(super) const MESSAGES: Messages = Messages {
         when: "Wann",
         example: "Beispiel",
         fields: "Felder",
+        more_fields: "Weitere Felder werden nicht gezeigt.",
         any_key: "{beliebiger Schlüssel}",
         same_as_above: "{}, wie oben.",
         one_of_these: "Eines von diesen:",

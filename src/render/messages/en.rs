@@ -101,6 +101,7 @@ pub(super) const MESSAGES: Messages = Messages {
         when: "When",
         example: "Example",
         fields: "Fields",
+        more_fields: "More fields are not shown.",
         any_key: "{any key}",
         same_as_above: "{}, as above.",
         one_of_these: "One of these:",

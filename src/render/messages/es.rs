@@ -101,6 +101,7 @@ pub(super) const MESSAGES: Messages = Messages {
         when: "Cuándo",
         example: "Ejemplo",
         fields: "Campos",
+        more_fields: "No se muestran más campos.",
         any_key: "{cualquier clave}",
         same_as_above: "{}, como arriba.",
         one_of_these: "Uno de estos:",

@@ -101,6 +101,7 @@ pub(super) const MESSAGES: Messages = Messages {
         when: "Cas",
         example: "Exemple",
         fields: "Champs",
+        more_fields: "D’autres champs ne sont pas affichés.",
         any_key: "{toute clé}",
         same_as_above: "{}, comme ci-dessus.",
         one_of_these: "L’un de ces schémas :",

@@ -101,6 +101,7 @@ pub(super) const MESSAGES: Messages = Messages {
         when: "מתי",
         example: "דוגמה",
         fields: "שדות",
+        more_fields: "שדות נוספים אינם מוצגים.",
         any_key: "{כל מפתח}",
         same_as_above: "{}, כמו למעלה.",
         one_of_these: "אחת מאלה:",

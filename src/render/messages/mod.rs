@@ -174,6 +174,8 @@ pub(super) struct Endpoint {
     pub(super) when: &'static str,
     pub(super) example: &'static str,
     pub(super) fields: &'static str,
+    /// Shown where the fields of a page end before those of its schemas.
+    pub(super) more_fields: &'static str,
     /// Shown instead of the name of a field if every name is allowed.
     pub(super) any_key: &'static str,
     /// `{}` is the link to a schema.
