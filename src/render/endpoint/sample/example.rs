@@ -1,0 +1,243 @@
+//! Examples of bodies: those of the specification, or else one that is made from the schema.
+//!
+//! Sources: OpenAPI 3.1.1 §4.8.14 (media types), §4.8.19 (examples), §4.8.24 (schemas).
+
+use std::borrow::Cow;
+
+use super::is_form;
+use super::literal::json;
+use crate::docs::openapi::{Media, Specification};
+use crate::syntax::{Data, Member, Value as Json};
+
+/// How many examples of one body are shown.
+const EXAMPLES_MAX: usize = 8;
+/// How many levels an example has that is made from a schema, and how many fields an object of it.
+const SKETCH_DEPTH_MAX: usize = 5;
+const SKETCH_MEMBERS_MAX: usize = 24;
+
+/// Returns the examples of a body, each with its name.
+fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, &'m Json)> {
+    let named = media.value.get("examples").map_or(&[][..], Json::members);
+    let mut all: Vec<_> = named
+        .iter()
+        .filter_map(|member| {
+            let title = member.value.get("summary").and_then(Json::text);
+            let name = title.unwrap_or(&member.key);
+            Some((Some(name), member.value.get("value")?))
+        })
+        .take(EXAMPLES_MAX)
+        .collect();
+    if let Some(only) = media.value.get("example") {
+        all.insert(0, (None, only));
+    }
+    // §4.8.24: the examples of the schema, if the media type has none.
+    if all.is_empty() {
+        let only = media.schema.and_then(|schema| {
+            let stated = |key| schema.written.get(key).or_else(|| schema.value.get(key));
+            let first = || stated("examples")?.items().first();
+            stated("example").or_else(first)
+        });
+        all.extend(only.map(|only| (None, only)));
+    }
+    all
+}
+
+/// Returns the examples of a body as JSON, each with its name.
+pub(in crate::render::endpoint) fn written_examples<'m>(
+    media: &Media<'m>,
+) -> Vec<(Option<&'m str>, String)> {
+    let all = examples(media).into_iter();
+    all.map(|(name, value)| (name, json(value))).collect()
+}
+
+/// Makes examples of schemas, for bodies without one.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::render::endpoint) struct Sketch<'s> {
+    pub(super) specification: &'s Specification,
+    /// The flag of fields that are left out (OpenAPI 3.1.1 §4.8.24): a request has none that is
+    /// `readOnly`, a response none that is `writeOnly`.
+    pub(super) left_out: &'static str,
+    /// Whether objects have their required fields only.
+    pub(super) is_required_only: bool,
+}
+
+// === impl Sketch ===
+
+impl<'s> Sketch<'s> {
+    /// Makes examples of the bodies of requests.
+    pub(in crate::render::endpoint) fn request(specification: &'s Specification) -> Self {
+        Self {
+            specification,
+            left_out: "readOnly",
+            is_required_only: false,
+        }
+    }
+
+    /// Makes examples of the bodies of responses.
+    pub(in crate::render::endpoint) fn response(specification: &'s Specification) -> Self {
+        Self {
+            left_out: "writeOnly",
+            ..Self::request(specification)
+        }
+    }
+
+    /// Returns the examples of a body as JSON, or an example that is made from its schema.
+    pub(in crate::render::endpoint) fn texts<'m>(
+        self,
+        media: &Media<'m>,
+    ) -> Vec<(Option<&'m str>, String)> {
+        let all = self.examples(media).into_iter();
+        all.map(|(name, value)| (name, json(&value))).collect()
+    }
+
+    pub(super) fn examples<'m>(self, media: &Media<'m>) -> Vec<(Option<&'m str>, Cow<'m, Json>)> {
+        let written = examples(media).into_iter();
+        let mut all: Vec<_> = written
+            .map(|(name, value)| (name, Cow::Borrowed(value)))
+            .collect();
+        if all.is_empty() && (media.kind.contains("json") || is_form(media.kind)) {
+            let made = media.schema.and_then(|schema| self.of(schema.written, 0));
+            all.extend(made.map(|made| (None, Cow::Owned(made))));
+        }
+        all
+    }
+
+    /// Makes an example of a schema: its own examples, defaults and first values, else a value of
+    /// each type.
+    ///
+    /// It is `None` for a value deeper than [`SKETCH_DEPTH_MAX`], and for a schema without a type.
+    fn of(self, written: &Json, depth: usize) -> Option<Json> {
+        let stated = |key| self.specification.stated(written, key);
+        let first = |key| stated(key).map_or(&[][..], Json::items).first();
+        let mut keys = ["example", "const", "default"].into_iter();
+        let schema = self.specification.resolve(written)?;
+        if let Some(stated) = keys
+            .find_map(stated)
+            .or_else(|| first("examples"))
+            .or_else(|| first("enum"))
+        {
+            return Some(stated.clone());
+        }
+        if depth >= SKETCH_DEPTH_MAX {
+            return None;
+        }
+        let value = |data| Json {
+            span: schema.span,
+            data,
+        };
+        if let Some(part) = ["oneOf", "anyOf"].into_iter().find_map(first) {
+            return self.of(part, depth);
+        }
+        let kinds = schema.get("type");
+        let kind = kinds.and_then(|kind| kind.text().or_else(|| kind.items().first()?.text()));
+        if let Some(items) = schema.get("items") {
+            return Some(value(Data::List(vec![self.of(items, depth + 1)?])));
+        }
+        let members = self.members(schema, depth);
+        if !members.is_empty() {
+            return Some(value(Data::Map(members)));
+        }
+        let format = schema.get("format").and_then(Json::text);
+        Some(value(match (kind?, format) {
+            ("string", format) => Data::Text(
+                match format {
+                    Some("date-time") => "2026-01-31T12:00:00Z",
+                    Some("date") => "2026-01-31",
+                    Some("email") => "name@example.com",
+                    Some("uri" | "url") => "https://example.com",
+                    Some("uuid") => "123e4567-e89b-12d3-a456-426614174000",
+                    _ => "string",
+                }
+                .into(),
+            ),
+            ("integer" | "number", _) => {
+                let least = schema.get("minimum").and_then(Json::scalar);
+                Data::Number(least.unwrap_or("1").into())
+            }
+            ("boolean", _) => Data::Flag(true),
+            ("null", _) => Data::Null,
+            ("object", _) => Data::Map(Vec::new()),
+            _ => return None,
+        }))
+    }
+
+    /// Makes the fields of an object; those of `allOf` come first.
+    fn members(self, schema: &Json, depth: usize) -> Vec<Member> {
+        let parts = schema.get("allOf").map_or(&[][..], Json::items);
+        let parts = parts
+            .iter()
+            .filter_map(|part| self.specification.resolve(part));
+        let mut members: Vec<Member> = Vec::new();
+        for part in parts.chain([schema]) {
+            let required = part.get("required").map_or(&[][..], Json::items);
+            for member in part.get("properties").map_or(&[][..], Json::members) {
+                let is_required = required.iter().any(|name| name.text() == Some(&member.key));
+                let flag = self.specification.stated(&member.value, self.left_out);
+                let flag = flag.and_then(Json::flag);
+                let is_left_out = flag == Some(true) || self.is_required_only && !is_required;
+                let is_known = members.iter().any(|known| known.key == member.key);
+                if is_left_out || is_known || members.len() >= SKETCH_MEMBERS_MAX {
+                    continue;
+                }
+                if let Some(value) = self.of(&member.value, depth + 1) {
+                    members.push(Member {
+                        value,
+                        ..member.clone()
+                    });
+                }
+            }
+        }
+        members
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_is_made_from_a_schema() {
+        let text = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"}, "paths": {}, "components": {"schemas": {
+            "Node": {"type": "object", "required": ["kind"], "properties": {"id": {"type": "string", "format": "uuid"},
+              "secret": {"type": "string", "writeOnly": true}, "made": {"type": "boolean", "readOnly": true}, "kind": {"enum": ["a", "b"]},
+              "size": {"type": "integer", "minimum": 3}, "when": {"type": ["string", "null"], "format": "date"},
+              "tags": {"type": "array", "items": {"type": "string", "example": "red"}},
+              "next": {"$ref": "#/components/schemas/Node"}, "other": {}}}}}}"##;
+        let mut diagnostics = crate::syntax::Diagnostics::default();
+        let file = diagnostics.files.add("a.json", text.into());
+        let root = crate::syntax::json::read(file, &mut diagnostics).unwrap();
+        let specification = Specification {
+            path: "a.json".into(),
+            title: "Pay".into(),
+            endpoints: Vec::new(),
+            root,
+        };
+        let node = specification.named_schema("Node").unwrap();
+        let made = |sketch: Sketch<'_>| -> serde_json::Value {
+            serde_json::from_str(&json(&sketch.of(node, 0).unwrap())).unwrap()
+        };
+        let response = made(Sketch::response(&specification));
+        assert_eq!(
+            (&response["secret"], &response["made"]),
+            (&serde_json::Value::Null, &true.into())
+        );
+        let required = Sketch {
+            is_required_only: true,
+            ..Sketch::request(&specification)
+        };
+        assert_eq!(made(required), serde_json::json!({"kind": "a"}));
+        let made = made(Sketch::request(&specification));
+        assert_eq!(
+            (&made["secret"], &made["made"]),
+            (&"string".into(), &serde_json::Value::Null)
+        );
+        assert_eq!(made["kind"], "a");
+        assert_eq!(made["size"], 3);
+        assert_eq!(made["when"], "2026-01-31");
+        assert_eq!(made["tags"], serde_json::json!(["red"]));
+        assert_eq!(made["next"]["next"]["kind"], "a");
+        assert_eq!(made.get("other"), None);
+        let depth = std::iter::successors(Some(&made), |node| node.get("next")).count();
+        assert_eq!(depth, SKETCH_DEPTH_MAX);
+    }
+}
