@@ -302,9 +302,9 @@ fn body(specification: &Specification, operation: &Operation<'_>) -> Vec<Form> {
         } else if is_file(schema) || kind == "application/octet-stream" {
             form.insert("file".to_owned(), true.into());
         } else {
-            let examples = sample::Sketch::request(specification).texts(media);
-            let example = examples.into_iter().next().map(|(_, example)| example);
-            set(&mut form, "example", example.as_deref());
+            let examples = sample::Sketch::request(specification).shown(media);
+            let example = examples.first().map(|example| &*example.text);
+            set(&mut form, "example", example);
         }
         Form::Object(form)
     });

@@ -374,17 +374,17 @@ impl<'s> Writer<'s> {
         let mut fences = Vec::new();
         for response in operation.responses() {
             let media = response.content.first();
-            let examples = media.map(|media| sketch.texts(media)).unwrap_or_default();
+            let examples = media.map(|media| sketch.shown(media)).unwrap_or_default();
             if examples.is_empty() {
                 let line = sample::status_line(&response);
                 fences.extend(line.map(|line| fence("text", response.status, &line)));
             }
-            for (name, code) in examples {
-                let title = match name {
+            for example in examples {
+                let title = match example.name {
                     Some(name) => format!("{} {name}", response.status),
                     None => response.status.to_owned(),
                 };
-                fences.push(fence("json", &title, &code));
+                fences.push(fence(example.language, &title, &example.text));
             }
         }
         (!fences.is_empty()).then(|| element("ResponseExample", Vec::new(), fences))
@@ -463,10 +463,11 @@ impl<'s> Writer<'s> {
 
     /// Shows the examples of a body; a reader chooses between several.
     fn example(&self, media: &Media<'_>) -> Option<Node> {
-        let examples = sample::written_examples(media);
-        let fences = examples
-            .iter()
-            .map(|(name, code)| fence("json", name.unwrap_or(self.messages.example), code));
+        let examples = sample::written_examples(self.specification, media);
+        let fences = examples.iter().map(|example| {
+            let title = example.name.unwrap_or(self.messages.example);
+            fence(example.language, title, &example.text)
+        });
         let mut fences: Vec<Node> = fences.collect();
         match fences.len() {
             0 | 1 => fences.pop(),

@@ -482,3 +482,64 @@ fn a_page_with_too_many_fields_says_that_there_are_more() {
     assert!(cut.contains("`f398`") && !cut.contains("`f399`"), "{cut}");
     assert_eq!(cut.matches(end).count(), 1, "{cut}");
 }
+
+#[test]
+fn an_example_that_is_a_text_with_json_is_that_json() {
+    let operation = |kind: &str, schema: &str, example: &str| {
+        format!(
+            r#""requestBody": {{"content": {{"{kind}": {{"schema": {schema}, "example": {example}}}}}}}, "responses": {{"200": {{"description": "", "content": {{"{kind}": {{"schema": {schema}, "example": {example}}}}}}}}}"#
+        )
+    };
+    let text = r#""{\"a\": [1]}""#;
+    for schema in [r#"{"type": "object"}"#, r#"{"allOf": []}"#] {
+        let (_, written) = written(
+            &with(&operation("application/json", schema, text), ""),
+            "en",
+        );
+        assert_has(
+            &written,
+            &[
+                "-d '{\n  \"a\": [\n    1\n  ]\n}'\n",
+                "body: JSON.stringify({\n",
+                "```json Example\n{\n  \"a\"",
+                "```json 200\n{\n  \"a\"",
+            ],
+        );
+    }
+    for (schema, example, shown) in [
+        (r#"{"type": "string"}"#, text, r#"-d '"{\"a\": [1]}"'"#),
+        (r#"{"type": "object"}"#, r#""{no}""#, r#"-d '"{no}"'"#),
+        (r#"{"type": "object"}"#, r#""12""#, r#"-d '"12"'"#),
+    ] {
+        let (_, written) = written(
+            &with(&operation("application/json", schema, example), ""),
+            "en",
+        );
+        assert_has(&written, &[shown]);
+    }
+}
+
+#[test]
+fn an_example_that_is_not_json_is_shown_as_it_is() {
+    let content = r#"{"application/xml": {"example": "<a b=\"c\"/>"}}"#;
+    let operation = format!(
+        r#""requestBody": {{"content": {content}}}, "responses": {{"200": {{"description": "", "content": {content}}}}}"#
+    );
+    let (_, written) = written(&with(&operation, ""), "en");
+    assert_has(
+        &written,
+        &[
+            "-d '<a b=\"c\"/>'",
+            "```xml Example\n<a b=\"c\"/>\n```",
+            "```xml 200\n<a b=\"c\"/>\n```",
+        ],
+    );
+}
+
+#[test]
+fn examples_may_be_references() {
+    let operation = r##""requestBody": {"content": {"application/json": {"examples": {"one": {"$ref": "#/components/examples/One", "summary": "The one"}}}}}"##;
+    let components = r#""examples": {"One": {"summary": "One", "value": {"a": 1}}}"#;
+    let (_, written) = written(&with(operation, components), "en");
+    assert_has(&written, &["-d '{\n  \"a\": 1\n}'", "```json The one\n{\n"]);
+}

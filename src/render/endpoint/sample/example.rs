@@ -4,10 +4,10 @@
 
 use std::borrow::Cow;
 
-use super::is_form;
 use super::literal::json;
+use super::{is_form, is_json};
 use crate::docs::openapi::{Media, Specification};
-use crate::syntax::{Data, Member, Value as Json};
+use crate::syntax::{self, Data, Diagnostics, Member, Value as Json};
 
 /// How many examples of one body are shown.
 const EXAMPLES_MAX: usize = 8;
@@ -15,15 +15,54 @@ const EXAMPLES_MAX: usize = 8;
 const SKETCH_DEPTH_MAX: usize = 5;
 const SKETCH_MEMBERS_MAX: usize = 24;
 
-/// Returns the examples of a body, each with its name.
-fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, &'m Json)> {
+/// An example of a body as a page shows it.
+#[derive(Debug)]
+pub(in crate::render::endpoint) struct Example<'m> {
+    /// Its name, if it has one.
+    pub(in crate::render::endpoint) name: Option<&'m str>,
+    /// The language of its text.
+    pub(in crate::render::endpoint) language: &'static str,
+    /// Its text.
+    pub(in crate::render::endpoint) text: String,
+}
+
+// === impl Example ===
+
+impl<'m> Example<'m> {
+    /// Writes a value as the body has it: a text as it is, unless the body is JSON.
+    fn of(media: &Media<'_>, name: Option<&'m str>, value: &Json) -> Self {
+        let (language, text) = match value.text() {
+            Some(text) if !is_json(media.kind) => (language(media), text.to_owned()),
+            _ => ("json", json(value)),
+        };
+        Self {
+            name,
+            language,
+            text,
+        }
+    }
+}
+
+/// Returns the language of a text that is not JSON.
+fn language(media: &Media<'_>) -> &'static str {
+    let known = ["xml", "html", "yaml", "csv"].into_iter();
+    let mut known = known.filter(|language| media.kind.contains(language));
+    known.next().unwrap_or("text")
+}
+
+/// Returns the examples that the specification has for a body, each with its name.
+fn examples<'m>(
+    specification: &'m Specification,
+    media: &Media<'m>,
+) -> Vec<(Option<&'m str>, Cow<'m, Json>)> {
     let named = media.value.get("examples").map_or(&[][..], Json::members);
     let mut all: Vec<_> = named
         .iter()
         .filter_map(|member| {
-            let title = member.value.get("summary").and_then(Json::text);
-            let name = title.unwrap_or(&member.key);
-            Some((Some(name), member.value.get("value")?))
+            let title = specification.stated(&member.value, "summary");
+            let name = title.and_then(Json::text).unwrap_or(&member.key);
+            let value = specification.resolve(&member.value)?.get("value")?;
+            Some((Some(name), value))
         })
         .take(EXAMPLES_MAX)
         .collect();
@@ -33,21 +72,47 @@ fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, &'m Json)> {
     // §4.8.24: the examples of the schema, if the media type has none.
     if all.is_empty() {
         let only = media.schema.and_then(|schema| {
-            let stated = |key| schema.written.get(key).or_else(|| schema.value.get(key));
+            let stated = |key| specification.stated(schema.written, key);
             let first = || stated("examples")?.items().first();
             stated("example").or_else(first)
         });
         all.extend(only.map(|only| (None, only)));
     }
-    all
+    let all = all.into_iter();
+    all.map(|(name, value)| (name, unquoted(media, value)))
+        .collect()
 }
 
-/// Returns the examples of a body as JSON, each with its name.
+/// Returns the value of an example of JSON. Authors write objects and lists as a text with JSON, so
+/// such a text is read, unless the schema allows texts.
+fn unquoted<'m>(media: &Media<'_>, value: &'m Json) -> Cow<'m, Json> {
+    let kinds = media.schema.and_then(|schema| schema.value.get("type"));
+    let is_text = |kind: &Json| kind.text() == Some("string");
+    let allows_text =
+        kinds.is_some_and(|kinds| is_text(kinds) || kinds.items().iter().any(is_text));
+    let text = value.text().filter(|_| is_json(media.kind) && !allows_text);
+    text.and_then(read).map_or(Cow::Borrowed(value), Cow::Owned)
+}
+
+/// Reads a text that is an object or a list of JSON.
+fn read(text: &str) -> Option<Json> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let mut diagnostics = Diagnostics::default();
+    let file = diagnostics.files.add("example", text.into());
+    let value = syntax::json::read(file, &mut diagnostics);
+    value.filter(|_| diagnostics.count() == 0)
+}
+
+/// Returns the examples that the specification has for a body.
 pub(in crate::render::endpoint) fn written_examples<'m>(
+    specification: &'m Specification,
     media: &Media<'m>,
-) -> Vec<(Option<&'m str>, String)> {
-    let all = examples(media).into_iter();
-    all.map(|(name, value)| (name, json(value))).collect()
+) -> Vec<Example<'m>> {
+    let all = examples(specification, media).into_iter();
+    all.map(|(name, value)| Example::of(media, name, &value))
+        .collect()
 }
 
 /// Makes examples of schemas, for bodies without one.
@@ -81,21 +146,23 @@ impl<'s> Sketch<'s> {
         }
     }
 
-    /// Returns the examples of a body as JSON, or an example that is made from its schema.
-    pub(in crate::render::endpoint) fn texts<'m>(
-        self,
-        media: &Media<'m>,
-    ) -> Vec<(Option<&'m str>, String)> {
+    /// Returns the examples of a body, or an example that is made from its schema.
+    pub(in crate::render::endpoint) fn shown<'m>(self, media: &Media<'m>) -> Vec<Example<'m>>
+    where
+        's: 'm,
+    {
         let all = self.examples(media).into_iter();
-        all.map(|(name, value)| (name, json(&value))).collect()
+        all.map(|(name, value)| Example::of(media, name, &value))
+            .collect()
     }
 
-    pub(super) fn examples<'m>(self, media: &Media<'m>) -> Vec<(Option<&'m str>, Cow<'m, Json>)> {
-        let written = examples(media).into_iter();
-        let mut all: Vec<_> = written
-            .map(|(name, value)| (name, Cow::Borrowed(value)))
-            .collect();
-        if all.is_empty() && (media.kind.contains("json") || is_form(media.kind)) {
+    /// Returns the same as values.
+    pub(super) fn examples<'m>(self, media: &Media<'m>) -> Vec<(Option<&'m str>, Cow<'m, Json>)>
+    where
+        's: 'm,
+    {
+        let mut all = examples(self.specification, media);
+        if all.is_empty() && (is_json(media.kind) || is_form(media.kind)) {
             let made = media.schema.and_then(|schema| self.of(schema.written, 0));
             all.extend(made.map(|made| (None, Cow::Owned(made))));
         }

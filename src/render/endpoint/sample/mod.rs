@@ -109,7 +109,7 @@ impl<'r> Request<'r> {
         endpoint: &Endpoint,
         operation: &Operation<'r>,
         server: &str,
-        sketch: Sketch<'_>,
+        sketch: Sketch<'r>,
     ) -> Self {
         let security = operation.security();
         let mut schemes = security.iter().flat_map(|set| &set.schemes);
@@ -145,9 +145,8 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// Returns whether the body is JSON (RFC 8259 §11, RFC 6839 §3.1).
     fn has_json(&self) -> bool {
-        self.kind.is_some_and(|kind| kind.contains("json"))
+        self.kind.is_some_and(is_json)
     }
 
     /// Returns the body as text: JSON, a form, or the example as its author wrote it.
@@ -184,6 +183,11 @@ pub(super) fn status_line(response: &Response<'_>) -> Option<String> {
         line += &format!("\nContent-Type: {}", media.kind);
     }
     Some(line)
+}
+
+/// Returns whether a body is JSON (RFC 8259 §11, RFC 6839 §3.1).
+fn is_json(kind: &str) -> bool {
+    kind.contains("json")
 }
 
 /// Returns whether a body is a form (WHATWG URL §5).
