@@ -199,10 +199,9 @@ fn parameters(
     let parameters = operation.parameters().into_iter();
     // Browsers do not let pages set cookies and some header fields.
     let sendable = parameters.filter(|parameter| {
-        let names = ["accept", "content-type", "authorization"];
         parameter.place != "cookie"
             && !(parameter.place == "header"
-                && names
+                && sample::NO_HEADERS
                     .iter()
                     .any(|name| parameter.name.eq_ignore_ascii_case(name)))
     });
@@ -215,22 +214,14 @@ fn parameters(
         }
         describe(specification, &mut form, parameter.schema, prefill);
         // §4.8.12.2: an example of the parameter overrides that of its schema.
-        let example = written_example(specification, parameter.value).filter(|_| prefill);
+        let example = sample::parameter_example(specification, parameter.value);
+        let example = example.filter(|_| prefill);
         if let Some(example) = example.and_then(Json::scalar) {
             set(&mut form, "value", Some(example));
         }
         Form::Object(form)
     });
     parameters.collect()
-}
-
-/// Returns the example of a parameter, or the first of its named examples.
-fn written_example<'s>(specification: &'s Specification, parameter: &'s Json) -> Option<&'s Json> {
-    let named = || {
-        let first = parameter.get("examples")?.members().first()?;
-        specification.resolve(&first.value)?.get("value")
-    };
-    parameter.get("example").or_else(named)
 }
 
 /// Adds type, values and value of a schema.

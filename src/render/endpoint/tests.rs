@@ -543,3 +543,73 @@ fn examples_may_be_references() {
     let (_, written) = written(&with(operation, components), "en");
     assert_has(&written, &["-d '{\n  \"a\": 1\n}'", "```json The one\n{\n"]);
 }
+
+#[test]
+fn samples_send_required_values_of_the_query_and_header() {
+    let operation = r##""parameters": [
+        {"name": "q", "in": "query", "required": true, "example": "a b&c", "schema": {"type": "string"}},
+        {"name": "kind", "in": "query", "required": true, "schema": {"$ref": "#/components/schemas/Kind"}},
+        {"name": "ids", "in": "query", "required": true, "examples": {"two": {"$ref": "#/components/examples/Two"}}},
+        {"name": "in", "in": "query", "required": true, "explode": false, "schema": {"type": "array", "example": ["x", "y"]}},
+        {"name": "filter", "in": "query", "required": true, "style": "deepObject", "schema": {"type": "object", "example": {"a": 1}}},
+        {"name": "where", "in": "query", "required": true, "content": {"application/json": {"schema": {"type": "object", "example": {"a": 1}}}}},
+        {"name": "any", "in": "query", "required": true}, {"name": "left", "in": "query", "schema": {"type": "string"}},
+        {"name": "Idempotency-Key", "in": "header", "required": true, "schema": {"type": "string", "example": "k$1"}},
+        {"name": "Accept", "in": "header", "required": true, "schema": {"type": "string"}}]"##;
+    let components = r#""schemas": {"Kind": {"type": "string", "enum": ["new", "old"]}}, "examples": {"Two": {"value": [1, 2]}}"#;
+    let (_, written) = written(&with(operation, components), "en");
+    let url = "https://p.test/a?q=a%20b%26c&kind=new&ids=1&ids=2&in=x,y&filter%5Ba%5D=1&where=%7B%22a%22%3A%201%7D&any={any}";
+    assert_has(
+        &written,
+        &[
+            &format!("curl -X POST \"{url}\" \\\n  -H 'Idempotency-Key: k$1'\n```"),
+            &format!("    \"{url}\",\n    headers={{\"Idempotency-Key\": \"k$1\"}},\n"),
+            &format!(
+                "fetch(\"{url}\", {{\n  method: \"POST\",\n  headers: {{\n    \"Idempotency-Key\": \"k$1\",\n  }},\n"
+            ),
+            &format!("http.NewRequest(\"POST\", \"{url}\", nil)"),
+            "\trequest.Header.Set(\"Idempotency-Key\", \"k$1\")\n",
+        ],
+    );
+}
+
+#[test]
+fn samples_send_every_key_that_a_request_needs() {
+    let components = r#""securitySchemes": {"api-key": {"type": "apiKey", "in": "query", "name": "key"},
+      "app.id": {"type": "apiKey", "in": "header", "name": "X-App"}, "2nd": {"type": "apiKey", "in": "cookie", "name": "session"}}"#;
+    let operation = r#""security": [{"api-key": [], "app.id": [], "2nd": []}], "parameters": [{"name": "n", "in": "query", "required": true, "example": 1}]"#;
+    let (_, written) = written(&with(operation, components), "en");
+    assert_has(
+        &written,
+        &[
+            "curl -X POST \"https://p.test/a?n=1&key=$API_KEY\" \\\n  -H \"X-App: $APP_ID\" \\\n  -H \"Cookie: session=$_2ND\"\n",
+            "    \"https://p.test/a?n=1\",\n    headers={\"X-App\": os.environ[\"APP_ID\"], \"Cookie\": \"session=\" + os.environ[\"_2ND\"]},\n    params={\"key\": os.environ[\"API_KEY\"]},\n",
+            "fetch(\"https://p.test/a?n=1&key=\" + encodeURIComponent(process.env[\"API_KEY\"]), {\n",
+            "    \"X-App\": process.env[\"APP_ID\"],\n    \"Cookie\": \"session=\" + process.env[\"_2ND\"],\n",
+            "\t\"net/http\"\n\t\"net/url\"\n\t\"os\"\n",
+            "\"https://p.test/a?n=1&key=\"+url.QueryEscape(os.Getenv(\"API_KEY\")), nil)",
+            "\trequest.Header.Set(\"Cookie\", \"session=\"+os.Getenv(\"_2ND\"))\n",
+        ],
+    );
+}
+
+#[test]
+fn a_shell_expands_nothing_of_an_address_but_its_variables() {
+    let components =
+        r#""securitySchemes": {"key": {"type": "apiKey", "in": "query", "name": "key"}}"#;
+    let of = |path: &str, security: &str| {
+        let specification = with(security, components);
+        written(&specification.replace("/a\"", &format!("{path}\"")), "en").1
+    };
+    let plain = of("/users/$count", "");
+    assert_has(&plain, &["curl -X POST 'https://p.test/users/$count'\n"]);
+    assert_has(
+        &plain,
+        &["requests.post(\n    \"https://p.test/users/$count\",\n"],
+    );
+    let keyed = of("/users/$count!it's`", r#""security": [{"key": []}]"#);
+    assert_has(
+        &keyed,
+        &["curl -X POST 'https://p.test/users/$count!it'\\''s`?key='\"$KEY\"\n"],
+    );
+}

@@ -1,25 +1,33 @@
 //! A request as a `curl` command.
 
-use super::{Credential, Request};
+use super::{Credential, Piece, Request};
 
 // === impl Request ===
 
 impl Request<'_> {
     pub(super) fn curl(&self) -> String {
-        let mut parts = vec![format!("curl -X {} {}", self.method, quoted(&self.url))];
-        match &self.credential {
-            Some(Credential::Basic) => parts.push("-u \"$USER:$PASSWORD\"".to_owned()),
-            Some(Credential::Bearer) => {
-                parts.push(format!("-H {}", quoted("Authorization: Bearer $TOKEN")));
-            }
-            Some(Credential::Header(header, variable)) => {
-                parts.push(format!("-H {}", quoted(&format!("{header}: ${variable}"))));
-            }
-            None => {}
-        }
-        if let Some(kind) = self.kind {
-            parts.push(format!("-H {}", quoted(&format!("Content-Type: {kind}"))));
-        }
+        let address = quoted(&self.address());
+        let mut parts = vec![format!("curl -X {} {address}", self.method)];
+        let header = |name: &str, value: &str, variable: Option<&str>| {
+            let mut pieces = vec![Piece::Text(format!("{name}: {value}"))];
+            pieces.extend(variable.map(|variable| Piece::Variable(variable.to_owned())));
+            format!("-H {}", quoted(&pieces))
+        };
+        parts.extend(self.credentials.iter().filter_map(|credential| {
+            Some(match credential {
+                Credential::Basic => "-u \"$USER:$PASSWORD\"".to_owned(),
+                Credential::Bearer => header("Authorization", "Bearer ", Some("TOKEN")),
+                Credential::Header {
+                    name,
+                    before,
+                    variable,
+                } => header(name, before, Some(variable.as_str())),
+                Credential::Query { .. } => return None,
+            })
+        }));
+        let headers = self.headers.iter();
+        parts.extend(headers.map(|(name, value)| header(name, value, None)));
+        parts.extend(self.kind.map(|kind| header("Content-Type", kind, None)));
         if let Some(body) = self.text() {
             parts.push(format!("-d {}", single_quoted(&body)));
         }
@@ -27,14 +35,24 @@ impl Request<'_> {
     }
 }
 
-/// Quotes a word for a shell; `$TOKEN` in it stays a variable.
-fn quoted(word: &str) -> String {
-    format!(
-        "\"{}\"",
-        word.replace('\\', "\\\\")
-            .replace('"', "\\\"")
-            .replace('`', "\\`")
-    )
+/// Quotes a word for a shell, in which variables stay variables.
+///
+/// Double quotes keep the meaning of some characters (POSIX.1-2024 XCU §2.2.3; interactive shells
+/// also expand `!`), so a text with one of them is in single quotes.
+fn quoted(pieces: &[Piece]) -> String {
+    let is_expanded = |piece: &Piece| matches!(piece, Piece::Text(text) if text.contains(['$', '`', '"', '\\', '!']));
+    let is_plain = !pieces.iter().any(is_expanded);
+    let words = pieces.iter().map(|piece| match piece {
+        Piece::Text(text) if is_plain => text.clone(),
+        Piece::Text(text) => single_quoted(text),
+        Piece::Variable(name) if is_plain => format!("${name}"),
+        Piece::Variable(name) => format!("\"${name}\""),
+    });
+    let word: String = words.collect();
+    match is_plain {
+        true => format!("\"{word}\""),
+        false => word,
+    }
 }
 
 fn single_quoted(word: &str) -> String {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::literal::json;
 use super::{is_form, is_json};
-use crate::docs::openapi::{Media, Specification};
+use crate::docs::openapi::{Media, Parameter, Specification};
 use crate::syntax::{self, Data, Diagnostics, Member, Value as Json};
 
 /// How many examples of one body are shown.
@@ -105,6 +105,21 @@ fn read(text: &str) -> Option<Json> {
     value.filter(|_| diagnostics.count() == 0)
 }
 
+/// Returns the example that the specification has for a parameter: its own, or the first of its
+/// named ones, or that of its media type.
+pub(in crate::render::endpoint) fn parameter_example<'s>(
+    specification: &'s Specification,
+    parameter: &'s Json,
+) -> Option<&'s Json> {
+    let named = |holder: &'s Json| {
+        let first = holder.get("examples")?.members().first()?;
+        specification.resolve(&first.value)?.get("value")
+    };
+    let content = || Some(&parameter.get("content")?.members().first()?.value);
+    let mut holders = [Some(parameter), content()].into_iter().flatten();
+    holders.find_map(|holder| holder.get("example").or_else(|| named(holder)))
+}
+
 /// Returns the examples that the specification has for a body.
 pub(in crate::render::endpoint) fn written_examples<'m>(
     specification: &'m Specification,
@@ -167,6 +182,12 @@ impl<'s> Sketch<'s> {
             all.extend(made.map(|made| (None, Cow::Owned(made))));
         }
         all
+    }
+
+    /// Returns the example of a parameter, or one that is made from its schema.
+    pub(super) fn parameter(self, parameter: &Parameter<'_>) -> Option<Json> {
+        let written = parameter_example(self.specification, parameter.value).cloned();
+        written.or_else(|| self.of(parameter.schema?.written, 0))
     }
 
     /// Makes an example of a schema: its own examples, defaults and first values, else a value of

@@ -14,6 +14,14 @@ pub(super) fn string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// Writes a text before an expression, with the sign that joins them; an empty text is left out.
+pub(super) fn after_text(text: &str, sign: &str, expression: &str) -> String {
+    match text {
+        "" => expression.to_owned(),
+        text => format!("{}{sign}{expression}", string(text)),
+    }
+}
+
 pub(super) fn json(value: &Json) -> String {
     let mut out = String::new();
     write_literal(value, 0, &JSON_WORDS, &mut out);

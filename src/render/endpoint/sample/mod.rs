@@ -1,7 +1,8 @@
 //! Sample requests of an endpoint: the author's samples, then a sample in each language.
 //!
-//! A credential is an environment variable in a sample, so that it can be pasted as it is. A body
-//! without an example gets one that is made from its schema.
+//! A credential is an environment variable in a sample, so that it can be pasted as it is. A sample
+//! has the values of the query and header that are required. A body or value without an example
+//! gets one that is made from its schema. Required cookies that are no credentials are left out.
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.5 (servers), §4.8.14 (media types), §4.8.19 (examples).
 
@@ -11,6 +12,7 @@ mod go;
 mod javascript;
 mod literal;
 mod python;
+mod query;
 
 use std::borrow::Cow;
 
@@ -21,8 +23,9 @@ use crate::mdx::Node;
 use crate::site::percent::encode_component;
 use crate::syntax::Value as Json;
 
-pub(super) use example::{Sketch, written_examples};
+pub(super) use example::{Sketch, parameter_example, written_examples};
 pub(super) use literal::in_one_line;
+pub(super) use query::NO_HEADERS;
 
 use literal::json;
 
@@ -84,8 +87,11 @@ impl Writer<'_> {
 #[derive(Debug)]
 struct Request<'r> {
     method: Method,
+    /// Its URL, with the required values of the query.
     url: String,
-    credential: Option<Credential<'r>>,
+    credentials: Vec<Credential<'r>>,
+    /// The required fields of its header.
+    headers: Vec<(&'r str, String)>,
     /// The media type of the body.
     kind: Option<&'r str>,
     body: Option<Cow<'r, Json>>,
@@ -98,8 +104,21 @@ enum Credential<'r> {
     Basic,
     /// A bearer token (RFC 6750), from `TOKEN`.
     Bearer,
-    /// A header with a value from the variable.
-    Header(&'r str, String),
+    /// A header field with a value from the variable, after a text.
+    Header {
+        name: &'r str,
+        before: String,
+        variable: String,
+    },
+    /// A value of the query from the variable.
+    Query { name: &'r str, variable: String },
+}
+
+/// A piece of a text: itself, or the value of an environment variable.
+#[derive(Debug)]
+enum Piece {
+    Text(String),
+    Variable(String),
 }
 
 // === impl Request ===
@@ -112,28 +131,47 @@ impl<'r> Request<'r> {
         sketch: Sketch<'r>,
     ) -> Self {
         let security = operation.security();
-        let mut schemes = security.iter().flat_map(|set| &set.schemes);
-        let credential = schemes.next().and_then(|(name, scheme)| {
-            let field = |key| scheme.get(key).and_then(Json::text);
-            let is_basic = || field("scheme").is_some_and(|s| s.eq_ignore_ascii_case("basic"));
-            match (field("type"), field("in"), field("name")) {
-                (Some("http"), ..) if is_basic() => Some(Credential::Basic),
-                (Some("http" | "oauth2" | "openIdConnect"), ..) => Some(Credential::Bearer),
-                (Some("apiKey"), Some("header"), Some(header)) => {
-                    Some(Credential::Header(header, name.to_uppercase()))
-                }
-                _ => None,
-            }
-        });
+        // All schemes of a set are required.
+        let set = security.iter().find(|set| !set.schemes.is_empty());
+        let schemes = set.map_or(&[][..], |set| &set.schemes[..]).iter();
+        let credentials: Vec<_> = schemes
+            .filter_map(|&(name, scheme)| Credential::of(name, scheme))
+            .collect();
+        let mut url = format!("{}{}", server.trim_end_matches('/'), endpoint.path);
+        let query = query::query(operation, &credentials, sketch);
+        if !query.is_empty() {
+            url.push(separator(&url));
+            url.push_str(&query);
+        }
         let body = operation.body();
         let media = body.as_ref().and_then(|body| body.content.first());
         Self {
             method: endpoint.method,
-            url: format!("{}{}", server.trim_end_matches('/'), endpoint.path),
-            credential,
+            url,
+            headers: query::headers(operation, &credentials, sketch),
+            credentials,
             kind: media.map(|media| media.kind),
             body: media.and_then(|media| Some(sketch.examples(media).into_iter().next()?.1)),
         }
+    }
+
+    /// Returns its URL with the credentials of the query.
+    fn address(&self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut text = self.url.clone();
+        let mut separator = separator(&text);
+        for credential in &self.credentials {
+            if let Credential::Query { name, variable } = credential {
+                text += &format!("{separator}{}=", encode_component(name));
+                pieces.push(Piece::Text(std::mem::take(&mut text)));
+                pieces.push(Piece::Variable(variable.clone()));
+                separator = '&';
+            }
+        }
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text));
+        }
+        pieces
     }
 
     fn written(&self, language: Language) -> String {
@@ -158,6 +196,52 @@ impl<'r> Request<'r> {
             _ => json(body),
         })
     }
+}
+
+// === impl Credential ===
+
+impl<'r> Credential<'r> {
+    /// Reads a security scheme (§4.8.27); `None` for one that no text of a request holds.
+    fn of(scheme_name: &str, scheme: &'r Json) -> Option<Self> {
+        let field = |key| scheme.get(key).and_then(Json::text);
+        let is_basic = || field("scheme").is_some_and(|s| s.eq_ignore_ascii_case("basic"));
+        let variable = variable(scheme_name);
+        Some(match (field("type")?, field("in"), field("name")) {
+            ("http", ..) if is_basic() => Self::Basic,
+            ("http" | "oauth2" | "openIdConnect", ..) => Self::Bearer,
+            ("apiKey", Some("header"), Some(name)) => Self::Header {
+                name,
+                before: String::new(),
+                variable,
+            },
+            ("apiKey", Some("cookie"), Some(name)) => Self::Header {
+                name: "Cookie",
+                before: format!("{name}="),
+                variable,
+            },
+            ("apiKey", Some("query"), Some(name)) => Self::Query { name, variable },
+            _ => return None,
+        })
+    }
+}
+
+/// Returns the environment variable for a scheme (POSIX.1-2024 XBD §8.1: capital letters, digits and
+/// `_`, not a digit first).
+fn variable(scheme: &str) -> String {
+    let allowed = |c: char| match c.is_ascii_alphanumeric() {
+        true => c.to_ascii_uppercase(),
+        false => '_',
+    };
+    let name: String = scheme.chars().map(allowed).collect();
+    match name.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("_{name}"),
+        false => name,
+    }
+}
+
+/// Returns the character before the next value of the query of a URL.
+fn separator(url: &str) -> char {
+    if url.contains('?') { '&' } else { '?' }
 }
 
 /// Returns the URL of a server with default values for its variables (§4.8.6).

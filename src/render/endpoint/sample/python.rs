@@ -1,6 +1,6 @@
 //! A request as a program in Python.
 
-use super::literal::{PYTHON_WORDS, string, write_literal};
+use super::literal::{PYTHON_WORDS, after_text, string, write_literal};
 use super::{Credential, Request};
 
 // === impl Request ===
@@ -9,21 +9,37 @@ impl Request<'_> {
     pub(super) fn python(&self) -> String {
         let variable = |name: &str| format!("os.environ[{}]", string(name));
         let mut headers = Vec::new();
+        let mut query = Vec::new();
         let mut arguments = Vec::new();
-        match &self.credential {
-            Some(Credential::Basic) => arguments.push(format!(
-                "auth=({}, {})",
-                variable("USER"),
-                variable("PASSWORD")
-            )),
-            Some(Credential::Bearer) => headers.push(format!(
-                "\"Authorization\": \"Bearer \" + {}",
-                variable("TOKEN")
-            )),
-            Some(Credential::Header(header, name)) => {
-                headers.push(format!("{}: {}", string(header), variable(name)));
+        for credential in &self.credentials {
+            match credential {
+                Credential::Basic => arguments.push(format!(
+                    "auth=({}, {})",
+                    variable("USER"),
+                    variable("PASSWORD")
+                )),
+                Credential::Bearer => headers.push(format!(
+                    "\"Authorization\": \"Bearer \" + {}",
+                    variable("TOKEN")
+                )),
+                Credential::Header {
+                    name,
+                    before,
+                    variable: key,
+                } => {
+                    let value = after_text(before, " + ", &variable(key));
+                    headers.push(format!("{}: {value}", string(name)));
+                }
+                Credential::Query {
+                    name,
+                    variable: key,
+                } => query.push(format!("{}: {}", string(name), variable(key))),
             }
-            None => {}
+        }
+        let fields = self.headers.iter();
+        headers.extend(fields.map(|(name, value)| format!("{}: {}", string(name), string(value))));
+        if !query.is_empty() {
+            arguments.push(format!("params={{{}}}", query.join(", ")));
         }
         match self.body.as_deref() {
             Some(body) if self.has_json() => {
@@ -47,7 +63,7 @@ impl Request<'_> {
         }
         let method = self.method.to_string().to_lowercase();
         let mut code = String::new();
-        if self.credential.is_some() {
+        if !self.credentials.is_empty() {
             code += "import os\n\n";
         }
         code += "import requests\n\n";
