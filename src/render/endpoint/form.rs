@@ -283,14 +283,14 @@ fn body(specification: &Specification, operation: &Operation<'_>) -> Vec<Form> {
                     field.insert("required".to_owned(), true.into());
                 }
                 let schema = specification.schema(&member.value);
-                if is_file(schema.map(|schema| schema.value)) {
+                if sample::is_file(specification, schema.map(|schema| schema.value)) {
                     field.insert("file".to_owned(), true.into());
                 }
                 describe(specification, &mut field, schema, true);
                 Form::Object(field)
             });
             form.insert("fields".to_owned(), fields.collect());
-        } else if is_file(schema) || kind == "application/octet-stream" {
+        } else if sample::is_file(specification, schema) || kind == "application/octet-stream" {
             form.insert("file".to_owned(), true.into());
         } else {
             let examples = sample::Sketch::request(specification).shown(media);
@@ -300,11 +300,6 @@ fn body(specification: &Specification, operation: &Operation<'_>) -> Vec<Form> {
         Form::Object(form)
     });
     contents.collect()
-}
-
-fn is_file(schema: Option<&Json>) -> bool {
-    let format = schema.and_then(|schema| schema.get("format"));
-    format.and_then(Json::text) == Some("binary")
 }
 
 fn set(form: &mut Map<String, Form>, key: &str, value: Option<&str>) {
@@ -361,7 +356,7 @@ mod tests {
                 {{"name": "Accept", "in": "header", "schema": {{"type": "string"}}}},
                 {{"name": "sort", "in": "query", "example": "b", "schema": {{"enum": ["a", "b"], "example": "a"}}}}],
               "requestBody": {{"content": {{"application/json": {{"example": {{"sum": 3}}}},
-                "multipart/form-data": {{"schema": {{"required": ["file"], "properties": {{"file": {{"type": "string", "format": "binary"}}}}}}}}}}}}}}}}}}}}"##
+                "multipart/form-data": {{"schema": {{"required": ["file"], "properties": {{"file": {{"type": "string", "format": "binary"}}, "all": {{"type": "array", "items": {{"type": "string", "contentMediaType": "image/png"}}}}}}}}}}}}}}}}}}}}}}"##
         );
         let mut diagnostics = Diagnostics::default();
         let file = diagnostics.files.add("a.json", text.into());
@@ -405,6 +400,7 @@ mod tests {
         );
         assert_eq!(made["body"][0]["example"], "{\n  \"sum\": 3\n}");
         assert_eq!(made["body"][1]["fields"][0]["file"], true);
+        assert_eq!(made["body"][1]["fields"][1]["file"], true);
         let mut api = Api::default();
         api.examples.prefill = true;
         let made = form(&specification, endpoint, &api).unwrap();

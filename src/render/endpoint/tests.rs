@@ -613,3 +613,53 @@ fn a_shell_expands_nothing_of_an_address_but_its_variables() {
         &["curl -X POST 'https://p.test/users/$count!it'\\''s`?key='\"$KEY\"\n"],
     );
 }
+
+#[test]
+fn samples_send_the_parts_of_a_form() {
+    let parts = |extra: &str| {
+        format!(
+            r##""requestBody": {{"content": {{"multipart/form-data": {{"schema": {{"type": "object", "properties": {{
+          "title": {{"type": "string", "example": "It's; @me"}}, "tags": {{"type": "array", "items": {{"type": "string", "enum": ["a"]}}}},
+          "photo": {{"type": "string", "format": "binary"}}, "more": {{"type": "array", "items": {{"$ref": "#/components/schemas/File"}}}},
+          "about": {{"type": "object", "properties": {{"n": {{"type": "integer"}}}}}}}}}}{extra}}}}}}}"##
+        )
+    };
+    let components = r#""schemas": {"File": {"type": "string", "format": "binary"}}"#;
+    let (_, made) = written(&with(&parts(""), components), "en");
+    assert_has(
+        &made,
+        &[
+            "curl -X POST \"https://p.test/a\" \\\n  --form-string 'title=It'\\''s; @me' \\\n  --form-string 'tags=a' \\\n  -F 'photo=@path/to/file' \\\n  -F 'more=@path/to/file' \\\n  --form-string 'about={\"n\": 1}'\n```",
+            "    files=[\n        (\"title\", (None, \"It's; @me\")),\n        (\"tags\", (None, \"a\")),\n        (\"photo\", open(\"path/to/file\", \"rb\")),\n",
+            "import { readFile } from \"node:fs/promises\";\n\nconst body = new FormData();\nbody.append(\"title\", \"It's; @me\");\n",
+            "body.append(\"photo\", new Blob([await readFile(\"path/to/file\")]), \"file\");\n",
+            "  method: \"POST\",\n  body,\n});",
+            "\tform := multipart.NewWriter(&body)\n\tform.WriteField(\"title\", \"It's; @me\")\n\tform.WriteField(\"tags\", \"a\")\n\taddFile(form, \"photo\", \"path/to/file\")\n",
+            "\"https://p.test/a\", &body)",
+            "request.Header.Set(\"Content-Type\", form.FormDataContentType())",
+        ],
+    );
+    assert!(!made.contains("\"multipart/form-data\""), "{made}");
+    // An example of the author has the parts that it names.
+    let example = r#", "example": {"photo": "cat.png", "title": "T"}"#;
+    let (_, own) = written(&with(&parts(example), components), "en");
+    assert_has(
+        &own,
+        &["\"https://p.test/a\" \\\n  -F 'photo=@path/to/file' \\\n  --form-string 'title=T'\n```"],
+    );
+}
+
+#[test]
+fn samples_send_a_file_as_the_body() {
+    let operation = r#""requestBody": {"content": {"image/png": {"schema": {"type": "string", "format": "binary"}}}}"#;
+    let (_, written) = written(&with(operation, ""), "en");
+    assert_has(
+        &written,
+        &[
+            "  -H \"Content-Type: image/png\" \\\n  --data-binary '@path/to/file'\n",
+            "    data=open(\"path/to/file\", \"rb\"),\n",
+            "  body: await readFile(\"path/to/file\"),\n",
+            "\tbody, err := os.Open(\"path/to/file\")\n",
+        ],
+    );
+}

@@ -1,5 +1,7 @@
 //! A request as a `curl` command.
 
+use super::body::{Body, FILE};
+use super::literal::json;
 use super::{Credential, Piece, Request};
 
 // === impl Request ===
@@ -28,8 +30,19 @@ impl Request<'_> {
         let headers = self.headers.iter();
         parts.extend(headers.map(|(name, value)| header(name, value, None)));
         parts.extend(self.kind.map(|kind| header("Content-Type", kind, None)));
-        if let Some(body) = self.text() {
-            parts.push(format!("-d {}", single_quoted(&body)));
+        match &self.body {
+            Some(Body::Json(value)) => parts.push(format!("-d {}", single_quoted(&json(value)))),
+            Some(Body::Text(text)) => parts.push(format!("-d {}", single_quoted(text))),
+            Some(Body::File) => parts.push(format!("--data-binary '@{FILE}'")),
+            Some(Body::Parts(fields)) => parts.extend(fields.iter().map(|part| match &part.text {
+                // `-F` reads a file of a text that begins with `@`, and a type after `;`.
+                Some(text) => {
+                    let field = format!("{}={text}", part.name);
+                    format!("--form-string {}", single_quoted(&field))
+                }
+                None => format!("-F {}", single_quoted(&format!("{}=@{FILE}", part.name))),
+            })),
+            None => {}
         }
         parts.join(" \\\n  ")
     }

@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
+use super::body::{is_file, is_form, is_json};
 use super::literal::json;
-use super::{is_form, is_json};
 use crate::docs::openapi::{Media, Parameter, Specification};
 use crate::syntax::{self, Data, Diagnostics, Member, Value as Json};
 
@@ -32,7 +32,7 @@ impl<'m> Example<'m> {
     /// Writes a value as the body has it: a text as it is, unless the body is JSON.
     fn of(media: &Media<'_>, name: Option<&'m str>, value: &Json) -> Self {
         let (language, text) = match value.text() {
-            Some(text) if !is_json(media.kind) => (language(media), text.to_owned()),
+            Some(text) if !is_json(media) => (language(media), text.to_owned()),
             _ => ("json", json(value)),
         };
         Self {
@@ -90,7 +90,7 @@ fn unquoted<'m>(media: &Media<'_>, value: &'m Json) -> Cow<'m, Json> {
     let is_text = |kind: &Json| kind.text() == Some("string");
     let allows_text =
         kinds.is_some_and(|kinds| is_text(kinds) || kinds.items().iter().any(is_text));
-    let text = value.text().filter(|_| is_json(media.kind) && !allows_text);
+    let text = value.text().filter(|_| is_json(media) && !allows_text);
     text.and_then(read).map_or(Cow::Borrowed(value), Cow::Owned)
 }
 
@@ -177,7 +177,7 @@ impl<'s> Sketch<'s> {
         's: 'm,
     {
         let mut all = examples(self.specification, media);
-        if all.is_empty() && (is_json(media.kind) || is_form(media.kind)) {
+        if all.is_empty() && (is_json(media) || is_form(media)) {
             let made = media.schema.and_then(|schema| self.of(schema.written, 0));
             all.extend(made.map(|made| (None, Cow::Owned(made))));
         }
@@ -188,6 +188,26 @@ impl<'s> Sketch<'s> {
     pub(super) fn parameter(self, parameter: &Parameter<'_>) -> Option<Json> {
         let written = parameter_example(self.specification, parameter.value).cloned();
         written.or_else(|| self.of(parameter.schema?.written, 0))
+    }
+
+    /// Returns the schema of a field of an object.
+    pub(super) fn field<'m>(self, schema: &'m Json, name: &str) -> Option<&'m Json>
+    where
+        's: 'm,
+    {
+        let mut parts = self.parts(schema);
+        let written = parts.find_map(|part| part.get("properties")?.get(name))?;
+        self.specification.resolve(written)
+    }
+
+    /// Returns the parts of a schema: those of `allOf`, then itself.
+    fn parts<'m>(self, schema: &'m Json) -> impl Iterator<Item = &'m Json>
+    where
+        's: 'm,
+    {
+        let parts = schema.get("allOf").map_or(&[][..], Json::items).iter();
+        let parts = parts.filter_map(move |part| self.specification.resolve(part));
+        parts.chain([schema])
     }
 
     /// Makes an example of a schema: its own examples, defaults and first values, else a value of
@@ -225,6 +245,8 @@ impl<'s> Sketch<'s> {
         if !members.is_empty() {
             return Some(value(Data::Map(members)));
         }
+        // A file may have no type.
+        let kind = kind.or_else(|| is_file(self.specification, Some(schema)).then_some("string"));
         let format = schema.get("format").and_then(Json::text);
         Some(value(match (kind?, format) {
             ("string", format) => Data::Text(
@@ -251,12 +273,8 @@ impl<'s> Sketch<'s> {
 
     /// Makes the fields of an object; those of `allOf` come first.
     fn members(self, schema: &Json, depth: usize) -> Vec<Member> {
-        let parts = schema.get("allOf").map_or(&[][..], Json::items);
-        let parts = parts
-            .iter()
-            .filter_map(|part| self.specification.resolve(part));
         let mut members: Vec<Member> = Vec::new();
-        for part in parts.chain([schema]) {
+        for part in self.parts(schema) {
             let required = part.get("required").map_or(&[][..], Json::items);
             for member in part.get("properties").map_or(&[][..], Json::members) {
                 let is_required = required.iter().any(|name| name.text() == Some(&member.key));

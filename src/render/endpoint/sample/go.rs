@@ -1,23 +1,35 @@
 //! A request as a program in Go.
 
-use super::literal::{after_text, string};
+use super::body::{Body, FILE};
+use super::literal::{after_text, json, string};
 use super::{Credential, Piece, Request};
 
 /// Ends the program after an error.
 const CHECK: &str = "\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n";
+/// The function that adds a file to a form.
+const ADD_FILE: &str = "\n\nfunc addFile(form *multipart.Writer, name, path string) {\n\
+     \tfile, err := os.Open(path)\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\tdefer file.Close()\n\
+     \tpart, err := form.CreateFormFile(name, filepath.Base(path))\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\
+     \tio.Copy(part, file)\n}";
+
 // === impl Request ===
 
 impl Request<'_> {
     pub(super) fn go(&self) -> String {
-        let text = self.text();
+        let is_form = matches!(self.body, Some(Body::Parts(_)));
+        let adds_file = is_form && self.body.as_ref().is_some_and(Body::has_file);
+        let has_text = matches!(self.body, Some(Body::Json(_) | Body::Text(_)));
         let query = |credential: &Credential<'_>| matches!(credential, Credential::Query { .. });
         let imports = [
+            ("bytes", is_form),
             ("io", true),
             ("log", true),
+            ("mime/multipart", is_form),
             ("net/http", true),
             ("net/url", self.credentials.iter().any(query)),
             ("os", true),
-            ("strings", text.is_some()),
+            ("path/filepath", adds_file),
+            ("strings", has_text),
         ];
         let imports = imports.iter().filter(|(_, is_used)| *is_used);
         let imports = imports.map(|(name, _)| format!("\t\"{name}\"\n"));
@@ -25,9 +37,29 @@ impl Request<'_> {
             "package main\n\nimport (\n{})\n\nfunc main() {{\n",
             imports.collect::<String>()
         );
-        let body = match &text {
-            Some(text) if text.contains('`') => format!("strings.NewReader({})", string(text)),
-            Some(text) => format!("strings.NewReader(`{text}`)"),
+        let literal = |text: String| match text.contains('`') {
+            true => format!("strings.NewReader({})", string(&text)),
+            false => format!("strings.NewReader(`{text}`)"),
+        };
+        let body = match &self.body {
+            Some(Body::Json(value)) => literal(json(value)),
+            Some(Body::Text(text)) => literal(text.clone()),
+            Some(Body::File) => {
+                code += &format!("\tbody, err := os.Open({})\n{CHECK}", string(FILE));
+                "body".to_owned()
+            }
+            Some(Body::Parts(fields)) => {
+                code += "\tvar body bytes.Buffer\n\tform := multipart.NewWriter(&body)\n";
+                for part in fields {
+                    let name = string(&part.name);
+                    code += &match &part.text {
+                        Some(text) => format!("\tform.WriteField({name}, {})\n", string(text)),
+                        None => format!("\taddFile(form, {name}, {})\n", string(FILE)),
+                    };
+                }
+                code += "\tform.Close()\n";
+                "&body".to_owned()
+            }
             None => "nil".to_owned(),
         };
         let variable = |name: &str| format!("os.Getenv({})", string(name));
@@ -61,12 +93,17 @@ impl Request<'_> {
         for (name, value) in &self.headers {
             code += &header(name, &string(value));
         }
-        if let Some(kind) = self.kind {
+        if is_form {
+            code += &header("Content-Type", "form.FormDataContentType()");
+        } else if let Some(kind) = self.kind {
             code += &header("Content-Type", &string(kind));
         }
         code += "\tresponse, err := http.DefaultClient.Do(request)\n";
         code += CHECK;
         code += "\tdefer response.Body.Close()\n\tio.Copy(os.Stdout, response.Body)\n}";
+        if adds_file {
+            code += ADD_FILE;
+        }
         code
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.5 (servers), §4.8.14 (media types), §4.8.19 (examples).
 
+mod body;
 mod curl;
 mod example;
 mod go;
@@ -14,8 +15,6 @@ mod literal;
 mod python;
 mod query;
 
-use std::borrow::Cow;
-
 use super::{Writer, element, fence};
 use crate::docs::config::Language;
 use crate::docs::openapi::{Endpoint, Method, Operation, Response, Server};
@@ -23,11 +22,12 @@ use crate::mdx::Node;
 use crate::site::percent::encode_component;
 use crate::syntax::Value as Json;
 
+pub(super) use body::is_file;
 pub(super) use example::{Sketch, parameter_example, written_examples};
 pub(super) use literal::in_one_line;
 pub(super) use query::NO_HEADERS;
 
-use literal::json;
+use body::Body;
 
 /// How many servers get a curl command of their own.
 const SERVERS_MAX: usize = 6;
@@ -92,9 +92,9 @@ struct Request<'r> {
     credentials: Vec<Credential<'r>>,
     /// The required fields of its header.
     headers: Vec<(&'r str, String)>,
-    /// The media type of the body.
+    /// The media type of the body; `None` also if the client makes it.
     kind: Option<&'r str>,
-    body: Option<Cow<'r, Json>>,
+    body: Option<Body<'r>>,
 }
 
 /// A credential of a request, from environment variables.
@@ -145,13 +145,14 @@ impl<'r> Request<'r> {
         }
         let body = operation.body();
         let media = body.as_ref().and_then(|body| body.content.first());
+        let own_kind = media.filter(|media| !body::is_multipart(media));
         Self {
             method: endpoint.method,
             url,
             headers: query::headers(operation, &credentials, sketch),
             credentials,
-            kind: media.map(|media| media.kind),
-            body: media.and_then(|media| Some(sketch.examples(media).into_iter().next()?.1)),
+            kind: own_kind.map(|media| media.kind),
+            body: media.and_then(|media| Body::of(media, sketch)),
         }
     }
 
@@ -181,20 +182,6 @@ impl<'r> Request<'r> {
             Language::JavaScript => self.javascript(),
             Language::Go => self.go(),
         }
-    }
-
-    fn has_json(&self) -> bool {
-        self.kind.is_some_and(is_json)
-    }
-
-    /// Returns the body as text: JSON, a form, or the example as its author wrote it.
-    fn text(&self) -> Option<String> {
-        let body = self.body.as_deref()?;
-        Some(match body.text() {
-            Some(text) if !self.has_json() => text.to_owned(),
-            _ if self.kind.is_some_and(is_form) && body.is_map() => form(body),
-            _ => json(body),
-        })
     }
 }
 
@@ -267,28 +254,4 @@ pub(super) fn status_line(response: &Response<'_>) -> Option<String> {
         line += &format!("\nContent-Type: {}", media.kind);
     }
     Some(line)
-}
-
-/// Returns whether a body is JSON (RFC 8259 §11, RFC 6839 §3.1).
-fn is_json(kind: &str) -> bool {
-    kind.contains("json")
-}
-
-/// Returns whether a body is a form (WHATWG URL §5).
-fn is_form(kind: &str) -> bool {
-    kind.starts_with("application/x-www-form-urlencoded")
-}
-
-/// Writes the fields of an object as a form.
-fn form(object: &Json) -> String {
-    let pairs = object.members().iter().map(|member| {
-        let value = member.value.scalar();
-        let value = value.map_or_else(|| json(&member.value), ToOwned::to_owned);
-        format!(
-            "{}={}",
-            encode_component(&member.key),
-            encode_component(&value)
-        )
-    });
-    pairs.collect::<Vec<_>>().join("&")
 }

@@ -1,5 +1,6 @@
 //! A request as a program in Python.
 
+use super::body::{Body, FILE};
 use super::literal::{PYTHON_WORDS, after_text, string, write_literal};
 use super::{Credential, Request};
 
@@ -8,6 +9,7 @@ use super::{Credential, Request};
 impl Request<'_> {
     pub(super) fn python(&self) -> String {
         let variable = |name: &str| format!("os.environ[{}]", string(name));
+        let file = format!("open({}, \"rb\")", string(FILE));
         let mut headers = Vec::new();
         let mut query = Vec::new();
         let mut arguments = Vec::new();
@@ -38,25 +40,34 @@ impl Request<'_> {
         }
         let fields = self.headers.iter();
         headers.extend(fields.map(|(name, value)| format!("{}: {}", string(name), string(value))));
+        // The library adds the type of JSON.
+        let is_json = matches!(self.body, Some(Body::Json(_)));
+        let kind = self.kind.filter(|_| !is_json);
+        headers.extend(kind.map(|kind| format!("\"Content-Type\": {}", string(kind))));
         if !query.is_empty() {
             arguments.push(format!("params={{{}}}", query.join(", ")));
         }
-        match self.body.as_deref() {
-            Some(body) if self.has_json() => {
+        match &self.body {
+            Some(Body::Json(value)) => {
                 let mut literal = String::new();
-                write_literal(body, 1, &PYTHON_WORDS, &mut literal);
+                write_literal(value, 1, &PYTHON_WORDS, &mut literal);
                 arguments.push(format!("json={literal}"));
             }
-            body => {
-                headers.extend(
-                    self.kind
-                        .map(|kind| format!("\"Content-Type\": {}", string(kind))),
-                );
-                if body.is_some() {
-                    let text = self.text().unwrap_or_default();
-                    arguments.push(format!("data={}", string(&text)));
-                }
+            Some(Body::Text(text)) => arguments.push(format!("data={}", string(text))),
+            Some(Body::File) => arguments.push(format!("data={file}")),
+            Some(Body::Parts(fields)) => {
+                let fields = fields.iter().map(|part| {
+                    let content = match &part.text {
+                        // A part that is no file has no file name.
+                        Some(text) => format!("(None, {})", string(text)),
+                        None => file.clone(),
+                    };
+                    format!("        ({}, {content}),\n", string(&part.name))
+                });
+                let fields: String = fields.collect();
+                arguments.push(format!("files=[\n{fields}    ]"));
             }
+            None => {}
         }
         if !headers.is_empty() {
             arguments.insert(0, format!("headers={{{}}}", headers.join(", ")));
