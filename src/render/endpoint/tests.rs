@@ -663,3 +663,23 @@ fn samples_send_a_file_as_the_body() {
         ],
     );
 }
+
+#[test]
+fn samples_name_the_type_of_json_that_has_another_name() {
+    let operation =
+        r#""requestBody": {"content": {"application/merge-patch+json": {"example": {"a": 1}}}}"#;
+    let (_, written) = written(&with(operation, ""), "en");
+    assert_has(
+        &written,
+        &["    headers={\"Content-Type\": \"application/merge-patch+json\"},\n    json={\n"],
+    );
+}
+
+#[test]
+fn a_sample_that_asks_for_the_head_does_not_wait_for_a_body() {
+    let specification = with("", "").replace("\"post\"", "\"head\"");
+    assert_has(
+        &written(&specification, "en").1,
+        &["curl --head \"https://p.test/a\"\n"],
+    );
+}

@@ -3,13 +3,18 @@
 use super::body::{Body, FILE};
 use super::literal::json;
 use super::{Credential, Piece, Request};
+use crate::docs::openapi::Method;
 
 // === impl Request ===
 
 impl Request<'_> {
     pub(super) fn curl(&self) -> String {
-        let address = quoted(&self.address());
-        let mut parts = vec![format!("curl -X {} {address}", self.method)];
+        let method = match self.method {
+            // With `-X HEAD`, curl waits for a body that never comes.
+            Method::Head => "--head".to_owned(),
+            method => format!("-X {method}"),
+        };
+        let mut parts = vec![format!("curl {method} {}", quoted(&self.address()))];
         let header = |name: &str, value: &str, variable: Option<&str>| {
             let mut pieces = vec![Piece::Text(format!("{name}: {value}"))];
             pieces.extend(variable.map(|variable| Piece::Variable(variable.to_owned())));

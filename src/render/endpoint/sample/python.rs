@@ -40,9 +40,11 @@ impl Request<'_> {
         }
         let fields = self.headers.iter();
         headers.extend(fields.map(|(name, value)| format!("{}: {}", string(name), string(value))));
-        // The library adds the type of JSON.
+        // The library adds the usual type of JSON.
         let is_json = matches!(self.body, Some(Body::Json(_)));
-        let kind = self.kind.filter(|_| !is_json);
+        let kind = self
+            .kind
+            .filter(|kind| !is_json || *kind != "application/json");
         headers.extend(kind.map(|kind| format!("\"Content-Type\": {}", string(kind))));
         if !query.is_empty() {
             arguments.push(format!("params={{{}}}", query.join(", ")));
