@@ -188,12 +188,36 @@ impl Specification {
     pub fn resolve<'s>(&'s self, value: &'s Value) -> Option<&'s Value> {
         let mut value = value;
         for _ in 0..REFERENCE_HOPS_MAX {
-            let Some(reference) = value.get("$ref").and_then(Value::text) else {
+            if value.get("$ref").and_then(Value::text).is_none() {
                 return Some(value);
-            };
-            value = self.pointer(reference.strip_prefix('#')?)?;
+            }
+            value = self.target(value)?;
         }
         None
+    }
+
+    /// Returns the value of a key of an object that may be a reference. A value beside a reference
+    /// overrides that of its target.
+    ///
+    /// In 3.1, schemas (JSON Schema 2020-12 core §8.2.3.1) and the descriptions of references
+    /// (§4.8.23) may have them. In 3.0 they have no effect by the standard, but authors who write
+    /// them expect one.
+    #[must_use]
+    pub fn stated<'s>(&'s self, value: &'s Value, key: &str) -> Option<&'s Value> {
+        let mut value = value;
+        for _ in 0..REFERENCE_HOPS_MAX {
+            if let Some(stated) = value.get(key) {
+                return Some(stated);
+            }
+            value = self.target(value)?;
+        }
+        None
+    }
+
+    /// Returns the target of a reference; `None` also if this is not one.
+    fn target<'s>(&'s self, value: &'s Value) -> Option<&'s Value> {
+        let reference = value.get("$ref")?.text()?;
+        self.pointer(reference.strip_prefix('#')?)
     }
 
     /// RFC 6901 §4: evaluates a pointer.

@@ -90,6 +90,9 @@ pub struct Schema<'s> {
     pub name: Option<&'s str>,
     /// The schema itself.
     pub value: &'s Value,
+    /// The reference to it as its author wrote it, which may have a description and other values
+    /// of its own ([`Specification::stated`]); the schema itself if there is no reference.
+    pub written: &'s Value,
 }
 
 // === impl Operation ===
@@ -152,7 +155,13 @@ impl<'s> Operation<'s> {
         found
     }
 
+    /// Returns the description of an object that may be a reference.
+    fn described(&self, value: &'s Value) -> Option<&'s str> {
+        self.specification.stated(value, "description")?.text()
+    }
+
     fn parameter(&self, value: &'s Value) -> Option<Parameter<'s>> {
+        let description = self.described(value);
         let value = self.specification.resolve(value)?;
         let place = value.get("in")?.text()?;
         let flag = |key| value.get(key).and_then(Value::flag).unwrap_or(false);
@@ -161,7 +170,7 @@ impl<'s> Operation<'s> {
             place,
             required: place == "path" || flag("required"),
             deprecated: flag("deprecated"),
-            description: value.get("description").and_then(Value::text),
+            description,
             schema: value
                 .get("schema")
                 .or_else(|| value.get("content")?.members().first()?.value.get("schema"))
@@ -174,9 +183,10 @@ impl<'s> Operation<'s> {
     #[must_use]
     pub fn body(&self) -> Option<Body<'s>> {
         let value = self.operation.get("requestBody")?;
+        let description = self.described(value);
         let value = self.specification.resolve(value)?;
         Some(Body {
-            description: value.get("description").and_then(Value::text),
+            description,
             required: value.get("required").and_then(Value::flag).unwrap_or(false),
             content: self.content(value),
         })
@@ -190,10 +200,11 @@ impl<'s> Operation<'s> {
             .get("responses")
             .map_or(&[][..], Value::members);
         let response = |status: &'s str, value: &'s Value| {
+            let description = self.described(value);
             let value = self.specification.resolve(value)?;
             Some(Response {
                 status,
-                description: value.get("description").and_then(Value::text),
+                description,
                 content: self.content(value),
             })
         };
@@ -270,6 +281,7 @@ impl Specification {
         Some(Schema {
             name: reference.and_then(|reference| reference.rsplit('/').next()),
             value: self.resolve(value)?,
+            written: value,
         })
     }
 }

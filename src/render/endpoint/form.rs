@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Form, json};
 
 use super::sample;
 use crate::docs::config::Api;
-use crate::docs::openapi::{Endpoint, Method, Operation, Server, Specification};
+use crate::docs::openapi::{Endpoint, Method, Operation, Schema, Server, Specification};
 use crate::syntax::Value as Json;
 
 /// How many parameters, servers, schemes or fields of a body a form has.
@@ -199,10 +199,9 @@ fn parameters(
     let parameters = operation.parameters().into_iter();
     // Browsers do not let pages set cookies and some header fields.
     let sendable = parameters.filter(|parameter| {
-        let names = ["accept", "content-type", "authorization"];
         parameter.place != "cookie"
             && !(parameter.place == "header"
-                && names
+                && sample::NO_HEADERS
                     .iter()
                     .any(|name| parameter.name.eq_ignore_ascii_case(name)))
     });
@@ -213,13 +212,10 @@ fn parameters(
         if parameter.required {
             form.insert("required".to_owned(), true.into());
         }
-        describe(
-            &mut form,
-            parameter.schema.map(|schema| schema.value),
-            prefill,
-        );
+        describe(specification, &mut form, parameter.schema, prefill);
         // §4.8.12.2: an example of the parameter overrides that of its schema.
-        let example = written_example(specification, parameter.value).filter(|_| prefill);
+        let example = sample::parameter_example(specification, parameter.value);
+        let example = example.filter(|_| prefill);
         if let Some(example) = example.and_then(Json::scalar) {
             set(&mut form, "value", Some(example));
         }
@@ -228,18 +224,19 @@ fn parameters(
     parameters.collect()
 }
 
-/// Returns the example of a parameter, or the first of its named examples.
-fn written_example<'s>(specification: &'s Specification, parameter: &'s Json) -> Option<&'s Json> {
-    let named = || {
-        let first = parameter.get("examples")?.members().first()?;
-        specification.resolve(&first.value)?.get("value")
-    };
-    parameter.get("example").or_else(named)
-}
-
 /// Adds type, values and value of a schema.
-fn describe(form: &mut Map<String, Form>, schema: Option<&Json>, prefill: bool) {
-    let Some(schema) = schema else {
+fn describe(
+    specification: &Specification,
+    form: &mut Map<String, Form>,
+    schema: Option<Schema<'_>>,
+    prefill: bool,
+) {
+    let Some(Schema {
+        value: schema,
+        written,
+        ..
+    }) = schema
+    else {
         return;
     };
     let kind = schema.get("type");
@@ -251,11 +248,12 @@ fn describe(form: &mut Map<String, Form>, schema: Option<&Json>, prefill: bool) 
         }
         _ => set_values(form, schema.get("enum").map_or(&[][..], Json::items)),
     }
+    let stated = |key| specification.stated(written, key);
     let example = || {
-        let first = || schema.get("examples")?.items().first();
-        schema.get("example").or_else(first)
+        let first = || stated("examples")?.items().first();
+        stated("example").or_else(first)
     };
-    let value = schema.get("default");
+    let value = stated("default");
     let value = value.or_else(|| example().filter(|_| prefill));
     set(form, "value", value.and_then(Json::scalar));
 }
@@ -284,29 +282,24 @@ fn body(specification: &Specification, operation: &Operation<'_>) -> Vec<Form> {
                 if required.iter().any(|name| name.text() == Some(&member.key)) {
                     field.insert("required".to_owned(), true.into());
                 }
-                let schema = specification.resolve(&member.value);
-                if is_file(schema) {
+                let schema = specification.schema(&member.value);
+                if sample::is_file(specification, schema.map(|schema| schema.value)) {
                     field.insert("file".to_owned(), true.into());
                 }
-                describe(&mut field, schema, true);
+                describe(specification, &mut field, schema, true);
                 Form::Object(field)
             });
             form.insert("fields".to_owned(), fields.collect());
-        } else if is_file(schema) || kind == "application/octet-stream" {
+        } else if sample::is_file(specification, schema) || kind == "application/octet-stream" {
             form.insert("file".to_owned(), true.into());
         } else {
-            let examples = sample::Sketch::request(specification).texts(media);
-            let example = examples.into_iter().next().map(|(_, example)| example);
-            set(&mut form, "example", example.as_deref());
+            let examples = sample::Sketch::request(specification).shown(media);
+            let example = examples.first().map(|example| &*example.text);
+            set(&mut form, "example", example);
         }
         Form::Object(form)
     });
     contents.collect()
-}
-
-fn is_file(schema: Option<&Json>) -> bool {
-    let format = schema.and_then(|schema| schema.get("format"));
-    format.and_then(Json::text) == Some("binary")
 }
 
 fn set(form: &mut Map<String, Form>, key: &str, value: Option<&str>) {
@@ -363,7 +356,7 @@ mod tests {
                 {{"name": "Accept", "in": "header", "schema": {{"type": "string"}}}},
                 {{"name": "sort", "in": "query", "example": "b", "schema": {{"enum": ["a", "b"], "example": "a"}}}}],
               "requestBody": {{"content": {{"application/json": {{"example": {{"sum": 3}}}},
-                "multipart/form-data": {{"schema": {{"required": ["file"], "properties": {{"file": {{"type": "string", "format": "binary"}}}}}}}}}}}}}}}}}}}}"##
+                "multipart/form-data": {{"schema": {{"required": ["file"], "properties": {{"file": {{"type": "string", "format": "binary"}}, "all": {{"type": "array", "items": {{"type": "string", "contentMediaType": "image/png"}}}}}}}}}}}}}}}}}}}}}}"##
         );
         let mut diagnostics = Diagnostics::default();
         let file = diagnostics.files.add("a.json", text.into());
@@ -407,6 +400,7 @@ mod tests {
         );
         assert_eq!(made["body"][0]["example"], "{\n  \"sum\": 3\n}");
         assert_eq!(made["body"][1]["fields"][0]["file"], true);
+        assert_eq!(made["body"][1]["fields"][1]["file"], true);
         let mut api = Api::default();
         api.examples.prefill = true;
         let made = form(&specification, endpoint, &api).unwrap();

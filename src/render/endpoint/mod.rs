@@ -9,7 +9,8 @@
 //! page is translated and when a message changes.
 //!
 //! **Limits.** Schemas are shown at most [`DEPTH_MAX`] levels deep, and at most [`FIELDS_MAX`]
-//! fields a page. A schema inside itself is named and not shown again.
+//! fields a page. A note says where more is left out. A schema inside itself is named and not shown
+//! again.
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.10 (operations), §4.8.24 (schemas).
 
@@ -28,8 +29,10 @@ use crate::syntax::Value as Json;
 
 use schema::default;
 
-/// How many levels of fields are shown.
+/// How many levels of fields are shown: fields inside fields, and alternatives.
 const DEPTH_MAX: usize = 6;
+/// How many schemas are inside each other, with lists and the parts of `allOf`, which are no levels.
+const WITHIN_MAX: usize = 32;
 /// The element that holds the samples and examples of an endpoint.
 const EXAMPLES: &str = "Panel";
 /// How many fields a page shows.
@@ -138,24 +141,24 @@ fn schema_nodes<'s>(
     language: &str,
     labels: &'s [Box<str>],
 ) -> Vec<Node> {
-    let value = specification.named_schema(name);
-    let Some(value) = value.and_then(|value| specification.resolve(value)) else {
+    let written = specification.named_schema(name);
+    let Some(schema) = written.and_then(|written| specification.schema(written)) else {
         return Vec::new();
     };
     let schema = Schema {
         name: Some(name),
-        value,
+        ..schema
     };
     let mut writer = Writer::new(specification, language);
     writer.labels = labels;
-    let mut nodes = prose(value.get("description").and_then(Json::text));
+    let mut nodes = prose(writer.description(schema));
     nodes.extend(writer.plain(schema));
-    nodes.extend(writer.values(value));
+    nodes.extend(writer.values(schema.value));
     writer.schema(schema, &mut nodes);
     nodes.extend(writer.example(&Media {
         kind: "application/json",
         schema: Some(schema),
-        value,
+        value: schema.written,
     }));
     nodes
 }
@@ -171,9 +174,12 @@ struct Writer<'s> {
     /// Whether bodies that are made for samples have their required fields only.
     is_required_only: bool,
     messages: &'static messages::Endpoint,
+    /// How many fields are shown.
     fields: usize,
-    /// The names of the schemas that enclose the current one.
-    within: Vec<&'s str>,
+    /// How many fields and alternatives enclose the current schema.
+    level: usize,
+    /// The schemas that enclose the current one, by their names.
+    within: Vec<Option<&'s str>>,
     /// The enclosing schemas that contain themselves.
     linked: BTreeSet<&'s str>,
     /// The part of the endpoint whose fields are written; aliases of their anchors contain it.
@@ -192,6 +198,7 @@ impl<'s> Writer<'s> {
             is_required_only: false,
             messages: &Messages::of(language).endpoint,
             fields: 0,
+            level: 0,
             within: Vec::new(),
             linked: BTreeSet::new(),
             part: None,
@@ -217,12 +224,16 @@ impl<'s> Writer<'s> {
                 attributes.extend(self.labels_of(parameter.schema, Some(parameter.value), &[]));
                 if let Some(schema) = parameter.schema {
                     attributes.extend(self.kind_of(schema));
-                    attributes.extend(default(schema.value));
+                    attributes.extend(default(self.stated(schema, "default")));
                 }
                 attributes.extend(parameter.required.then(|| flag("required")));
-                attributes.extend(parameter.deprecated.then(|| flag("deprecated")));
-                let mut children = prose(parameter.description);
-                if let Some(schema) = parameter.schema {
+                let schema = parameter.schema;
+                let is_deprecated = parameter.deprecated
+                    || schema.is_some_and(|schema| self.is(schema, "deprecated"));
+                attributes.extend(is_deprecated.then(|| flag("deprecated")));
+                let of_schema = || self.description(schema?);
+                let mut children = prose(parameter.description.or_else(of_schema));
+                if let Some(schema) = schema {
                     children.extend(self.values(schema.value));
                 }
                 nodes.push(element("ParamField", attributes, children));
@@ -363,17 +374,17 @@ impl<'s> Writer<'s> {
         let mut fences = Vec::new();
         for response in operation.responses() {
             let media = response.content.first();
-            let examples = media.map(|media| sketch.texts(media)).unwrap_or_default();
+            let examples = media.map(|media| sketch.shown(media)).unwrap_or_default();
             if examples.is_empty() {
                 let line = sample::status_line(&response);
                 fences.extend(line.map(|line| fence("text", response.status, &line)));
             }
-            for (name, code) in examples {
-                let title = match name {
+            for example in examples {
+                let title = match example.name {
                     Some(name) => format!("{} {name}", response.status),
                     None => response.status.to_owned(),
                 };
-                fences.push(fence("json", &title, &code));
+                fences.push(fence(example.language, &title, &example.text));
             }
         }
         (!fences.is_empty()).then(|| element("ResponseExample", Vec::new(), fences))
@@ -409,7 +420,8 @@ impl<'s> Writer<'s> {
             let is = |key| header.get(key).and_then(Json::flag) == Some(true);
             attributes.extend(is("required").then(|| flag("required")));
             attributes.extend(is("deprecated").then(|| flag("deprecated")));
-            let description = header.get("description").and_then(Json::text);
+            let description = self.specification.stated(&member.value, "description");
+            let description = description.and_then(Json::text);
             let field = Element {
                 attributes,
                 children: prose(description),
@@ -451,10 +463,11 @@ impl<'s> Writer<'s> {
 
     /// Shows the examples of a body; a reader chooses between several.
     fn example(&self, media: &Media<'_>) -> Option<Node> {
-        let examples = sample::written_examples(media);
-        let fences = examples
-            .iter()
-            .map(|(name, code)| fence("json", name.unwrap_or(self.messages.example), code));
+        let examples = sample::written_examples(self.specification, media);
+        let fences = examples.iter().map(|example| {
+            let title = example.name.unwrap_or(self.messages.example);
+            fence(example.language, title, &example.text)
+        });
         let mut fences: Vec<Node> = fences.collect();
         match fences.len() {
             0 | 1 => fences.pop(),
@@ -485,7 +498,7 @@ impl<'s> Writer<'s> {
                     text("name", &member.key),
                     text("type", self.messages.variable),
                 ];
-                attributes.extend(default(&member.value));
+                attributes.extend(default(member.value.get("default")));
                 let mut children = prose(member.value.get("description").and_then(Json::text));
                 children.extend(self.values(&member.value));
                 inside.push(element("ResponseField", attributes, children));

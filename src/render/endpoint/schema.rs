@@ -2,11 +2,14 @@
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.24; JSON Schema 2020-12 (validation) §6, §7.
 
-use super::{DEPTH_MAX, FIELDS_MAX, Writer, element, expandable, flag, paragraph, prose, text};
+use super::sample::in_one_line;
+use super::{
+    DEPTH_MAX, FIELDS_MAX, WITHIN_MAX, Writer, element, expandable, flag, paragraph, prose, text,
+};
 use crate::docs::openapi::Schema;
 use crate::mdx::anchor::github;
 use crate::mdx::{Node, Value};
-use crate::syntax::Value as Json;
+use crate::syntax::{Data, Value as Json};
 
 /// How many values are listed.
 const VALUES_MAX: usize = 50;
@@ -16,33 +19,87 @@ const VALUES_MAX: usize = 50;
 impl<'s> Writer<'s> {
     /// Shows the fields of a schema.
     pub(super) fn schema(&mut self, schema: Schema<'s>, nodes: &mut Vec<Node>) {
-        if let Some(name) = schema.name {
-            if self.within.contains(&name) {
-                self.linked.insert(name);
-                nodes.push(self.as_above(name, &anchor(name)));
-                return;
+        if let Some(name) = schema.name
+            && self.within.contains(&Some(name))
+        {
+            self.linked.insert(name);
+            nodes.push(self.as_above(name, &anchor(name)));
+            return;
+        }
+        if self.level == DEPTH_MAX || self.within.len() == WITHIN_MAX {
+            if self.has_fields(schema) {
+                self.end(nodes);
             }
-            self.within.push(name);
+            return;
         }
         let start = nodes.len();
-        if self.within.len() <= DEPTH_MAX {
-            self.shape(schema.value, nodes);
-        }
-        let Some(name) = schema.name else {
-            return;
-        };
+        self.within.push(schema.name);
+        self.shape(schema.value, nodes);
         self.within.pop();
         // The target of the link from a schema inside itself.
-        if self.linked.remove(name) {
+        if let Some(name) = schema.name
+            && self.linked.remove(name)
+        {
             let place = element("span", vec![text("id", &anchor(name))], Vec::new());
             nodes.insert(start, place);
         }
     }
 
-    /// Counts a shown field; returns `false` if the page has reached the limit.
-    fn has_room(&mut self) -> bool {
+    /// Returns the value of a key of a schema, or the one beside the reference to it.
+    pub(super) fn stated(&self, schema: Schema<'s>, key: &str) -> Option<&'s Json> {
+        self.specification.stated(schema.written, key)
+    }
+
+    pub(super) fn description(&self, schema: Schema<'s>) -> Option<&'s str> {
+        self.stated(schema, "description")?.text()
+    }
+
+    /// Returns whether a schema has a flag.
+    pub(super) fn is(&self, schema: Schema<'s>, key: &str) -> bool {
+        self.stated(schema, key).and_then(Json::flag) == Some(true)
+    }
+
+    /// Shows what is inside a field or an alternative.
+    fn inside(&mut self, schema: Schema<'s>, nodes: &mut Vec<Node>) {
+        self.level += 1;
+        self.schema(schema, nodes);
+        self.level -= 1;
+    }
+
+    /// Returns whether a schema, or the items of its lists, have fields.
+    fn has_fields(&self, schema: Schema<'s>) -> bool {
+        let mut value = schema.value;
+        for _ in 0..WITHIN_MAX {
+            let items = value.get("items");
+            let Some(items) = items.and_then(|items| self.specification.resolve(items)) else {
+                let parts = ["allOf", "oneOf", "anyOf"].into_iter();
+                let mut parts = parts.filter_map(|key| value.get(key));
+                let has_members = |key| value.get(key).is_some_and(|map| !map.members().is_empty());
+                return parts.any(|parts| !parts.items().is_empty())
+                    || has_members("properties")
+                    || has_members("additionalProperties");
+            };
+            value = items;
+        }
+        true
+    }
+
+    /// Counts a shown field; if the page has reached the limit, says so and returns `false`.
+    fn has_room(&mut self, nodes: &mut Vec<Node>) -> bool {
         self.fields += 1;
-        self.fields <= FIELDS_MAX
+        let has_room = self.fields <= FIELDS_MAX;
+        if !has_room {
+            self.end(nodes);
+        }
+        has_room
+    }
+
+    /// Says that more fields are not shown.
+    fn end(&self, nodes: &mut Vec<Node>) {
+        let note = paragraph(self.messages.more_fields);
+        if nodes.last() != Some(&note) {
+            nodes.push(note);
+        }
     }
 
     fn shape(&mut self, value: &'s Json, nodes: &mut Vec<Node>) {
@@ -53,9 +110,13 @@ impl<'s> Writer<'s> {
             return self.schema(items, nodes);
         }
         for part in value.get("allOf").map_or(&[][..], Json::items) {
-            if let Some(part) = self.specification.schema(part).filter(|_| self.has_room()) {
-                self.schema(part, nodes);
+            let Some(part) = self.specification.schema(part) else {
+                continue;
+            };
+            if !self.has_room(nodes) {
+                return;
             }
+            self.schema(part, nodes);
         }
         for (key, words) in [
             ("oneOf", self.messages.one_of_these),
@@ -69,10 +130,11 @@ impl<'s> Writer<'s> {
                 let Some(part) = self.specification.schema(part) else {
                     continue;
                 };
-                if !self.has_room() {
+                if !self.has_room(nodes) {
                     return;
                 }
-                let title = part.value.get("title").and_then(Json::text).or(part.name);
+                let title = self.stated(part, "title").and_then(Json::text);
+                let title = title.or(part.name);
                 let number = n + 1;
                 let (title, anchor) = match title {
                     Some(title) => (title.to_owned(), title.to_owned()),
@@ -82,17 +144,15 @@ impl<'s> Writer<'s> {
                     ),
                 };
                 let mut children = Vec::from_iter(self.plain(part));
-                children.extend(prose(part.value.get("description").and_then(Json::text)));
+                children.extend(prose(self.description(part)));
                 children.extend(self.values(part.value));
-                self.within.push("");
-                self.schema(part, &mut children);
-                self.within.pop();
+                self.inside(part, &mut children);
                 nodes.push(expandable(&title, &anchor, children));
             }
         }
         let required = value.get("required").map_or(&[][..], Json::items);
         for member in value.get("properties").map_or(&[][..], Json::members) {
-            if !self.has_room() {
+            if !self.has_room(nodes) {
                 return;
             }
             let Some(schema) = self.specification.schema(&member.value) else {
@@ -108,7 +168,7 @@ impl<'s> Writer<'s> {
             .get("additionalProperties")
             .filter(|others| others.is_map());
         if let Some(schema) = others.and_then(|others| self.specification.schema(others))
-            && self.has_room()
+            && self.has_room(nodes)
         {
             let named = vec![
                 text("name", self.messages.any_key),
@@ -126,8 +186,7 @@ impl<'s> Writer<'s> {
         nodes: &mut Vec<Node>,
     ) {
         attributes.extend(self.kind_of(schema));
-        let is = |key| schema.value.get(key).and_then(Json::flag) == Some(true);
-        attributes.extend(is("deprecated").then(|| flag("deprecated")));
+        attributes.extend(self.is(schema, "deprecated").then(|| flag("deprecated")));
         let words = [
             ("readOnly", self.messages.read_only),
             ("writeOnly", self.messages.write_only),
@@ -135,16 +194,14 @@ impl<'s> Writer<'s> {
         ];
         let words: Vec<&str> = words
             .into_iter()
-            .filter_map(|(key, word)| is(key).then_some(word))
+            .filter_map(|(key, word)| self.is(schema, key).then_some(word))
             .collect();
         attributes.extend(self.labels_of(Some(schema), None, &words));
-        attributes.extend(default(schema.value));
-        let mut children = prose(schema.value.get("description").and_then(Json::text));
+        attributes.extend(default(self.stated(schema, "default")));
+        let mut children = prose(self.description(schema));
         children.extend(self.values(schema.value));
         let mut inner = Vec::new();
-        self.within.push("");
-        self.schema(schema, &mut inner);
-        self.within.pop();
+        self.inside(schema, &mut inner);
         if !inner.is_empty() {
             children.push(self.inner(inner));
         }
@@ -156,13 +213,13 @@ impl<'s> Writer<'s> {
     /// the keys that the site shows. They are looked up in the schema, and else in the parameter.
     pub(super) fn labels_of(
         &self,
-        schema: Option<Schema<'_>>,
+        schema: Option<Schema<'s>>,
         parameter: Option<&Json>,
         words: &[&str],
     ) -> Option<(Box<str>, Value)> {
         let mut labels: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         for key in self.labels {
-            let of_schema = schema.and_then(|schema| schema.value.get(key));
+            let of_schema = schema.and_then(|schema| self.stated(schema, key));
             let Some(value) = of_schema.or_else(|| parameter?.get(key)) else {
                 continue;
             };
@@ -233,15 +290,9 @@ impl<'s> Writer<'s> {
 
     /// Lists the values that a schema allows, and their bounds.
     pub(super) fn values(&self, schema: &Json) -> Vec<Node> {
-        let allowed: Vec<&str> = match schema.get("const").and_then(Json::scalar) {
-            Some(only) => vec![only],
-            None => schema
-                .get("enum")
-                .map_or(&[][..], Json::items)
-                .iter()
-                .filter_map(Json::scalar)
-                .take(VALUES_MAX)
-                .collect(),
+        let allowed = match schema.get("const") {
+            Some(only) => std::slice::from_ref(only),
+            None => schema.get("enum").map_or(&[][..], Json::items),
         };
         let mut nodes = Vec::new();
         if !allowed.is_empty() {
@@ -251,11 +302,16 @@ impl<'s> Writer<'s> {
                 self.messages.one_of_values
             };
             let mut line = vec![Node::Text(words.to_owned())];
-            for (n, value) in allowed.into_iter().enumerate() {
+            for (n, value) in allowed.iter().take(VALUES_MAX).enumerate() {
                 if n > 0 {
                     line.push(Node::Text(", ".to_owned()));
                 }
-                line.push(Node::Code(value.to_owned()));
+                line.push(Node::Code(in_one_line(value)));
+            }
+            let left = allowed.len().saturating_sub(VALUES_MAX);
+            if left > 0 {
+                let words = self.messages.and_more.replace("{}", &left.to_string());
+                line.push(Node::Text(words));
             }
             nodes.push(Node::Paragraph(line));
         }
@@ -281,8 +337,11 @@ impl<'s> Writer<'s> {
     }
 }
 
-pub(super) fn default(schema: &Json) -> Option<(Box<str>, Value)> {
-    Some(text("default", schema.get("default")?.scalar()?))
+/// Returns the attribute with the default of a schema or a variable: a text as it is, another value
+/// as JSON. `null` is none.
+pub(super) fn default(value: Option<&Json>) -> Option<(Box<str>, Value)> {
+    let value = value.filter(|value| value.data != Data::Null)?;
+    Some(text("default", &in_one_line(value)))
 }
 
 fn anchor(name: &str) -> String {

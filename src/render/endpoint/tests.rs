@@ -332,3 +332,354 @@ fn fields_have_the_labels_that_the_site_selects() {
     }
     assert!(written("").contains("- `limit` integer query\n"));
 }
+
+/// Makes a specification with one endpoint, `POST /a`, of what the operation and the components
+/// hold.
+fn with(operation: &str, components: &str) -> String {
+    format!(
+        r##"{{"openapi": "3.1.0", "info": {{"title": "P", "version": "1"}}, "servers": [{{"url": "https://p.test"}}],
+        "components": {{{components}}}, "paths": {{"/a": {{"post": {{{operation}}}}}}}}}"##
+    )
+}
+
+fn assert_has(written: &str, pieces: &[&str]) {
+    for piece in pieces {
+        assert!(written.contains(piece), "{piece}\nis not in\n{written}");
+    }
+}
+
+#[test]
+fn words_beside_a_reference_override_those_of_its_target() {
+    let components = r##""schemas": {"Status": {"type": "string", "description": "Any status.", "default": "closed", "enum": ["open", "closed"]}, "Alias": {"$ref": "#/components/schemas/Status", "description": "Another name.", "writeOnly": true}},
+      "parameters": {"Page": {"name": "page", "in": "query", "description": "Any page.", "schema": {"type": "integer"}}},
+      "headers": {"Left": {"description": "Any number.", "schema": {"type": "integer"}}},
+      "requestBodies": {"Order": {"description": "Any order.", "content": {"application/json": {"schema": {"type": "object", "properties": {
+        "status": {"$ref": "#/components/schemas/Status", "description": "Status of the order.", "deprecated": true, "default": "open"},
+        "alias": {"$ref": "#/components/schemas/Alias"}, "other": {"$ref": "#/components/schemas/Status"}}}}}}},
+      "responses": {"Done": {"description": "Any answer.", "headers": {"X-Left": {"$ref": "#/components/headers/Left", "description": "Orders left."}}}}"##;
+    let operation = r##""parameters": [{"$ref": "#/components/parameters/Page", "description": "The page of orders."},
+        {"name": "state", "in": "query", "schema": {"$ref": "#/components/schemas/Status", "default": "open", "deprecated": true}}],
+      "requestBody": {"$ref": "#/components/requestBodies/Order", "description": "The order."},
+      "responses": {"200": {"$ref": "#/components/responses/Done", "description": "The order is placed."}}"##;
+    let (_, written) = written(&with(operation, components), "en");
+    assert_has(
+        &written,
+        &[
+            "- `page` integer query: The page of orders.\n",
+            "- `state` string query deprecated default: `open`: Any status.\n",
+            "- `status` string deprecated default: `open`: Status of the order.\n",
+            "- `alias` write-only string default: `closed`: Another name.\n",
+            "- `other` string default: `closed`: Any status.\n",
+            "## Body\n\nThe order.\n",
+            "### 200\n\nThe order is placed.\n",
+            "`X-Left` integer header: Orders left.\n",
+            // The body that is made has these values too.
+            "  \"status\": \"open\",\n  \"alias\": \"closed\",\n",
+        ],
+    );
+}
+
+#[test]
+fn a_list_of_values_that_is_cut_says_how_many_are_left() {
+    let values: Vec<_> = (0..80).map(|n| format!("\"v{n}\"")).collect();
+    let (all, some) = (values.join(", "), values[..50].join(", "));
+    let operation = format!(
+        r#""parameters": [{{"name": "all", "in": "query", "schema": {{"type": "string", "enum": [{all}]}}}},
+        {{"name": "some", "in": "query", "schema": {{"type": "string", "enum": [{some}]}}}},
+        {{"name": "mixed", "in": "query", "schema": {{"enum": ["a", null, [1, 2], {{"b": "c, d"}}]}}}},
+        {{"name": "no", "in": "query", "schema": {{"const": null}}}}]"#
+    );
+    let (_, written) = written(&with(&operation, ""), "en");
+    assert_has(
+        &written,
+        &[
+            "`v48`, `v49` and 30 more\n",
+            "`v48`, `v49`\n",
+            "One of `a`, `null`, `[1, 2]`, `{\"b\": \"c, d\"}`\n",
+            "- `no` query: Always `null`\n",
+        ],
+    );
+}
+
+#[test]
+fn a_default_that_is_a_list_or_an_object_is_shown_as_json() {
+    let operation = r#""parameters": [{"name": "l", "in": "query", "schema": {"type": "array", "default": ["a", "b,\n c"]}},
+        {"name": "o", "in": "query", "schema": {"type": "object", "default": {"a": {"b": [1, true]}}}}, {"name": "e", "in": "query", "schema": {"default": []}}]"#;
+    let (_, written) = written(&with(operation, ""), "en");
+    assert_has(
+        &written,
+        &[
+            r#"- `l` array query default: `["a", "b,\n c"]`"#,
+            r#"- `o` object query default: `{"a": {"b": [1, true]}}`"#,
+            "- `e` query default: `[]`",
+        ],
+    );
+}
+
+#[test]
+fn six_levels_of_fields_are_shown_and_a_note_says_where_they_end() {
+    let answer = |schema: &str| {
+        format!(
+            r#""responses": {{"200": {{"description": "", "content": {{"application/json": {{"schema": {schema}}}}}}}}}"#
+        )
+    };
+    let end = "More fields are not shown.";
+    let named: Vec<_> = (1..10)
+        .map(|n| format!(r##""L{n}": {{"type": "object", "properties": {{"n{n}": {{"$ref": "#/components/schemas/L{}"}}}}}}"##, n + 1))
+        .collect();
+    for last in [r#"{"type": "string"}"#, r#"{"$ref": "none"}"#] {
+        let schemas = format!(r#""schemas": {{{}, "L10": {last}}}"#, named.join(", "));
+        let first = answer(r##"{"$ref": "#/components/schemas/L1"}"##);
+        let (_, written) = written(&with(&first, &schemas), "en");
+        assert_has(&written, &["- `n6` object"]);
+        assert!(!written.contains("`n7`"), "{written}");
+        assert_eq!(written.matches(end).count(), 1, "{written}");
+    }
+    // The sixth level ends by itself.
+    let ends = [5, 6].map(|n| {
+        format!(
+            r#""schemas": {{{}, "L{}": {{"type": "array", "items": {{"type": "string"}}}}}}"#,
+            named[..n].join(", "),
+            n + 1
+        )
+    });
+    for schemas in ends {
+        let first = answer(r##"{"$ref": "#/components/schemas/L1"}"##);
+        let (_, written) = written(&with(&first, &schemas), "en");
+        assert!(!written.contains(end), "{written}");
+    }
+    // Lists in lists and parts of parts are not levels of fields, but end too.
+    let named: Vec<_> = (0..200)
+        .map(|n| format!(r##""L{n}": {{"type": "array", "items": {{"allOf": [{{"$ref": "#/components/schemas/L{}"}}]}}}}"##, n + 1))
+        .collect();
+    let schemas = format!(
+        r#""schemas": {{{}, "L200": {{"properties": {{"last": {{}}}}}}}}"#,
+        named.join(", ")
+    );
+    let first = answer(r##"{"$ref": "#/components/schemas/L0"}"##);
+    let (_, written) = written(&with(&first, &schemas), "en");
+    assert_eq!(written.matches(end).count(), 1, "{written}");
+}
+
+#[test]
+fn a_page_with_too_many_fields_says_that_there_are_more() {
+    let answer = |count: usize| {
+        let fields: Vec<_> = (0..count).map(|n| format!(r#""f{n}": {{}}"#)).collect();
+        let schema = format!(
+            r#"{{"type": "object", "properties": {{{}}}}}"#,
+            fields.join(", ")
+        );
+        let operation = format!(
+            r#""responses": {{"200": {{"description": "", "content": {{"application/json": {{"schema": {{"allOf": [{schema}, {{"description": "Part."}}]}}}}}}}}}}"#
+        );
+        written(&with(&operation, ""), "en").1
+    };
+    let (all, cut) = (answer(398), answer(399));
+    let end = "More fields are not shown.";
+    assert!(all.contains("`f397`") && !all.contains(end), "{all}");
+    assert_eq!(cut.matches(end).count(), 1, "{cut}");
+    let cut = answer(900);
+    assert!(cut.contains("`f398`") && !cut.contains("`f399`"), "{cut}");
+    assert_eq!(cut.matches(end).count(), 1, "{cut}");
+}
+
+#[test]
+fn an_example_that_is_a_text_with_json_is_that_json() {
+    let operation = |kind: &str, schema: &str, example: &str| {
+        format!(
+            r#""requestBody": {{"content": {{"{kind}": {{"schema": {schema}, "example": {example}}}}}}}, "responses": {{"200": {{"description": "", "content": {{"{kind}": {{"schema": {schema}, "example": {example}}}}}}}}}"#
+        )
+    };
+    let text = r#""{\"a\": [1]}""#;
+    for schema in [r#"{"type": "object"}"#, r#"{"allOf": []}"#] {
+        let (_, written) = written(
+            &with(&operation("application/json", schema, text), ""),
+            "en",
+        );
+        assert_has(
+            &written,
+            &[
+                "-d '{\n  \"a\": [\n    1\n  ]\n}'\n",
+                "body: JSON.stringify({\n",
+                "```json Example\n{\n  \"a\"",
+                "```json 200\n{\n  \"a\"",
+            ],
+        );
+    }
+    for (schema, example, shown) in [
+        (r#"{"type": "string"}"#, text, r#"-d '"{\"a\": [1]}"'"#),
+        (r#"{"type": "object"}"#, r#""{no}""#, r#"-d '"{no}"'"#),
+        (r#"{"type": "object"}"#, r#""12""#, r#"-d '"12"'"#),
+    ] {
+        let (_, written) = written(
+            &with(&operation("application/json", schema, example), ""),
+            "en",
+        );
+        assert_has(&written, &[shown]);
+    }
+}
+
+#[test]
+fn an_example_that_is_not_json_is_shown_as_it_is() {
+    let content = r#"{"application/xml": {"example": "<a b=\"c\"/>"}}"#;
+    let operation = format!(
+        r#""requestBody": {{"content": {content}}}, "responses": {{"200": {{"description": "", "content": {content}}}}}"#
+    );
+    let (_, written) = written(&with(&operation, ""), "en");
+    assert_has(
+        &written,
+        &[
+            "-d '<a b=\"c\"/>'",
+            "```xml Example\n<a b=\"c\"/>\n```",
+            "```xml 200\n<a b=\"c\"/>\n```",
+        ],
+    );
+}
+
+#[test]
+fn examples_may_be_references() {
+    let operation = r##""requestBody": {"content": {"application/json": {"examples": {"one": {"$ref": "#/components/examples/One", "summary": "The one"}}}}}"##;
+    let components = r#""examples": {"One": {"summary": "One", "value": {"a": 1}}}"#;
+    let (_, written) = written(&with(operation, components), "en");
+    assert_has(&written, &["-d '{\n  \"a\": 1\n}'", "```json The one\n{\n"]);
+}
+
+#[test]
+fn samples_send_required_values_of_the_query_and_header() {
+    let operation = r##""parameters": [
+        {"name": "q", "in": "query", "required": true, "example": "a b&c", "schema": {"type": "string"}},
+        {"name": "kind", "in": "query", "required": true, "schema": {"$ref": "#/components/schemas/Kind"}},
+        {"name": "ids", "in": "query", "required": true, "examples": {"two": {"$ref": "#/components/examples/Two"}}},
+        {"name": "in", "in": "query", "required": true, "explode": false, "schema": {"type": "array", "example": ["x", "y"]}},
+        {"name": "filter", "in": "query", "required": true, "style": "deepObject", "schema": {"type": "object", "example": {"a": 1}}},
+        {"name": "where", "in": "query", "required": true, "content": {"application/json": {"schema": {"type": "object", "example": {"a": 1}}}}},
+        {"name": "any", "in": "query", "required": true}, {"name": "left", "in": "query", "schema": {"type": "string"}},
+        {"name": "Idempotency-Key", "in": "header", "required": true, "schema": {"type": "string", "example": "k$1"}},
+        {"name": "Accept", "in": "header", "required": true, "schema": {"type": "string"}}]"##;
+    let components = r#""schemas": {"Kind": {"type": "string", "enum": ["new", "old"]}}, "examples": {"Two": {"value": [1, 2]}}"#;
+    let (_, written) = written(&with(operation, components), "en");
+    let url = "https://p.test/a?q=a%20b%26c&kind=new&ids=1&ids=2&in=x,y&filter%5Ba%5D=1&where=%7B%22a%22%3A%201%7D&any={any}";
+    assert_has(
+        &written,
+        &[
+            &format!("curl -X POST \"{url}\" \\\n  -H 'Idempotency-Key: k$1'\n```"),
+            &format!("    \"{url}\",\n    headers={{\"Idempotency-Key\": \"k$1\"}},\n"),
+            &format!(
+                "fetch(\"{url}\", {{\n  method: \"POST\",\n  headers: {{\n    \"Idempotency-Key\": \"k$1\",\n  }},\n"
+            ),
+            &format!("http.NewRequest(\"POST\", \"{url}\", nil)"),
+            "\trequest.Header.Set(\"Idempotency-Key\", \"k$1\")\n",
+        ],
+    );
+}
+
+#[test]
+fn samples_send_every_key_that_a_request_needs() {
+    let components = r#""securitySchemes": {"api-key": {"type": "apiKey", "in": "query", "name": "key"},
+      "app.id": {"type": "apiKey", "in": "header", "name": "X-App"}, "2nd": {"type": "apiKey", "in": "cookie", "name": "session"}}"#;
+    let operation = r#""security": [{"api-key": [], "app.id": [], "2nd": []}], "parameters": [{"name": "n", "in": "query", "required": true, "example": 1}]"#;
+    let (_, written) = written(&with(operation, components), "en");
+    assert_has(
+        &written,
+        &[
+            "curl -X POST \"https://p.test/a?n=1&key=$API_KEY\" \\\n  -H \"X-App: $APP_ID\" \\\n  -H \"Cookie: session=$_2ND\"\n",
+            "    \"https://p.test/a?n=1\",\n    headers={\"X-App\": os.environ[\"APP_ID\"], \"Cookie\": \"session=\" + os.environ[\"_2ND\"]},\n    params={\"key\": os.environ[\"API_KEY\"]},\n",
+            "fetch(\"https://p.test/a?n=1&key=\" + encodeURIComponent(process.env[\"API_KEY\"]), {\n",
+            "    \"X-App\": process.env[\"APP_ID\"],\n    \"Cookie\": \"session=\" + process.env[\"_2ND\"],\n",
+            "\t\"net/http\"\n\t\"net/url\"\n\t\"os\"\n",
+            "\"https://p.test/a?n=1&key=\"+url.QueryEscape(os.Getenv(\"API_KEY\")), nil)",
+            "\trequest.Header.Set(\"Cookie\", \"session=\"+os.Getenv(\"_2ND\"))\n",
+        ],
+    );
+}
+
+#[test]
+fn a_shell_expands_nothing_of_an_address_but_its_variables() {
+    let components =
+        r#""securitySchemes": {"key": {"type": "apiKey", "in": "query", "name": "key"}}"#;
+    let of = |path: &str, security: &str| {
+        let specification = with(security, components);
+        written(&specification.replace("/a\"", &format!("{path}\"")), "en").1
+    };
+    let plain = of("/users/$count", "");
+    assert_has(&plain, &["curl -X POST 'https://p.test/users/$count'\n"]);
+    assert_has(
+        &plain,
+        &["requests.post(\n    \"https://p.test/users/$count\",\n"],
+    );
+    let keyed = of("/users/$count!it's`", r#""security": [{"key": []}]"#);
+    assert_has(
+        &keyed,
+        &["curl -X POST 'https://p.test/users/$count!it'\\''s`?key='\"$KEY\"\n"],
+    );
+}
+
+#[test]
+fn samples_send_the_parts_of_a_form() {
+    let parts = |extra: &str| {
+        format!(
+            r##""requestBody": {{"content": {{"multipart/form-data": {{"schema": {{"type": "object", "properties": {{
+          "title": {{"type": "string", "example": "It's; @me"}}, "tags": {{"type": "array", "items": {{"type": "string", "enum": ["a"]}}}},
+          "photo": {{"type": "string", "format": "binary"}}, "more": {{"type": "array", "items": {{"$ref": "#/components/schemas/File"}}}},
+          "about": {{"type": "object", "properties": {{"n": {{"type": "integer"}}}}}}}}}}{extra}}}}}}}"##
+        )
+    };
+    let components = r#""schemas": {"File": {"type": "string", "format": "binary"}}"#;
+    let (_, made) = written(&with(&parts(""), components), "en");
+    assert_has(
+        &made,
+        &[
+            "curl -X POST \"https://p.test/a\" \\\n  --form-string 'title=It'\\''s; @me' \\\n  --form-string 'tags=a' \\\n  -F 'photo=@path/to/file' \\\n  -F 'more=@path/to/file' \\\n  --form-string 'about={\"n\": 1}'\n```",
+            "    files=[\n        (\"title\", (None, \"It's; @me\")),\n        (\"tags\", (None, \"a\")),\n        (\"photo\", open(\"path/to/file\", \"rb\")),\n",
+            "import { readFile } from \"node:fs/promises\";\n\nconst body = new FormData();\nbody.append(\"title\", \"It's; @me\");\n",
+            "body.append(\"photo\", new Blob([await readFile(\"path/to/file\")]), \"file\");\n",
+            "  method: \"POST\",\n  body,\n});",
+            "\tform := multipart.NewWriter(&body)\n\tform.WriteField(\"title\", \"It's; @me\")\n\tform.WriteField(\"tags\", \"a\")\n\taddFile(form, \"photo\", \"path/to/file\")\n",
+            "\"https://p.test/a\", &body)",
+            "request.Header.Set(\"Content-Type\", form.FormDataContentType())",
+        ],
+    );
+    assert!(!made.contains("\"multipart/form-data\""), "{made}");
+    // An example of the author has the parts that it names.
+    let example = r#", "example": {"photo": "cat.png", "title": "T"}"#;
+    let (_, own) = written(&with(&parts(example), components), "en");
+    assert_has(
+        &own,
+        &["\"https://p.test/a\" \\\n  -F 'photo=@path/to/file' \\\n  --form-string 'title=T'\n```"],
+    );
+}
+
+#[test]
+fn samples_send_a_file_as_the_body() {
+    let operation = r#""requestBody": {"content": {"image/png": {"schema": {"type": "string", "format": "binary"}}}}"#;
+    let (_, written) = written(&with(operation, ""), "en");
+    assert_has(
+        &written,
+        &[
+            "  -H \"Content-Type: image/png\" \\\n  --data-binary '@path/to/file'\n",
+            "    data=open(\"path/to/file\", \"rb\"),\n",
+            "  body: await readFile(\"path/to/file\"),\n",
+            "\tbody, err := os.Open(\"path/to/file\")\n",
+        ],
+    );
+}
+
+#[test]
+fn samples_name_the_type_of_json_that_has_another_name() {
+    let operation =
+        r#""requestBody": {"content": {"application/merge-patch+json": {"example": {"a": 1}}}}"#;
+    let (_, written) = written(&with(operation, ""), "en");
+    assert_has(
+        &written,
+        &["    headers={\"Content-Type\": \"application/merge-patch+json\"},\n    json={\n"],
+    );
+}
+
+#[test]
+fn a_sample_that_asks_for_the_head_does_not_wait_for_a_body() {
+    let specification = with("", "").replace("\"post\"", "\"head\"");
+    assert_has(
+        &written(&specification, "en").1,
+        &["curl --head \"https://p.test/a\"\n"],
+    );
+}

@@ -174,6 +174,8 @@ pub(super) struct Endpoint {
     pub(super) when: &'static str,
     pub(super) example: &'static str,
     pub(super) fields: &'static str,
+    /// Shown where the fields of a page end before those of its schemas.
+    pub(super) more_fields: &'static str,
     /// Shown instead of the name of a field if every name is allowed.
     pub(super) any_key: &'static str,
     /// `{}` is the link to a schema.
@@ -188,6 +190,8 @@ pub(super) struct Endpoint {
     pub(super) only_value: &'static str,
     /// The allowed values follow.
     pub(super) one_of_values: &'static str,
+    /// After allowed values that are a part of all; `{}` is the number of the others.
+    pub(super) and_more: &'static str,
     pub(super) read_only: &'static str,
     pub(super) write_only: &'static str,
     pub(super) nullable: &'static str,
@@ -358,6 +362,7 @@ mod tests {
                 endpoint.webhook_sends,
                 endpoint.same_as_above,
                 endpoint.option,
+                endpoint.and_more,
             ];
             let bounds = endpoint.bounds.by_keyword().map(|(_, message)| message);
             for message in own.into_iter().chain(bounds) {
