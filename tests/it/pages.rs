@@ -112,9 +112,9 @@ fn a_change_of_the_record_reaches_a_client_that_knows_only_a_date() {
             ),
             (
                 "index.mdx",
-                "---\ntitle: Acme\ndescription: Begin here.\n---\n\n## Install\n\n```sh\nacme init\n```\n",
+                "---\ntitle: Acme\ndescription: Begin here.\n---\n\n## Install\n\n```sh\nacme init\n```\n\n![A drawing](/a.svg)\n",
             ),
-            ("a.txt", "A file."),
+            ("a.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>"),
         ],
     );
     let skill = edge.get(SUBDOMAIN, MANIFEST).json()["skills"][0]["url"].clone();
@@ -153,7 +153,7 @@ fn a_change_of_the_record_reaches_a_client_that_knows_only_a_date() {
         let path = format!("/docs{path}");
         assert_eq!(edge.request("GET", SUBDOMAIN, &path, &same).status, 304);
     }
-    for path in ["/a.txt", LEGACY] {
+    for path in ["/a.svg", LEGACY] {
         let file = get(path);
         assert_eq!(file.status, 304, "{path}");
         assert!(file.field("last-modified").is_some(), "{path}");
