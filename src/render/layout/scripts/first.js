@@ -3,9 +3,10 @@
 // marks that scripts run.
 "use strict";
 const root = document.documentElement;
+// Storage fails in private mode.
 const keep = {
   get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
-  set: (key, value) => { try { localStorage.setItem(key, value); } catch { /* private mode */ } },
+  set: (key, value) => { try { localStorage.setItem(key, value); } catch {} },
 };
 root.classList.add("js");
 // `light`, `dark`, or `system` for the colours of the reader's system.
@@ -24,10 +25,12 @@ dark.addEventListener("change", markScheme);
 if (root.dataset.banner && keep.get(`banner:${root.dataset.banner}`)) root.classList.add("dismissed");
 
 const make = (name, properties, ...children) => {
-  const element = Object.assign(document.createElement(name), properties);
-  element.append(...children);
-  return element;
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
 };
+const element = (selector) => document.querySelector(selector);
+const elements = (selector) => [...document.querySelectorAll(selector)];
 // The messages in the page's language, in the order in which the layout writes them.
 const messages = () => {
   const all = document.body.dataset.messages.split("|");
@@ -53,7 +56,7 @@ if (Object.keys(opened).length) {
   new MutationObserver((_, observer) => {
     if (!document.getElementById("_content")) return;
     observer.disconnect();
-    document.querySelectorAll(".nested > details").forEach((details) => {
+    elements(".nested > details").forEach((details) => {
       const state = opened[groupName(details)];
       if (state !== undefined && !details.parentElement.querySelector("[aria-current=page]")) details.open = state;
     });

@@ -21,7 +21,7 @@ const reveal = () => {
 };
 
 parts.push(() => {
-  document.querySelectorAll(".tabs").forEach((group, g) => {
+  elements(".tabs").forEach((group, g) => {
     const panels = [...group.children].filter((child) => child.matches(".tab"));
     if (!panels.length) return;
     const list = make("div", { className: "tablist" });
@@ -72,7 +72,7 @@ parts.push(() => {
   if (last) choose(last);
   reveal();
   addEventListener("hashchange", reveal);
-  document.querySelectorAll(".accordion > summary").forEach((summary) => {
+  elements(".accordion > summary").forEach((summary) => {
     // Put the accordion into the address, so that it can be linked to.
     const accordion = summary.parentElement;
     summary.addEventListener("click", () => { if (!accordion.open && accordion.id) address(accordion.id); });
