@@ -36,9 +36,17 @@ const messages = () => {
   const all = document.body.dataset.messages.split("|");
   return { copy: all[0], copied: all[1], wrap: all.at(-1) };
 };
-// Functions that run, in this order, once the page is loaded.
+// Functions that run, in this order, once the page is loaded. An error in one stops no other.
 const parts = [];
-document.addEventListener("DOMContentLoaded", () => parts.forEach((part) => part()));
+document.addEventListener("DOMContentLoaded", () => parts.forEach((part) => {
+  try { part(); } catch (error) { reportError(error); }
+}));
+// The element that a fragment points at. A percent sign in a fragment may encode nothing.
+const pointedAt = (hash) => {
+  let id = hash.slice(1);
+  try { id = decodeURIComponent(id); } catch {}
+  return document.getElementById(id);
+};
 
 // Groups of the sidebar that the reader has opened or closed stay so on the next page. They are
 // set before the first paint, when the content begins.

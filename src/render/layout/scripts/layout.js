@@ -102,7 +102,7 @@ parts.push(() => {
 // reader has scrolled to.
 parts.push(() => {
   const links = elements(".contents > details a");
-  const headings = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+  const headings = links.map(({ hash }) => pointedAt(hash));
   if (!headings.length || headings.includes(null)) return;
   const choose = () => headings.forEach((heading, n) => {
     links[n].parentElement.hidden = heading.closest("[hidden]") !== null;

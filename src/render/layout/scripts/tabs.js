@@ -7,8 +7,7 @@ const choose = (title) => groups.forEach(({ panels, show }) => {
 });
 const address = (id) => history.replaceState(history.state, "", `#${id}`);
 const reveal = () => {
-  const target = location.hash.length > 1
-    && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = pointedAt(location.hash);
   if (!target) return;
   groups.forEach(({ panels, show }) => {
     const at = panels.findIndex((panel) => panel.contains(target));
