@@ -3,8 +3,6 @@
 
 import { assert, of, reads, seen } from "./reader.mjs";
 
-const chosen = (page) => seen(page, "[role=tab][aria-selected=true]");
-
 reads("a percent sign in the id of a heading stops no script, and both links lead to the heading", async (open) => {
   const page = await open(of("rare", "/percent"));
   assert.deepEqual(await seen(page, "[role=tab]"), ["Left", "Right"]);

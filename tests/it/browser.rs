@@ -290,8 +290,12 @@ fn a_request_is_sent_from_the_page_of_its_endpoint() {
     let servers = servers
         .map(|address| format!(r#"{{"url": "http://{address}/v1"}}"#))
         .join(", ");
+    let tenants = format!(
+        r#"{{"url": "http://{{tenant}}.acme.localhost:{}/v1", "variables": {{"tenant": {{"default": "a"}}}}}}"#,
+        open.address.port()
+    );
     let specification = format!(
-        r##"{{"openapi": "3.1.0", "info": {{"title": "Pay", "version": "1"}}, "servers": [{servers}],
+        r##"{{"openapi": "3.1.0", "info": {{"title": "Pay", "version": "1"}}, "servers": [{servers}, {tenants}],
         "components": {{"securitySchemes": {{"key": {{"type": "apiKey", "in": "header", "name": "X-Key"}}, "basic": {{"type": "http", "scheme": "basic"}}}}}},
         "security": [{{"key": []}}, {{"basic": []}}],
         "paths": {{"/pay/{{id}}": {{"post": {{"summary": "Pay", "parameters": [

@@ -44,7 +44,7 @@ const part = (title, ...rows) => make("fieldset", {}, make("legend", {}, title),
 
 // Credentials of this tab, by server and scheme.
 const kept = {
-  key: (name) => `try:${origin()}:${name}`,
+  key: (name) => `try:${shownFor}:${name}`,
   get: (name) => { try { return sessionStorage.getItem(kept.key(name)) ?? ""; } catch { return ""; } },
   set: (name, value) => {
     try {
@@ -72,7 +72,10 @@ const auth = operation.auth;
 const alternative = make("select", { id: "try-auth" }, ...auth.map((schemes, n) => make("option", { value: n }, schemes.map(({ name }) => name).join(" + ") || words.nothing)));
 const authPlace = make("div");
 let credentials = [];
+// The origin whose credentials the fields have.
+let shownFor;
 const showAuth = () => {
+  shownFor = origin();
   credentials = (auth[alternative.value] ?? []).flatMap((scheme) => {
     const input = (label, secret, key = scheme.name) => ({
       ...field({ name: label, secret, value: kept.get(key), about: scheme.about }), key,
@@ -91,7 +94,9 @@ const showVariables = () => {
 };
 alternative.addEventListener("change", showAuth);
 server.addEventListener("change", showVariables);
-variablePlace.addEventListener("change", showAuth);
+// At each letter: a request that is sent before the field is left must not have the credentials of
+// the server before.
+variablePlace.addEventListener("input", showAuth);
 
 // Parameters by their place, and the body.
 const parameters = operation.parameters.map((parameter) => ({ ...parameter, ...field(parameter) }));
