@@ -92,6 +92,23 @@ reads("a key for one server is not sent to another, whose name was typed a momen
   assert.deepEqual(stored, []);
 });
 
+reads("a key that was typed is there again when the reader returns to its server", async (open) => {
+  const page = await tenant(open);
+  const key = input(page, "key");
+  for (const name of ["other", "a"]) {
+    await input(page, "tenant").fill(name);
+    await input(page, "tenant").blur();
+    assert.equal(await key.inputValue(), name === "a" ? "secret" : "", name);
+  }
+  const servers = dialog(page).getByLabel("Server");
+  await servers.selectOption({ index: 0 });
+  assert.equal(await key.inputValue(), "");
+  await servers.selectOption({ index: 3 });
+  assert.equal(await key.inputValue(), "secret");
+  await sent(page);
+  assert.equal((await answer(page)).key, "secret");
+});
+
 reads("a server that does not allow the request: the reason is CORS", async (open) => {
   const page = await form(open);
   await input(page, "id").fill("1");

@@ -74,7 +74,9 @@ const authPlace = make("div");
 let credentials = [];
 // The origin whose credentials the fields have.
 let shownFor;
+const keepAll = () => credentials.forEach(({ user, secret }) => [user, secret].filter(Boolean).forEach(({ key, input }) => kept.set(key, input.value)));
 const showAuth = () => {
+  keepAll();
   shownFor = origin();
   credentials = (auth[alternative.value] ?? []).flatMap((scheme) => {
     const input = (label, secret, key = scheme.name) => ({
@@ -85,7 +87,6 @@ const showAuth = () => {
   });
   authPlace.replaceChildren(...credentials.flatMap(({ user, secret }) => [user?.row, secret.row].filter(Boolean)));
 };
-const keepAll = () => credentials.forEach(({ user, secret }) => [user, secret].filter(Boolean).forEach(({ key, input }) => kept.set(key, input.value)));
 const showVariables = () => {
   const { variables: all = [] } = servers[server.value];
   variables = all.map((variable) => field({ ...variable, required: true }));
@@ -234,6 +235,7 @@ form.addEventListener("keydown", (event) => {
 const forget = make("button", { type: "button", className: "plain-button" }, words.forget);
 forget.addEventListener("click", () => {
   try { Object.keys(sessionStorage).filter((key) => key.startsWith("try:")).forEach((key) => sessionStorage.removeItem(key)); } catch { /* private mode */ }
+  credentials = [];
   showAuth();
 });
 const close = make("button", { type: "button", className: "plain-button sign sign-close", ariaLabel: words.close });
