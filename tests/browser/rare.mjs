@@ -3,6 +3,8 @@
 
 import { assert, of, reads, seen } from "./reader.mjs";
 
+const chosen = (page) => seen(page, "[role=tab][aria-selected=true]");
+
 reads("a percent sign in the id of a heading stops no script, and both links lead to the heading", async (open) => {
   const page = await open(of("rare", "/percent"));
   assert.deepEqual(await seen(page, "[role=tab]"), ["Left", "Right"]);
@@ -26,3 +28,36 @@ reads("404: a percent sign in the address stops no suggestion", async (open) => 
   await first.waitFor();
   assert.equal(await first.textContent(), "Groups");
 }, { faults: true });
+
+reads("tabs: those with `sync={false}` change alone, and are not stored", async (open) => {
+  const page = await open(of("rare", "/groups"));
+  const tab = (n) => page.getByRole("tab", { name: "macOS" }).nth(n);
+  // The address of the tab that was chosen would choose it again.
+  const again = () => page.goto(of("rare", "/groups"));
+  await tab(1).click();
+  assert.deepEqual(await chosen(page), ["Linux", "macOS"]);
+  await again();
+  assert.deepEqual(await chosen(page), ["Linux", "Linux"]);
+  await tab(0).click();
+  assert.deepEqual(await chosen(page), ["macOS", "Linux"]);
+  await again();
+  assert.deepEqual(await chosen(page), ["macOS", "Linux"]);
+});
+
+reads("code: `dropdown` is a list instead of tabs, and changes with tabs of the same titles", async (open) => {
+  const page = await open(of("rare", "/groups"));
+  const group = page.locator(".codes");
+  assert.equal(await group.getByRole("tab").count(), 0);
+  const list = group.getByRole("combobox", { name: "Code" });
+  const shown = () => seen(page, ".codes code");
+  assert.deepEqual(await list.locator("option").allTextContents(), ["Linux", "macOS"]);
+  assert.deepEqual(await shown(), ["apt-get"]);
+  await list.selectOption("macOS");
+  assert.deepEqual(await shown(), ["brew"]);
+  assert.equal((await chosen(page))[0], "macOS");
+  await page.getByRole("tab", { name: "Linux" }).first().click();
+  assert.deepEqual([await shown(), await list.inputValue()], [["apt-get"], "Linux"]);
+  const [box, tools] = await Promise.all([list, group.locator(".tools:visible")].map((part) => part.boundingBox()));
+  assert.ok(box.x + box.width <= tools.x, "the buttons do not cover it");
+  assert.ok(box.height >= 24, "WCAG 2.5.8");
+});

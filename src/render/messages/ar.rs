@@ -21,6 +21,7 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "مهمل",
         default: "الافتراضي",
         example: "مثال",
+        code: "الشيفرة",
     },
     layout: Layout {
         skip_to_content: "تخطَّ إلى المحتوى",

@@ -21,6 +21,7 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "veraltet",
         default: "Standard",
         example: "Beispiel",
+        code: "Code",
     },
     layout: Layout {
         skip_to_content: "Zum Inhalt",

@@ -21,6 +21,7 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "deprecated",
         default: "default",
         example: "example",
+        code: "Code",
     },
     layout: Layout {
         skip_to_content: "Skip to content",

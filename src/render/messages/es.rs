@@ -21,6 +21,7 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "obsoleto",
         default: "por defecto",
         example: "ejemplo",
+        code: "Código",
     },
     layout: Layout {
         skip_to_content: "Ir al contenido",

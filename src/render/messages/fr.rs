@@ -21,6 +21,7 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "obsolète",
         default: "par défaut",
         example: "exemple",
+        code: "Code",
     },
     layout: Layout {
         skip_to_content: "Aller au contenu",

@@ -21,6 +21,7 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "מיושן",
         default: "ברירת מחדל",
         example: "דוגמה",
+        code: "קוד",
     },
     layout: Layout {
         skip_to_content: "דילוג לתוכן",

@@ -64,6 +64,9 @@ pub(super) struct Article {
     pub(super) deprecated: &'static str,
     pub(super) default: &'static str,
     pub(super) example: &'static str,
+    /// The title of code in a group that has no title and no language, and the label of the list
+    /// of titles.
+    pub(super) code: &'static str,
 }
 
 /// Messages of the layout around an article.
