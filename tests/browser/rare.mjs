@@ -61,3 +61,25 @@ reads("code: `dropdown` is a list instead of tabs, and changes with tabs of the 
   assert.ok(box.x + box.width <= tools.x, "the buttons do not cover it");
   assert.ok(box.height >= 24, "WCAG 2.5.8");
 });
+
+/** Whether the first letter of a text is at the left of its last one. */
+const fromLeft = (page, selector) => page.locator(selector).first().evaluate((element) => {
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  let text = walker.nextNode();
+  while (!text.data.trim()) text = walker.nextNode();
+  const [first, last] = [text.data.search(/\S/), text.data.trimEnd().length - 1].map((at) => {
+    const range = document.createRange();
+    range.setStart(text, at);
+    range.setEnd(text, at + 1);
+    return range.getBoundingClientRect().x;
+  });
+  return first < last;
+});
+
+reads("right to left: code, keys, types and names of files keep the order of their signs", async (open) => {
+  const page = await open(of("hebrew", "/"));
+  assert.equal(await page.locator("html").getAttribute("dir"), "rtl");
+  for (const part of ["p > code", "p > code ~ code", "kbd", ".tree summary", ".tree .file", ".field-head .badge"]) {
+    assert.ok(await fromLeft(page, part), part);
+  }
+});
