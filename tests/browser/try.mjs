@@ -109,6 +109,28 @@ reads("a key that was typed is there again when the reader returns to its server
   assert.equal((await answer(page)).key, "secret");
 });
 
+reads("a form that is closed while it sends says nothing when it is opened again", async (open) => {
+  const page = await form(open, PAY, { prepare: (page) => page.route("**/v1/**", () => {}) });
+  await input(page, "id").fill("1");
+  await dialog(page).getByRole("button", { name: "Send" }).click();
+  await status(page).filter({ hasText: "Sending…" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".try-it").click();
+  assert.equal(await status(page).textContent(), "");
+});
+
+reads("a part of the path that would lead to another path is refused", async (open) => {
+  const page = await form(open);
+  for (const part of [".", " .. "]) {
+    await input(page, "id").fill(part);
+    await dialog(page).getByRole("button", { name: "Send" }).click();
+    assert.equal(await page.evaluate(() => document.activeElement.matches("input:invalid")), true, part);
+    assert.equal(await status(page).textContent(), "", part);
+  }
+  await input(page, "id").fill("...");
+  assert.match(await sent(page), /^200/);
+});
+
 reads("a server that does not allow the request: the reason is CORS", async (open) => {
   const page = await form(open);
   await input(page, "id").fill("1");

@@ -16,7 +16,7 @@ const make = (name, properties, ...children) => {
 let count = 0;
 
 // An input with its label.
-const field = ({ name, required, type, values, value = "", about, secret, multiline, file }) => {
+const field = ({ name, required, type, values, value = "", about, secret, multiline, file, place }) => {
   const id = `try-${count += 1}`;
   const named = make("label", { htmlFor: id }, make("code", {}, name));
   if (type) named.append(" ", make("span", { className: "badge" }, type));
@@ -32,6 +32,8 @@ const field = ({ name, required, type, values, value = "", about, secret, multil
       id, value: file ? "" : value, required, type: file ? "file" : secret ? "password" : "text",
       autocomplete: "off", spellcheck: false, autocapitalize: "off",
     });
+    // The URL parser removes these segments, so the request would go to another path (WHATWG URL §4.4).
+    if (place === "path") input.pattern = String.raw`(?![\s,]*\.{1,2}[\s,]*$).*`;
   }
   const row = make("div", { className: "try-field" }, named, input);
   if (about) {
@@ -224,8 +226,8 @@ form.addEventListener("submit", async (event) => {
     const started = performance.now();
     await show(await fetch(url, { ...options, signal }), started);
   } catch (error) {
-    if (signal.aborted) return;
-    say(url ? await explain(url, signal) : String(error), "bad");
+    const reason = url && !signal.aborted ? await explain(url, signal) : String(error);
+    if (!signal.aborted) say(reason, "bad");
   }
 });
 form.addEventListener("keydown", (event) => {
@@ -253,7 +255,11 @@ const dialog = make("dialog", { className: "try" }, make("div", { className: "tr
 dialog.setAttribute("aria-labelledby", "try-title");
 close.addEventListener("click", () => dialog.close());
 dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-dialog.addEventListener("close", () => { running?.abort(); button.focus(); });
+dialog.addEventListener("close", () => {
+  running?.abort();
+  if (status.textContent === words.sending) say("");
+  button.focus();
+});
 showVariables();
 showBody();
 document.body.append(dialog);
