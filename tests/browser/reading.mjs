@@ -74,6 +74,31 @@ reads("copy: code, and the page as Markdown", async (open) => {
   assert.equal(path(page), "/quickstart.md");
 });
 
+reads("copy: a button that is pressed twice has its label again", async (open) => {
+  const page = await open("/quickstart", { prepare: (page) => page.clock.install() });
+  const button = page.locator(".copy-page");
+  const label = await button.textContent();
+  for (const time of ["first", "second"]) {
+    await page.evaluate(() => navigator.clipboard.writeText("nothing"));
+    await button.click();
+    await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith("# Quickstart"));
+    await page.locator(".copy-page.done").waitFor();
+    assert.notEqual(await button.textContent(), label, time);
+  }
+  await page.clock.runFor(3000);
+  assert.equal(await button.textContent(), label);
+});
+
+reads("copy: an error of the server is not copied", async (open) => {
+  const prepare = (page) => page.route("**/quickstart.md", (route) => route.fulfill({ status: 503, body: "{}" }));
+  const page = await open("/quickstart", { prepare });
+  await page.evaluate(() => navigator.clipboard.writeText("before"));
+  const [error] = await Promise.all([page.waitForEvent("pageerror"), page.locator(".copy-page").click()]);
+  assert.match(String(error), /503/);
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "before");
+  assert.equal(await page.locator(".copy-page.done").count(), 0);
+}, { faults: true });
+
 reads("menu: the MCP server of the site is added to an editor", async (open) => {
   const page = await open("/quickstart");
   const asked = [];

@@ -7,27 +7,35 @@ parts.push(() => {
   const { copy, copied } = messages();
   const said = make("div", { className: "skip", role: "status" });
   document.body.append(said);
-  const answers = (button, text, shown = button) => button.addEventListener("click", async () => {
-    const before = shown?.textContent;
-    await navigator.clipboard.writeText(await text());
-    said.textContent = copied;
-    if (shown === button) button.textContent = copied;
-    button.classList.add("done", "sign-done");
-    setTimeout(() => {
-      if (shown === button) button.textContent = before;
-      button.classList.remove("done", "sign-done");
-      said.textContent = "";
-    }, 1500);
-  }, false);
+  const answers = (button, text) => {
+    const label = button.textContent;
+    let timer;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(await text());
+      said.textContent = copied;
+      if (label) button.textContent = copied;
+      button.classList.add("done", "sign-done");
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        button.textContent = label;
+        button.classList.remove("done", "sign-done");
+        said.textContent = "";
+      }, 1500);
+    });
+  };
   elements("figure.code").forEach((figure) => {
     const button = make("button", { type: "button", className: "copy sign sign-copy", ariaLabel: copy, title: copy });
-    answers(button, () => figure.querySelector("code").textContent, null);
+    answers(button, () => figure.querySelector("code").textContent);
     figure.append(make("div", { className: "tools" }, button));
   });
   const page = element(".copy-page");
   if (page) {
     const markdown = element(".actions a[type='text/markdown']").href;
-    answers(page, async () => (await fetch(markdown)).text());
+    answers(page, async () => {
+      const answer = await fetch(markdown);
+      if (!answer.ok) throw new Error(answer.status);
+      return answer.text();
+    });
   }
 });
 
