@@ -99,6 +99,13 @@ reads("copy: an error of the server is not copied", async (open) => {
   assert.equal(await page.locator(".copy-page.done").count(), 0);
 }, { faults: true });
 
+reads("search: if its script cannot be loaded, its page is opened", async (open) => {
+  const prepare = (page) => page.route("**/finder*", (route) => route.abort());
+  const page = await open("/quickstart", { prepare });
+  await follow(page, page.locator("a.search"));
+  assert.equal(path(page), "/_waypost/search");
+}, { faults: true });
+
 reads("menu: the MCP server of the site is added to an editor", async (open) => {
   const page = await open("/quickstart");
   const asked = [];

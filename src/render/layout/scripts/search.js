@@ -7,7 +7,7 @@ parts.push(() => {
   const isApple = /Mac|iP/.test(navigator.platform);
   link.querySelector("kbd").textContent = isApple ? "⌘K" : "Ctrl K";
   link.ariaHasPopup = "dialog";
-  const open = async () => (await finder()).open();
+  const open = () => finder().then((module) => module.open()).catch(() => location.assign(link.href));
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
