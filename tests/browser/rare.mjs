@@ -62,6 +62,25 @@ reads("code: `dropdown` is a list instead of tabs, and changes with tabs of the 
   assert.ok(box.height >= 24, "WCAG 2.5.8");
 });
 
+reads("tooltips: the whole text is seen, at an edge and in the head of a table", async (open) => {
+  for (const width of [1440, 320]) {
+    const page = await open(of("rare", "/tips"), { width });
+    const terms = page.locator(".tooltip");
+    assert.equal(await terms.count(), 2);
+    for (const n of [0, 1]) {
+      await terms.nth(n).focus();
+      const hidden = await terms.nth(n).locator("[role=tooltip]").evaluate((tip) => {
+        const { left, right, top, bottom } = tip.getBoundingClientRect();
+        const corners = [[left + 6, top + 6], [right - 6, top + 6], [left + 6, bottom - 6], [right - 6, bottom - 6]];
+        return corners.filter(([x, y]) => !tip.contains(document.elementFromPoint(x, y)));
+      });
+      assert.deepEqual(hidden, [], `term ${n} at ${width}`);
+      const [term, tip] = await Promise.all([terms.nth(n), terms.nth(n).locator("[role=tooltip]")].map((part) => part.boundingBox()));
+      assert.ok(tip.y >= term.y + term.height - 8 || tip.y + tip.height <= term.y + 8, "it does not cover its term");
+    }
+  }
+});
+
 /** Whether the first letter of a text is at the left of its last one. */
 const fromLeft = (page, selector) => page.locator(selector).first().evaluate((element) => {
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
