@@ -19,6 +19,14 @@ reads("banner: a dismissed one is hidden before the first paint", async (open) =
   assert.ok(await page.locator(".banner").isVisible(), "another text is another banner");
 });
 
+reads("banner: the focus is in the header after it was dismissed by the keyboard", async (open) => {
+  const page = await open("/");
+  await page.locator(".banner .dismiss").focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await page.locator(".banner").isVisible(), false);
+  assert.ok(await page.evaluate(() => document.activeElement.matches(".logo")), "the next tab stop is the one after it");
+});
+
 reads("colours: the switch works, and the next page keeps the choice", async (open) => {
   const page = await open("/");
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);

@@ -38,6 +38,7 @@ parts.push(() => {
   element(".dismiss")?.addEventListener("click", () => {
     keep.set(`banner:${root.dataset.banner}`, "1");
     root.classList.add("dismissed");
+    element(".logo").focus();
   });
 });
 
