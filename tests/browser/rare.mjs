@@ -102,3 +102,21 @@ reads("right to left: code, keys, types and names of files keep the order of the
     assert.ok(await fromLeft(page, part), part);
   }
 });
+
+reads("print: all tabs are on paper, each with its title", async (open) => {
+  const page = await open(of("rare", "/groups"));
+  await page.emulateMedia({ media: "print" });
+  const titles = ["Linux", "macOS"];
+  assert.deepEqual(await seen(page, ".tab-title"), [...titles, ...titles, ...titles]);
+  assert.deepEqual(await seen(page, ".tab"), ["Linux One", "macOS Two", "Linux Three", "macOS Four", "Linux apt-get", "macOS brew"]);
+  assert.deepEqual(await seen(page, ".tablist"), [], "nothing to press");
+});
+
+reads("print: the text is dark, also if the reader has chosen dark colours", async (open) => {
+  const page = await open(of("rare", "/groups"));
+  await page.locator(".theme").click();
+  const text = () => page.locator("article .tab p").nth(1).evaluate((text) => getComputedStyle(text).color.match(/[\d.]+/g).map(Number));
+  assert.ok((await text()).every((channel) => channel > 120), `${await text()}`);
+  await page.emulateMedia({ media: "print" });
+  assert.ok((await text()).every((channel) => channel < 120), `${await text()}`);
+});
