@@ -103,6 +103,13 @@ reads("right to left: code, keys, types and names of files keep the order of the
   }
 });
 
+reads("parts without a title have a text in the language of the page", async (open) => {
+  const page = await open(of("hebrew", "/"));
+  assert.deepEqual(await seen(page, ".accordion > summary"), ["פרטים"]);
+  assert.deepEqual(await seen(page, "[role=tab]"), ["לשונית", "תצוגה"]);
+  assert.deepEqual(await seen(page, ".more"), ["הצגת הכול"]);
+});
+
 reads("print: all tabs are on paper, each with its title", async (open) => {
   const page = await open(of("rare", "/groups"));
   await page.emulateMedia({ media: "print" });

@@ -22,6 +22,10 @@ pub(super) const MESSAGES: Messages = Messages {
         default: "الافتراضي",
         example: "مثال",
         code: "الشيفرة",
+        show_all: "عرض الكل",
+        details: "التفاصيل",
+        tab: "علامة تبويب",
+        view: "عرض",
     },
     layout: Layout {
         skip_to_content: "تخطَّ إلى المحتوى",

@@ -22,6 +22,10 @@ pub(super) const MESSAGES: Messages = Messages {
         default: "Standard",
         example: "Beispiel",
         code: "Code",
+        show_all: "Alles anzeigen",
+        details: "Details",
+        tab: "Tab",
+        view: "Ansicht",
     },
     layout: Layout {
         skip_to_content: "Zum Inhalt",

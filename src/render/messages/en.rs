@@ -22,6 +22,10 @@ pub(super) const MESSAGES: Messages = Messages {
         default: "default",
         example: "example",
         code: "Code",
+        show_all: "Show all",
+        details: "Details",
+        tab: "Tab",
+        view: "View",
     },
     layout: Layout {
         skip_to_content: "Skip to content",

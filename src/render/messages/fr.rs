@@ -22,6 +22,10 @@ pub(super) const MESSAGES: Messages = Messages {
         default: "par défaut",
         example: "exemple",
         code: "Code",
+        show_all: "Tout afficher",
+        details: "Détails",
+        tab: "Onglet",
+        view: "Vue",
     },
     layout: Layout {
         skip_to_content: "Aller au contenu",

@@ -22,6 +22,10 @@ pub(super) const MESSAGES: Messages = Messages {
         default: "ברירת מחדל",
         example: "דוגמה",
         code: "קוד",
+        show_all: "הצגת הכול",
+        details: "פרטים",
+        tab: "לשונית",
+        view: "תצוגה",
     },
     layout: Layout {
         skip_to_content: "דילוג לתוכן",
