@@ -19,6 +19,14 @@ reads("banner: a dismissed one is hidden before the first paint", async (open) =
   assert.ok(await page.locator(".banner").isVisible(), "another text is another banner");
 });
 
+reads("banner: the focus is in the header after it was dismissed by the keyboard", async (open) => {
+  const page = await open("/");
+  await page.locator(".banner .dismiss").focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await page.locator(".banner").isVisible(), false);
+  assert.ok(await page.evaluate(() => document.activeElement.matches(".logo")), "the next tab stop is the one after it");
+});
+
 reads("colours: the switch works, and the next page keeps the choice", async (open) => {
   const page = await open("/");
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -73,6 +81,38 @@ reads("copy: code, and the page as Markdown", async (open) => {
   await follow(page, page.getByText("View as Markdown"));
   assert.equal(path(page), "/quickstart.md");
 });
+
+reads("copy: a button that is pressed twice has its label again", async (open) => {
+  const page = await open("/quickstart", { prepare: (page) => page.clock.install() });
+  const button = page.locator(".copy-page");
+  const label = await button.textContent();
+  for (const time of ["first", "second"]) {
+    await page.evaluate(() => navigator.clipboard.writeText("nothing"));
+    await button.click();
+    await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith("# Quickstart"));
+    await page.locator(".copy-page.done").waitFor();
+    assert.notEqual(await button.textContent(), label, time);
+  }
+  await page.clock.runFor(3000);
+  assert.equal(await button.textContent(), label);
+});
+
+reads("copy: an error of the server is not copied", async (open) => {
+  const prepare = (page) => page.route("**/quickstart.md", (route) => route.fulfill({ status: 503, body: "{}" }));
+  const page = await open("/quickstart", { prepare });
+  await page.evaluate(() => navigator.clipboard.writeText("before"));
+  const [error] = await Promise.all([page.waitForEvent("pageerror"), page.locator(".copy-page").click()]);
+  assert.match(String(error), /503/);
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "before");
+  assert.equal(await page.locator(".copy-page.done").count(), 0);
+}, { faults: true });
+
+reads("search: if its script cannot be loaded, its page is opened", async (open) => {
+  const prepare = (page) => page.route("**/finder*", (route) => route.abort());
+  const page = await open("/quickstart", { prepare });
+  await follow(page, page.locator("a.search"));
+  assert.equal(path(page), "/_waypost/search");
+}, { faults: true });
 
 reads("menu: the MCP server of the site is added to an editor", async (open) => {
   const page = await open("/quickstart");

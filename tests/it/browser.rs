@@ -175,6 +175,46 @@ fn settings_change_the_page() {
     run("settings.mjs", ("WAYPOST_DOMAIN", &domain));
 }
 
+/// Starts a gateway with sites that have what few pages have: one in English, one in Hebrew.
+fn rare() -> Edge {
+    const PERCENT: &str = "## One {#a%b}\n\nText.\n\n## Two {#100%25zz%}\n\n<Tabs>\n<Tab title=\"Left\">\nOne\n</Tab>\n\
+        <Tab title=\"Right\">\nTwo\n</Tab>\n</Tabs>\n";
+    const GROUPS: &str = "<Tabs>\n<Tab title=\"Linux\">\nOne\n</Tab>\n<Tab title=\"macOS\">\nTwo\n</Tab>\n</Tabs>\n\n\
+        <Tabs sync={false}>\n<Tab title=\"Linux\">\nThree\n</Tab>\n<Tab title=\"macOS\">\nFour\n</Tab>\n</Tabs>\n\n\
+        <CodeGroup dropdown>\n```bash Linux\napt-get\n```\n\n```bash macOS\nbrew\n```\n</CodeGroup>\n";
+    const TIPS: &str = "Text.\n\n<p style={{textAlign: 'right'}}><Tooltip tip=\"A text of one line or more, which a reader \
+        sees who points at the term\">term</Tooltip></p>\n\n\
+        | Name | <Tooltip tip=\"Seconds, with one digit after the point, as in a log\">Time</Tooltip> |\n|---|---|\n| a | 1.0 |\n";
+    const HEBREW: &str = "הפקודה `--help` מציגה את `.env`, ומקש <kbd>F1.</kbd> עוזר.\n\n\
+        <Tree>\n<Tree.Folder name=\"docs/\" defaultOpen>\n<Tree.File name=\".env\" />\n</Tree.Folder>\n</Tree>\n\n\
+        <ParamField query=\"limit\" type=\"string[]\">\nמספר.\n</ParamField>\n\n<Accordion>\nטקסט\n</Accordion>\n\n\
+        <Tabs>\n<Tab>\nטקסט\n</Tab>\n</Tabs>\n\n<View>\nטקסט\n</View>\n\n";
+    let long = format!("{HEBREW}```text expandable\n{}```\n", "line\n".repeat(20));
+    let edge = Setup::new().site("rare", "").site("hebrew", "").start();
+    let pages =
+        r#"{"name": "Acme", "navigation": {"pages": ["index", "percent", "groups", "tips"]}}"#;
+    edge.publish(
+        "rare",
+        &[
+            ("docs.json", pages),
+            ("index.mdx", "Welcome."),
+            ("percent.mdx", PERCENT),
+            ("groups.mdx", GROUPS),
+            ("tips.mdx", TIPS),
+        ],
+    );
+    let hebrew = r#"{"name": "Acme", "navigation": {"languages": [{"language": "he", "pages": ["index"]}]}}"#;
+    edge.publish("hebrew", &[("docs.json", hebrew), ("index.mdx", &*long)]);
+    edge
+}
+
+#[test]
+fn pages_with_what_few_pages_have_can_be_read() {
+    let edge = rare();
+    let domain = format!("waypost.localhost:{}", edge.http.port());
+    run("rare.mjs", ("WAYPOST_DOMAIN", &domain));
+}
+
 /// An API for the forms of endpoints. It answers every request with what it received, and allows
 /// requests of other origins or not.
 struct Api {
@@ -250,8 +290,12 @@ fn a_request_is_sent_from_the_page_of_its_endpoint() {
     let servers = servers
         .map(|address| format!(r#"{{"url": "http://{address}/v1"}}"#))
         .join(", ");
+    let tenants = format!(
+        r#"{{"url": "http://{{tenant}}.acme.localhost:{}/v1", "variables": {{"tenant": {{"default": "a"}}}}}}"#,
+        open.address.port()
+    );
     let specification = format!(
-        r##"{{"openapi": "3.1.0", "info": {{"title": "Pay", "version": "1"}}, "servers": [{servers}],
+        r##"{{"openapi": "3.1.0", "info": {{"title": "Pay", "version": "1"}}, "servers": [{servers}, {tenants}],
         "components": {{"securitySchemes": {{"key": {{"type": "apiKey", "in": "header", "name": "X-Key"}}, "basic": {{"type": "http", "scheme": "basic"}}}}}},
         "security": [{{"key": []}}, {{"basic": []}}],
         "paths": {{"/pay/{{id}}": {{"post": {{"summary": "Pay", "parameters": [

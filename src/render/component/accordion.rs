@@ -35,7 +35,7 @@ fn html(writer: &mut html::Writer<'_>, accordion: &Element, class: &'static str)
     writer.out.markup("><summary>");
     writer.aliases(anchor);
     writer.icon_of(accordion, "icon");
-    writer.label(accordion, "title", "Details");
+    writer.label(accordion, "title", writer.messages.article.details);
     if accordion.words("description").is_some() {
         writer.out.markup("<small>");
         writer.label(accordion, "description", "");

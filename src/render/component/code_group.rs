@@ -28,11 +28,12 @@ pub(super) const RESPONSE_EXAMPLE: Component = Component {
 
 fn html(writer: &mut html::Writer<'_>, group: &Element, open: &'static str) {
     writer.out.markup(open);
-    writer.out.markup(if group.has("dropdown") {
-        " data-dropdown>\n"
-    } else {
-        ">\n"
-    });
+    // The script makes a list with this label.
+    if group.has("dropdown") {
+        let label = writer.messages.article.code;
+        writer.out.attribute("data-dropdown", label);
+    }
+    writer.out.markup(">\n");
     html_children(writer, &group.children);
     writer.out.markup("</div>\n");
 }
@@ -59,7 +60,7 @@ fn html_tab(writer: &mut html::Writer<'_>, info: &Info, code: &str) {
     let title = [&info.title, &info.language]
         .into_iter()
         .find(|title| !title.is_empty())
-        .map_or("Code", |title| title);
+        .map_or(writer.messages.article.code, |title| title);
     writer
         .out
         .markup("<section class=tab")

@@ -11,7 +11,7 @@ pub(super) const TABS: Component = Component {
 };
 pub(super) const TAB: Component = Component {
     names: &["Tab"],
-    html: |writer, tab| tab_html(writer, tab, "Tab"),
+    html: |writer, tab| tab_html(writer, tab, writer.messages.article.tab),
     ..Component::DEFAULT
 };
 /// A single view. Several views in a row are one choice: see [`views`].
@@ -30,7 +30,9 @@ fn html(writer: &mut html::Writer<'_>, tabs: &Element) {
         .markup(if is_alone { " data-sync=off>\n" } else { ">\n" });
     for child in &tabs.children {
         match child {
-            Node::Element(tab) if *tab.name == *"Tab" => tab_html(writer, tab, "Tab"),
+            Node::Element(tab) if *tab.name == *"Tab" => {
+                tab_html(writer, tab, writer.messages.article.tab);
+            }
             // Other content stays readable below the tabs.
             other => writer.node(other),
         }
@@ -43,7 +45,7 @@ fn html(writer: &mut html::Writer<'_>, tabs: &Element) {
 pub(in crate::render) fn views(writer: &mut html::Writer<'_>, views: &[&Element]) {
     writer.out.markup("<div class=\"tabs views\">\n");
     for view in views {
-        tab_html(writer, view, "View");
+        tab_html(writer, view, writer.messages.article.view);
     }
     writer.out.markup("</div>\n");
 }

@@ -204,7 +204,9 @@ impl Writer<'_> {
         let is_long = info.expandable && code.lines().count() > SHOWN_LINES;
         if is_long {
             self.out
-                .markup("<label class=more><input type=checkbox> Show all</label>");
+                .markup("<label class=more><input type=checkbox> ")
+                .text(self.messages.article.show_all)
+                .markup("</label>");
         }
         self.out.markup("<pre tabindex=0");
         let mut class: Vec<&str> = Vec::new();

@@ -5,7 +5,7 @@ use crate::docs::config::{Action, Display, Eyebrows};
 use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
 use crate::render::component::panel;
-use crate::render::html::Heading;
+use crate::render::html::{self, Heading};
 use crate::render::messages::Messages;
 
 /// The deepest level of headings in the list beside an article.
@@ -293,7 +293,7 @@ impl PageWriter<'_> {
             } else {
                 "<li data-depth=0><a"
             });
-            self.out.attribute("href", &format!("#{}", heading.id));
+            self.out.attribute("href", &html::fragment(&heading.id));
             self.out.markup(">").text(&heading.text).markup("</a></li>");
         }
         self.out.markup("</ul></details>");

@@ -21,6 +21,11 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "مهمل",
         default: "الافتراضي",
         example: "مثال",
+        code: "الشيفرة",
+        show_all: "عرض الكل",
+        details: "التفاصيل",
+        tab: "علامة تبويب",
+        view: "عرض",
     },
     layout: Layout {
         skip_to_content: "تخطَّ إلى المحتوى",

@@ -21,6 +21,11 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "veraltet",
         default: "Standard",
         example: "Beispiel",
+        code: "Code",
+        show_all: "Alles anzeigen",
+        details: "Details",
+        tab: "Tab",
+        view: "Ansicht",
     },
     layout: Layout {
         skip_to_content: "Zum Inhalt",

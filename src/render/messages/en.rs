@@ -21,6 +21,11 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "deprecated",
         default: "default",
         example: "example",
+        code: "Code",
+        show_all: "Show all",
+        details: "Details",
+        tab: "Tab",
+        view: "View",
     },
     layout: Layout {
         skip_to_content: "Skip to content",

@@ -21,6 +21,11 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "obsoleto",
         default: "por defecto",
         example: "ejemplo",
+        code: "Código",
+        show_all: "Mostrar todo",
+        details: "Detalles",
+        tab: "Pestaña",
+        view: "Vista",
     },
     layout: Layout {
         skip_to_content: "Ir al contenido",

@@ -21,6 +21,11 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "obsolète",
         default: "par défaut",
         example: "exemple",
+        code: "Code",
+        show_all: "Tout afficher",
+        details: "Détails",
+        tab: "Onglet",
+        view: "Vue",
     },
     layout: Layout {
         skip_to_content: "Aller au contenu",

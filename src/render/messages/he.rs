@@ -21,6 +21,11 @@ pub(super) const MESSAGES: Messages = Messages {
         deprecated: "מיושן",
         default: "ברירת מחדל",
         example: "דוגמה",
+        code: "קוד",
+        show_all: "הצגת הכול",
+        details: "פרטים",
+        tab: "לשונית",
+        view: "תצוגה",
     },
     layout: Layout {
         skip_to_content: "דילוג לתוכן",

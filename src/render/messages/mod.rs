@@ -64,6 +64,15 @@ pub(super) struct Article {
     pub(super) deprecated: &'static str,
     pub(super) default: &'static str,
     pub(super) example: &'static str,
+    /// The title of code in a group that has no title and no language, and the label of the list
+    /// of titles.
+    pub(super) code: &'static str,
+    /// The label of the box that shows all lines of long code.
+    pub(super) show_all: &'static str,
+    /// The titles of an accordion, a tab and a view that have none.
+    pub(super) details: &'static str,
+    pub(super) tab: &'static str,
+    pub(super) view: &'static str,
 }
 
 /// Messages of the layout around an article.

@@ -2,10 +2,10 @@
 // a site has the server is not known when its pages are built, so its card is asked for when
 // a reader reaches for the menu.
 parts.push(() => {
-  const menu = document.querySelector(".connect");
+  const menu = element(".connect");
   if (!menu) return;
   const list = menu.querySelector("ul");
-  const page = document.querySelector(".actions a[type='text/markdown']").href;
+  const page = element(".actions a[type='text/markdown']").href;
   const to = (link, mcp) => {
     const { ask, to: own = "" } = link.dataset;
     if (ask) link.href = ask + encodeURIComponent(`Read ${page}. I want to ask questions about it.`);

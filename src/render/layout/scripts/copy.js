@@ -1,41 +1,48 @@
 // Buttons that copy code, and the whole page as Markdown.
 parts.push(() => {
   if (!navigator.clipboard) {
-    document.querySelector(".copy-page")?.remove();
+    element(".copy-page")?.remove();
     return;
   }
   const { copy, copied } = messages();
-  const said = make("div", { className: "skip" });
-  said.setAttribute("role", "status");
+  const said = make("div", { className: "skip", role: "status" });
   document.body.append(said);
-  const answers = (button, text, shown = button) => button.addEventListener("click", async () => {
-    const before = shown?.textContent;
-    await navigator.clipboard.writeText(await text());
-    said.textContent = copied;
-    if (shown === button) button.textContent = copied;
-    button.classList.add("done", "sign-done");
-    setTimeout(() => {
-      if (shown === button) button.textContent = before;
-      button.classList.remove("done", "sign-done");
-      said.textContent = "";
-    }, 1500);
-  }, false);
-  document.querySelectorAll("figure.code").forEach((figure) => {
+  const answers = (button, text) => {
+    const label = button.textContent;
+    let timer;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(await text());
+      said.textContent = copied;
+      if (label) button.textContent = copied;
+      button.classList.add("done", "sign-done");
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        button.textContent = label;
+        button.classList.remove("done", "sign-done");
+        said.textContent = "";
+      }, 1500);
+    });
+  };
+  elements("figure.code").forEach((figure) => {
     const button = make("button", { type: "button", className: "copy sign sign-copy", ariaLabel: copy, title: copy });
-    answers(button, () => figure.querySelector("code").textContent, null);
+    answers(button, () => figure.querySelector("code").textContent);
     figure.append(make("div", { className: "tools" }, button));
   });
-  const page = document.querySelector(".copy-page");
+  const page = element(".copy-page");
   if (page) {
-    const markdown = document.querySelector(".actions a[type='text/markdown']").href;
-    answers(page, async () => (await fetch(markdown)).text());
+    const markdown = element(".actions a[type='text/markdown']").href;
+    answers(page, async () => {
+      const answer = await fetch(markdown);
+      if (!answer.ok) throw new Error(answer.status);
+      return answer.text();
+    });
   }
 });
 
 // A button that wraps long lines, while code is wider than its place.
 parts.push(() => {
   const { wrap } = messages();
-  const offer = () => document.querySelectorAll(".tools").forEach((tools) => {
+  const offer = () => elements(".tools").forEach((tools) => {
     const code = tools.parentElement.querySelector("pre");
     const own = tools.querySelector(".wrap");
     const isWide = code.scrollWidth > code.clientWidth + 1;

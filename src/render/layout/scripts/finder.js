@@ -220,7 +220,8 @@ export const open = () => {
 // Suggests the pages that have the words of the requested path.
 export const suggest = async (place) => {
   const base = new URL(root || ".", location.href).pathname;
-  const path = decodeURIComponent(location.pathname);
+  let path = location.pathname;
+  try { path = decodeURIComponent(path); } catch { /* not UTF-8 */ }
   const below = path.startsWith(base) ? path.slice(base.length) : path;
   const words = below.replace(/\.\w+$/, "").split(/[^\p{L}\p{N}]+/u).filter(Boolean);
   // The last words say most, and a question has an end.

@@ -3,9 +3,10 @@
 // marks that scripts run.
 "use strict";
 const root = document.documentElement;
+// Storage fails in private mode.
 const keep = {
   get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
-  set: (key, value) => { try { localStorage.setItem(key, value); } catch { /* private mode */ } },
+  set: (key, value) => { try { localStorage.setItem(key, value); } catch {} },
 };
 root.classList.add("js");
 // `light`, `dark`, or `system` for the colours of the reader's system.
@@ -24,18 +25,28 @@ dark.addEventListener("change", markScheme);
 if (root.dataset.banner && keep.get(`banner:${root.dataset.banner}`)) root.classList.add("dismissed");
 
 const make = (name, properties, ...children) => {
-  const element = Object.assign(document.createElement(name), properties);
-  element.append(...children);
-  return element;
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
 };
+const element = (selector) => document.querySelector(selector);
+const elements = (selector) => [...document.querySelectorAll(selector)];
 // The messages in the page's language, in the order in which the layout writes them.
 const messages = () => {
   const all = document.body.dataset.messages.split("|");
   return { copy: all[0], copied: all[1], wrap: all.at(-1) };
 };
-// Functions that run, in this order, once the page is loaded.
+// Functions that run, in this order, once the page is loaded. An error in one stops no other.
 const parts = [];
-document.addEventListener("DOMContentLoaded", () => parts.forEach((part) => part()));
+document.addEventListener("DOMContentLoaded", () => parts.forEach((part) => {
+  try { part(); } catch (error) { reportError(error); }
+}));
+// The element that a fragment points at. A percent sign in a fragment may encode nothing.
+const pointedAt = (hash) => {
+  let id = hash.slice(1);
+  try { id = decodeURIComponent(id); } catch {}
+  return document.getElementById(id);
+};
 
 // Groups of the sidebar that the reader has opened or closed stay so on the next page. They are
 // set before the first paint, when the content begins.
@@ -53,7 +64,7 @@ if (Object.keys(opened).length) {
   new MutationObserver((_, observer) => {
     if (!document.getElementById("_content")) return;
     observer.disconnect();
-    document.querySelectorAll(".nested > details").forEach((details) => {
+    elements(".nested > details").forEach((details) => {
       const state = opened[groupName(details)];
       if (state !== undefined && !details.parentElement.querySelector("[aria-current=page]")) details.open = state;
     });

@@ -2,7 +2,7 @@
 parts.push(() => {
   // The frame of a diagram knows only the colour scheme of the system. The one that the
   // reader has chosen is passed in its address.
-  const tellDiagrams = () => document.querySelectorAll(".diagram iframe").forEach((frame) => {
+  const tellDiagrams = () => elements(".diagram iframe").forEach((frame) => {
     // A new frame, because changing the address of this one would add a history entry.
     const told = frame.cloneNode();
     const own = root.dataset.theme ? `&${root.dataset.theme}` : "";
@@ -10,13 +10,13 @@ parts.push(() => {
     frame.replaceWith(told);
   });
   // The bar of the browser has the colour of the scheme that is shown.
-  const bars = [...document.querySelectorAll("meta[name=theme-color][media]")];
+  const bars = elements("meta[name=theme-color][media]");
   const medias = bars.map((bar) => bar.media);
   const tellBrowser = () => bars.forEach((bar, n) => {
     const { theme } = root.dataset;
     bar.media = theme ? (medias[n].includes(theme) ? "all" : "not all") : medias[n];
   });
-  const button = document.querySelector(".theme");
+  const button = element(".theme");
   const name = () => {
     const [what, ...names] = button.dataset.names.split("|");
     const label = `${what}: ${names[["system", "light", "dark"].indexOf(root.dataset.theme ?? "system")]}`;
@@ -35,15 +35,16 @@ parts.push(() => {
     tellBrowser();
     name();
   });
-  document.querySelector(".dismiss")?.addEventListener("click", () => {
+  element(".dismiss")?.addEventListener("click", () => {
     keep.set(`banner:${root.dataset.banner}`, "1");
     root.classList.add("dismissed");
+    element(".logo").focus();
   });
 });
 
 // A menu closes when the reader presses elsewhere, or Escape, which keeps the focus on it.
 parts.push(() => {
-  const close = (except) => document.querySelectorAll("details.selector[open]").forEach((menu) => {
+  const close = (except) => elements("details.selector[open]").forEach((menu) => {
     if (menu.contains(except)) return;
     if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
     menu.open = false;
@@ -54,7 +55,7 @@ parts.push(() => {
 
 // The strip of tabs scrolls to the current one. `scrollIntoView` would move the start of the keyboard.
 parts.push(() => {
-  const current = document.querySelector(".sections .current");
+  const current = element(".sections .current");
   if (!current) return;
   const [outer, inner] = [current.parentElement, current].map((part) => part.getBoundingClientRect());
   if (inner.right > outer.right || inner.left < outer.left) current.parentElement.scrollLeft += inner.left - outer.left - outer.width / 3;
@@ -63,7 +64,7 @@ parts.push(() => {
 // The sidebar keeps its scroll position from page to page, shows the current page, and keeps
 // the groups as the reader has left them.
 parts.push(() => {
-  const sidebar = document.querySelector(".sidebar");
+  const sidebar = element(".sidebar");
   if (!sidebar) return;
   const key = `scroll:${sidebar.querySelectorAll("a").length}`;
   const showCurrent = () => {
@@ -74,14 +75,15 @@ parts.push(() => {
       sidebar.scrollTop += inner.top - outer.top - outer.height / 3;
     }
   };
+  // Storage fails in private mode.
   try {
     sidebar.scrollTop = Number(sessionStorage.getItem(key)) || 0;
     addEventListener("pagehide", () => sessionStorage.setItem(key, sidebar.scrollTop));
-  } catch { /* private mode */ }
+  } catch {}
   sidebar.querySelectorAll(".nested > details").forEach((details) => {
     details.querySelector("summary").addEventListener("click", () => {
       opened[groupName(details)] = !details.open;
-      try { sessionStorage.setItem(OPENED, JSON.stringify(opened)); } catch { /* private mode */ }
+      try { sessionStorage.setItem(OPENED, JSON.stringify(opened)); } catch {}
     });
   });
   showCurrent();
@@ -90,8 +92,7 @@ parts.push(() => {
     if (event.newState !== "open") return;
     if (!sidebar.querySelector(".moved")) {
       const moved = make("div", { className: "moved" });
-      document.querySelectorAll(".top .sections, .top .links, .bar .at-end")
-        .forEach((part) => moved.append(part.cloneNode(true)));
+      elements(".top .sections, .top .links, .bar .at-end").forEach((part) => moved.append(part.cloneNode(true)));
       sidebar.querySelector(".drawer-head").after(moved);
     }
     showCurrent();
@@ -101,8 +102,8 @@ parts.push(() => {
 // The list of headings shows the headings of the visible tabs only. It marks the heading that the
 // reader has scrolled to.
 parts.push(() => {
-  const links = [...document.querySelectorAll(".contents > details a")];
-  const headings = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+  const links = elements(".contents > details a");
+  const headings = links.map(({ hash }) => pointedAt(hash));
   if (!headings.length || headings.includes(null)) return;
   const choose = () => headings.forEach((heading, n) => {
     links[n].parentElement.hidden = heading.closest("[hidden]") !== null;
@@ -110,14 +111,10 @@ parts.push(() => {
   const mark = () => {
     const shown = headings.filter((_, n) => !links[n].parentElement.hidden);
     const line = parseFloat(getComputedStyle(root).scrollPaddingTop) + 8;
-    const isBelow = (heading) => heading.getBoundingClientRect().top > line;
-    const after = shown.findIndex(isBelow);
+    const after = shown.findIndex((heading) => heading.getBoundingClientRect().top > line);
     const atEnd = innerHeight + scrollY >= root.scrollHeight - 2 && scrollY > 0;
     const at = atEnd || after < 0 ? shown.length - 1 : Math.max(after - 1, 0);
-    links.forEach((link, n) => {
-      if (headings[n] === shown[at]) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
-    });
+    links.forEach((link, n) => { link.ariaCurrent = headings[n] === shown[at] || null; });
   };
   let waits = false;
   addEventListener("scroll", () => {

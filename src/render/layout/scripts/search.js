@@ -2,12 +2,12 @@
 // loaded on first use. Without a script the link leads to a page with a form.
 const finder = () => import(new URL(document.body.dataset.finder, location.href));
 parts.push(() => {
-  const link = document.querySelector("a.search");
+  const link = element("a.search");
   if (!link) return;
   const isApple = /Mac|iP/.test(navigator.platform);
   link.querySelector("kbd").textContent = isApple ? "⌘K" : "Ctrl K";
-  link.setAttribute("aria-haspopup", "dialog");
-  const open = async () => (await finder()).open();
+  link.ariaHasPopup = "dialog";
+  const open = () => finder().then((module) => module.open()).catch(() => location.assign(link.href));
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();

@@ -1,14 +1,14 @@
-// Tabs: those with the same title change together, and the choice is stored. A tab or
-// accordion opens if the address of the page points into it.
+// Tabs, or a list of their titles: those with the same title change together, and the choice is
+// stored. A tab or accordion opens if the address of the page points into it.
 const groups = [];
-const choose = (title) => groups.forEach(({ panels, show }) => {
+const choose = (title) => groups.forEach(({ panels, show, isAlone }) => {
+  if (isAlone) return;
   const at = panels.findIndex((panel) => panel.dataset.title === title);
   if (at >= 0) show(at);
 });
 const address = (id) => history.replaceState(history.state, "", `#${id}`);
 const reveal = () => {
-  const target = location.hash.length > 1
-    && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = pointedAt(location.hash);
   if (!target) return;
   groups.forEach(({ panels, show }) => {
     const at = panels.findIndex((panel) => panel.contains(target));
@@ -21,28 +21,32 @@ const reveal = () => {
 };
 
 parts.push(() => {
-  document.querySelectorAll(".tabs").forEach((group, g) => {
+  elements(".tabs").forEach((group, g) => {
     const panels = [...group.children].filter((child) => child.matches(".tab"));
     if (!panels.length) return;
-    const list = make("div", { className: "tablist" });
-    list.setAttribute("role", "tablist");
-    const buttons = panels.map((panel, n) => {
-      const button = make("button", { type: "button", id: `tab-${g}-${n}` }, panel.dataset.title);
-      const isNamed = Boolean(panel.id);
+    const { sync, dropdown } = group.dataset;
+    const isAlone = sync === "off";
+    const titles = panels.map(({ dataset }) => dataset.title);
+    const anchors = panels.map(({ id }) => id);
+    const pick = (n) => {
+      const { top } = list.getBoundingClientRect();
+      if (!isAlone) {
+        choose(titles[n]);
+        keep.set("tab", titles[n]);
+      }
+      show(n);
+      // Tab groups above may have changed their height; keep the chosen tab in place.
+      scrollBy({ top: list.getBoundingClientRect().top - top, behavior: "instant" });
+      if (anchors[n]) address(anchors[n]);
+    };
+    const menu = dropdown && make("select", { ariaLabel: dropdown }, ...titles.map((title) => make("option", {}, title)));
+    const buttons = menu ? [] : panels.map((panel, n) => {
+      const button = make("button", { type: "button", id: `tab-${g}-${n}`, role: "tab" }, titles[n]);
       panel.id ||= `panel-${g}-${n}`;
-      button.setAttribute("role", "tab");
       button.setAttribute("aria-controls", panel.id);
-      panel.setAttribute("role", "tabpanel");
+      panel.role = "tabpanel";
       panel.setAttribute("aria-labelledby", button.id);
-      button.addEventListener("click", () => {
-        const top = button.getBoundingClientRect().top;
-        choose(panel.dataset.title);
-        show(n);
-        // Tab groups above may have changed their height; keep the clicked tab in place.
-        scrollBy({ top: button.getBoundingClientRect().top - top, behavior: "instant" });
-        keep.set("tab", panel.dataset.title);
-        if (isNamed) address(panel.id);
-      });
+      button.addEventListener("click", () => pick(n));
       button.addEventListener("keydown", (event) => {
         const forward = getComputedStyle(group).direction === "rtl" ? -1 : 1;
         const to = { ArrowRight: n + forward, ArrowLeft: n - forward, Home: 0, End: panels.length - 1 }[event.key];
@@ -55,24 +59,24 @@ parts.push(() => {
       return button;
     });
     const show = (shown) => {
-      panels.forEach((panel, n) => {
-        panel.hidden = n !== shown;
-        buttons[n].setAttribute("aria-selected", n === shown);
-        buttons[n].tabIndex = n === shown ? 0 : -1;
-      });
+      panels.forEach((panel, n) => { panel.hidden = n !== shown; });
+      buttons.forEach((button, n) => Object.assign(button, { ariaSelected: n === shown, tabIndex: n === shown ? 0 : -1 }));
+      if (menu) menu.selectedIndex = shown;
       dispatchEvent(new Event("panels"));
     };
-    list.append(...buttons);
+    const list = make("div", { className: "tablist" }, ...(menu ? [menu] : buttons));
+    if (menu) menu.addEventListener("change", () => pick(menu.selectedIndex));
+    else list.role = "tablist";
     group.prepend(list);
     group.classList.add("ready");
-    groups.push({ panels, show });
+    groups.push({ panels, show, isAlone });
     show(0);
   });
   const last = keep.get("tab");
   if (last) choose(last);
   reveal();
   addEventListener("hashchange", reveal);
-  document.querySelectorAll(".accordion > summary").forEach((summary) => {
+  elements(".accordion > summary").forEach((summary) => {
     // Put the accordion into the address, so that it can be linked to.
     const accordion = summary.parentElement;
     summary.addEventListener("click", () => { if (!accordion.open && accordion.id) address(accordion.id); });

@@ -16,7 +16,7 @@ const make = (name, properties, ...children) => {
 let count = 0;
 
 // An input with its label.
-const field = ({ name, required, type, values, value = "", about, secret, multiline, file }) => {
+const field = ({ name, required, type, values, value = "", about, secret, multiline, file, place }) => {
   const id = `try-${count += 1}`;
   const named = make("label", { htmlFor: id }, make("code", {}, name));
   if (type) named.append(" ", make("span", { className: "badge" }, type));
@@ -32,6 +32,8 @@ const field = ({ name, required, type, values, value = "", about, secret, multil
       id, value: file ? "" : value, required, type: file ? "file" : secret ? "password" : "text",
       autocomplete: "off", spellcheck: false, autocapitalize: "off",
     });
+    // The URL parser removes these segments, so the request would go to another path (WHATWG URL §4.4).
+    if (place === "path") input.pattern = String.raw`(?![\s,]*\.{1,2}[\s,]*$).*`;
   }
   const row = make("div", { className: "try-field" }, named, input);
   if (about) {
@@ -44,7 +46,7 @@ const part = (title, ...rows) => make("fieldset", {}, make("legend", {}, title),
 
 // Credentials of this tab, by server and scheme.
 const kept = {
-  key: (name) => `try:${origin()}:${name}`,
+  key: (name) => `try:${shownFor}:${name}`,
   get: (name) => { try { return sessionStorage.getItem(kept.key(name)) ?? ""; } catch { return ""; } },
   set: (name, value) => {
     try {
@@ -72,7 +74,12 @@ const auth = operation.auth;
 const alternative = make("select", { id: "try-auth" }, ...auth.map((schemes, n) => make("option", { value: n }, schemes.map(({ name }) => name).join(" + ") || words.nothing)));
 const authPlace = make("div");
 let credentials = [];
+// The origin whose credentials the fields have.
+let shownFor;
+const keepAll = () => credentials.forEach(({ user, secret }) => [user, secret].filter(Boolean).forEach(({ key, input }) => kept.set(key, input.value)));
 const showAuth = () => {
+  keepAll();
+  shownFor = origin();
   credentials = (auth[alternative.value] ?? []).flatMap((scheme) => {
     const input = (label, secret, key = scheme.name) => ({
       ...field({ name: label, secret, value: kept.get(key), about: scheme.about }), key,
@@ -82,7 +89,6 @@ const showAuth = () => {
   });
   authPlace.replaceChildren(...credentials.flatMap(({ user, secret }) => [user?.row, secret.row].filter(Boolean)));
 };
-const keepAll = () => credentials.forEach(({ user, secret }) => [user, secret].filter(Boolean).forEach(({ key, input }) => kept.set(key, input.value)));
 const showVariables = () => {
   const { variables: all = [] } = servers[server.value];
   variables = all.map((variable) => field({ ...variable, required: true }));
@@ -91,7 +97,9 @@ const showVariables = () => {
 };
 alternative.addEventListener("change", showAuth);
 server.addEventListener("change", showVariables);
-variablePlace.addEventListener("change", showAuth);
+// At each letter: a request that is sent before the field is left must not have the credentials of
+// the server before.
+variablePlace.addEventListener("input", showAuth);
 
 // Parameters by their place, and the body.
 const parameters = operation.parameters.map((parameter) => ({ ...parameter, ...field(parameter) }));
@@ -218,8 +226,8 @@ form.addEventListener("submit", async (event) => {
     const started = performance.now();
     await show(await fetch(url, { ...options, signal }), started);
   } catch (error) {
-    if (signal.aborted) return;
-    say(url ? await explain(url, signal) : String(error), "bad");
+    const reason = url && !signal.aborted ? await explain(url, signal) : String(error);
+    if (!signal.aborted) say(reason, "bad");
   }
 });
 form.addEventListener("keydown", (event) => {
@@ -229,6 +237,7 @@ form.addEventListener("keydown", (event) => {
 const forget = make("button", { type: "button", className: "plain-button" }, words.forget);
 forget.addEventListener("click", () => {
   try { Object.keys(sessionStorage).filter((key) => key.startsWith("try:")).forEach((key) => sessionStorage.removeItem(key)); } catch { /* private mode */ }
+  credentials = [];
   showAuth();
 });
 const close = make("button", { type: "button", className: "plain-button sign sign-close", ariaLabel: words.close });
@@ -246,7 +255,11 @@ const dialog = make("dialog", { className: "try" }, make("div", { className: "tr
 dialog.setAttribute("aria-labelledby", "try-title");
 close.addEventListener("click", () => dialog.close());
 dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-dialog.addEventListener("close", () => { running?.abort(); button.focus(); });
+dialog.addEventListener("close", () => {
+  running?.abort();
+  if (status.textContent === words.sending) say("");
+  button.focus();
+});
 showVariables();
 showBody();
 document.body.append(dialog);

@@ -1,6 +1,6 @@
 // The question below a page: a vote is sent without leaving the page, once in each tab.
 parts.push(() => {
-  const form = document.querySelector(".helpful");
+  const form = element(".helpful");
   if (!form) return;
   const thanked = form.nextElementSibling;
   const key = `helpful:${location.pathname}`;
