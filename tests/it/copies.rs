@@ -27,7 +27,7 @@ const SILENT: u16 = 1;
 /// The server responds with something that is not HTTP.
 const NONSENSE: u16 = 2;
 
-/// The server responds in a transfer coding that nobody has asked for.
+/// The server responds with a transfer coding that the request did not ask for.
 const CODED: u16 = 3;
 
 /// A server of a site whose state the test sets.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a test waits for anything; a gateway that hangs fails the test.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
@@ -265,6 +265,16 @@ impl Response {
 /// one of two processors.
 pub fn pause() {
     std::thread::sleep(Duration::from_millis(5));
+}
+
+/// Waits until a condition holds.
+#[track_caller]
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + TIMEOUT;
+    while !holds() {
+        assert!(Instant::now() < deadline, "in time: {what}");
+        pause();
+    }
 }
 
 /// Lets time pass without traffic on a connection, for tests of timeouts; never to wait for an

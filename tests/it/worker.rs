@@ -150,8 +150,8 @@ fn a_worker_builds_each_site_with_its_newest_record() {
     }
 }
 
-/// The site was given to another owner while its update waited. The record of the update is the
-/// former owner's, so it must not show what is built for the new one.
+/// The site moved to another owner while its update waited. The former owner can read the record of
+/// the update, so the record must not show a build for the new owner.
 #[test]
 fn an_update_of_a_former_owner_builds_nothing() {
     let setup = setup().conf("worker", "{ operator: \"127.0.0.1:0\", grace_seconds: 0 }");

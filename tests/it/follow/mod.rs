@@ -20,7 +20,7 @@ use waypost::release::INVENTORY_BYTES_MAX;
 
 use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
-use crate::http::{self, TIMEOUT};
+use crate::http::{self, TIMEOUT, wait_until};
 use crate::ports::free_address;
 use crate::presets::{DOMAIN, PAY, SKILL};
 
@@ -113,15 +113,6 @@ pub fn url(address: SocketAddr) -> String {
 
 fn skill(version: usize) -> String {
     format!("---\nname: sdk\ndescription: Version {version}.\n---\n\n# Version {version}\n")
-}
-
-#[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let since = Instant::now();
-    while !is_so() {
-        assert!(since.elapsed() < TIMEOUT, "in time: {what}");
-        crate::http::pause();
-    }
 }
 
 fn served(edge: &Edge, host: &str) -> String {

@@ -6,10 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::neighbours::children;
-use super::wait_until;
 use crate::edge::{Edge, Setup};
 use crate::full::SmallDisk;
-use crate::http::{self, Response};
+use crate::http::{self, Response, wait_until};
 use crate::presets::SKILL;
 use crate::repository::{API, Repository, SilentHost, call, follow, key, queue, setup};
 

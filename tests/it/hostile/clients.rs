@@ -202,7 +202,7 @@ fn a_client_with_many_calls_of_mcp_tools_delays_another_client_by_few() {
                 answered.fetch_add(1, Ordering::SeqCst);
             });
         }
-        super::wait_until("the first calls are answered", || {
+        http::wait_until("the first calls are answered", || {
             answered.load(Ordering::SeqCst) > 0
         });
         let before = answered.load(Ordering::SeqCst);

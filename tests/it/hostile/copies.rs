@@ -4,11 +4,11 @@
 use std::fs;
 use std::io::Write as _;
 
-use super::wait_until;
 use crate::copies::{Server, count, files, get, ready, setup, wait_for};
 use crate::edge::LOCAL_UPSTREAMS;
 use crate::full::SmallDisk;
 use crate::http::request;
+use crate::http::wait_until;
 use crate::origin::{After, Origin};
 use crate::presets::DOMAIN;
 

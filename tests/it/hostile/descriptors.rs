@@ -193,7 +193,7 @@ async fn a_request_for_one_open_file_too_many_gets_503() {
     tokio::task::block_in_place(|| {
         // The streams were reset, so their files are closed, and the others are served again.
         let last = format!("/video-{}.mp4", FILES - 1);
-        super::wait_until("the files are closed", || {
+        http::wait_until("the files are closed", || {
             site.edge.get(DOMAIN, &last).status == 200
         });
         site.check_others();
@@ -308,7 +308,7 @@ fn hanging_sites_leave_descriptors(owners: &[&str], client_of: impl Fn(u8) -> Ip
                 .map(|server| of(server, "requests") + of(server, "queued"))
                 .sum::<f64>()
         };
-        super::wait_until("a request has no place and no response", || {
+        http::wait_until("a request has no place and no response", || {
             in_progress() + site.limited() >= f64::from(REQUESTS)
         });
         let mut other = begin_from(Ipv4Addr::new(127, 0, 9, 9), &site, "well.waypost.localhost");

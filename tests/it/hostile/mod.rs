@@ -20,10 +20,6 @@
 //! | `upstreams` | a site's own server reads nothing private, and harms only its own readers |
 //! | `pages` | no page can stop a build: each costs a bounded amount of work, and is shown |
 
-use std::time::Instant;
-
-use crate::http::TIMEOUT;
-
 mod broken;
 mod builds;
 mod commands;
@@ -38,13 +34,3 @@ mod start;
 mod upstreams;
 mod pages;
 mod neighbours;
-
-/// Waits until a condition holds.
-#[track_caller]
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        crate::http::pause();
-    }
-}

@@ -14,8 +14,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::wait_until;
 use crate::edge::{Edge, Setup};
+use crate::http::wait_until;
 use crate::presets::DOMAIN;
 use crate::repository::{Repository, ends_for_a_newer_update, follow, key, setup, trigger};
 

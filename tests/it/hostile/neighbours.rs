@@ -6,8 +6,8 @@ use std::io::{Read as _, Write as _};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::wait_until;
 use crate::edge::{Edge, Setup};
+use crate::http::wait_until;
 use crate::presets::SKILL;
 use crate::repository::{Repository, SilentHost, follow, key, queue, record, setup, trigger};
 
