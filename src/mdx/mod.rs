@@ -57,6 +57,7 @@ pub use module::Statement;
 pub use node::{Alignment, Element, Item, Node, Table, in_line, plain};
 pub use outline::{Outline, Reference, ReferenceKind};
 pub use scan::LOOKAHEAD_BYTES_MAX;
+pub(crate) use scan::block_mark;
 pub use span::Span;
 pub use value::Value;
 

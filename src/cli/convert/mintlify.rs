@@ -287,15 +287,20 @@ fn navigation(notes: &mut Notes<'_>, root: &Value) -> Map<String, Json> {
         )
     };
     let versions = root.get("versions").map_or(&[][..], Value::items);
-    let is_listed = |name: &str| {
-        let mut names = versions.iter();
-        names.any(|one| one.get("name").or(Some(one)).and_then(Value::text) == Some(name))
+    let name_of = |version: &Value| {
+        version
+            .get("name")
+            .unwrap_or(version)
+            .text()
+            .map(str::to_owned)
     };
+    let names: Vec<_> = versions.iter().filter_map(name_of).collect();
     for entry in root.get("navigation").map_or(&[][..], Value::items) {
         let version = entry.member("version");
-        let version =
-            version.filter(|version| version.value.text().is_some_and(|name| !is_listed(name)));
-        if let (Some(version), false) = (version, versions.is_empty()) {
+        let is_listed = |name: &str| versions.is_empty() || names.iter().any(|one| one == name);
+        if let Some(version) = version
+            && version.value.text().is_some_and(|name| !is_listed(name))
+        {
             let message = "this version is not in `versions`, so its group is left out";
             notes.entry(version.span, message, "add the version, or remove the key");
         }

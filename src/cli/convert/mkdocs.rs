@@ -527,11 +527,10 @@ impl Reading<'_, '_> {
         let page = &mut self.pages[known];
         page.label = label.map(str::to_owned).or(page.label.take());
         let slug = page.slug.clone();
-        Some(match slug.strip_suffix("README") {
-            Some(before) => {
-                let message = format!("{file} is ignored, because its name is README.md");
-                self.notes.entry(at.span, message, "rename it to index.md");
-                format!("{before}index").into()
+        Some(match index_of(&slug) {
+            Some(index) => {
+                note_readme(self.notes, at.span, file);
+                index.into()
             }
             None => slug.into(),
         })
@@ -542,27 +541,31 @@ impl Reading<'_, '_> {
     fn below(&mut self, directory: &str) -> Vec<Json> {
         let mut slugs: Vec<String> = Vec::new();
         for page in &self.pages {
-            let index = page
-                .slug
-                .strip_suffix("README")
-                .filter(|before| before.is_empty() || before.ends_with('/'))
-                .map(|before| format!("{before}index"));
-            let Some(index) = index else {
+            let Some(index) = index_of(&page.slug) else {
                 slugs.push(page.slug.clone());
                 continue;
             };
             // Beside an index.md, MkDocs leaves it out too.
             let is_index = !self.pages.iter().any(|other| other.slug == index);
             if is_index && index.starts_with(directory) {
-                let message = format!("{} is ignored, because its name is README.md", page.path);
-                let help = "rename it to index.md";
-                self.notes.entry(Span::default(), message, help);
+                note_readme(self.notes, Span::default(), page.path.as_str());
                 slugs.push(index);
             }
         }
         let slugs: Vec<&str> = slugs.iter().map(String::as_str).collect();
         by_directory(&slugs, directory)
     }
+}
+
+/// Returns the page that a README.md is renamed to; `None` for another file.
+fn index_of(slug: &str) -> Option<String> {
+    let before = slug.strip_suffix("README")?;
+    (before.is_empty() || before.ends_with('/')).then(|| format!("{before}index"))
+}
+
+fn note_readme(notes: &mut Notes<'_>, span: Span, file: &str) {
+    let message = format!("{file} is ignored, because its name is README.md");
+    notes.entry(span, message, "rename it to index.md");
 }
 
 /// Lists pages with a group for each directory; the index comes first.

@@ -147,6 +147,23 @@ fn starts_block(content: &[u8]) -> bool {
         || starts_element(content)
 }
 
+/// Returns where a line needs a backslash so that it is text: it would start a block, or be the line
+/// below a heading or below the head of a table.
+pub(crate) fn block_mark(line: &str) -> Option<usize> {
+    let text = line.trim_start();
+    let content = text.as_bytes();
+    let is_mark = || {
+        let is_block = content.starts_with(b">") || is_heading(content) || is_rule(content);
+        is_block || is_delimiter_row(content)
+    };
+    let at = match item_marker(content) {
+        Some(length) => length - 1,
+        None if is_mark() => 0,
+        None => return None,
+    };
+    Some(line.len() - text.len() + at)
+}
+
 fn is_heading(content: &[u8]) -> bool {
     let marks = content.iter().take_while(|b| **b == b'#').count();
     (1..=6).contains(&marks) && matches!(content.get(marks), None | Some(b' ' | b'\t'))

@@ -15,6 +15,7 @@ mod tag;
 
 use std::ops::Range;
 
+pub(crate) use line::block_mark;
 use line::{Line, fence_of_container};
 pub(super) use line::{columns, fence, item_column, next_column};
 use tag::read_tag;

@@ -59,7 +59,7 @@ impl<'s> Writer<'s> {
         self.stated(schema, key).and_then(Json::flag) == Some(true)
     }
 
-    /// Shows what is inside a field or an alternative.
+    /// Shows the fields inside a field or an alternative.
     fn inside(&mut self, schema: Schema<'s>, nodes: &mut Vec<Node>) {
         self.level += 1;
         self.schema(schema, nodes);

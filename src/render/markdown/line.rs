@@ -8,7 +8,7 @@ use super::{BREAK, Writer};
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::mdx::component as known;
 use crate::mdx::drawing::is_part;
-use crate::mdx::{Element, Node, Value, plain, read_markdown};
+use crate::mdx::{Element, Node, Value, block_mark, plain, read_markdown};
 use crate::render::component;
 use crate::render::html;
 use crate::render::link::Target;
@@ -361,10 +361,7 @@ fn is_reference(rest: &str) -> bool {
     !name.is_empty() && name.len() <= 32 && name.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// Escapes the beginnings of lines that Markdown would take for blocks: a heading, a list, a
-/// quotation, the line below a heading, or a rule.
-///
-/// Sources: CommonMark 0.31.2 §4.1 to §4.3, §5.1, §5.2; GFM 0.29 §4.10 (the second row of a table).
+/// Escapes the beginnings of lines that Markdown would take for blocks.
 pub(super) fn not_blocks(text: &str) -> Cow<'_, str> {
     if !text.lines().any(|line| block_mark(line).is_some()) {
         return Cow::Borrowed(text);
@@ -380,30 +377,4 @@ pub(super) fn not_blocks(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
-}
-
-/// Returns where a line needs a backslash so that it does not begin a block.
-fn block_mark(line: &str) -> Option<usize> {
-    let text = line.trim_start();
-    let indent = line.len() - text.len();
-    let after = |mark: char| text.trim_start_matches(mark);
-    let is_end = |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t']);
-    let is_first = match text.chars().next()? {
-        '#' => text.len() - after('#').len() <= 6 && is_end(after('#')),
-        '>' => true,
-        '-' | '+' if is_end(&text[1..]) => true,
-        '-' | '=' | '|' | ':' => {
-            text.contains(['-', '='])
-                && text
-                    .chars()
-                    .all(|c| matches!(c, '-' | '=' | '|' | ':' | ' '))
-        }
-        '0'..='9' => {
-            let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-            let rest = text[digits..].strip_prefix(['.', ')'])?;
-            return (digits <= 9 && is_end(rest)).then_some(indent + digits);
-        }
-        _ => false,
-    };
-    is_first.then_some(indent)
 }

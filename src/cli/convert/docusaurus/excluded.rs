@@ -1,4 +1,4 @@
-//! The pages that Docusaurus does not publish: drafts, and those that `exclude` names.
+//! The pages that the key `exclude` of Docusaurus keeps unpublished.
 
 use ignore::overrides::{Override, OverrideBuilder};
 
@@ -9,7 +9,7 @@ use crate::syntax::Value;
 pub(super) struct Excluded(Override);
 
 impl Excluded {
-    /// Reads a list of patterns; what is no pattern excludes nothing.
+    /// Reads a list of patterns. An invalid pattern excludes nothing.
     pub(super) fn of(patterns: Option<&Value>) -> Self {
         let mut builder = OverrideBuilder::new("");
         let patterns = patterns.map_or(&[][..], Value::items).iter();

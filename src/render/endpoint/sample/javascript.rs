@@ -1,7 +1,7 @@
 //! A request as a program in JavaScript, for Node.js.
 
 use super::body::{Body, FILE};
-use super::literal::{after_text, json, string};
+use super::literal::{after_text, json, member, string};
 use super::{Credential, Piece, Request};
 
 // === impl Request ===
@@ -25,14 +25,13 @@ impl Request<'_> {
                     before,
                     variable: key,
                 } => {
-                    let value = after_text(before, " + ", &variable(key));
-                    headers.push(format!("{}: {value}", string(name)));
+                    headers.push(member(name, &after_text(before, " + ", &variable(key))));
                 }
                 Credential::Query { .. } => {}
             }
         }
         let fields = self.headers.iter();
-        headers.extend(fields.map(|(name, value)| format!("{}: {}", string(name), string(value))));
+        headers.extend(fields.map(|(name, value)| member(name, &string(value))));
         headers.extend(
             self.kind
                 .map(|kind| format!("\"Content-Type\": {}", string(kind))),

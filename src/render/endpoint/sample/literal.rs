@@ -14,6 +14,11 @@ pub(super) fn string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// Writes a member of an object of Python or JavaScript.
+pub(super) fn member(name: &str, value: &str) -> String {
+    format!("{}: {value}", string(name))
+}
+
 /// Writes a text before an expression, with the sign that joins them; an empty text is left out.
 pub(super) fn after_text(text: &str, sign: &str, expression: &str) -> String {
     match text {

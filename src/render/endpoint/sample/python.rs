@@ -1,7 +1,7 @@
 //! A request as a program in Python.
 
 use super::body::{Body, FILE};
-use super::literal::{PYTHON_WORDS, after_text, string, write_literal};
+use super::literal::{PYTHON_WORDS, after_text, member, string, write_literal};
 use super::{Credential, Request};
 
 // === impl Request ===
@@ -29,17 +29,16 @@ impl Request<'_> {
                     before,
                     variable: key,
                 } => {
-                    let value = after_text(before, " + ", &variable(key));
-                    headers.push(format!("{}: {value}", string(name)));
+                    headers.push(member(name, &after_text(before, " + ", &variable(key))));
                 }
                 Credential::Query {
                     name,
                     variable: key,
-                } => query.push(format!("{}: {}", string(name), variable(key))),
+                } => query.push(member(name, &variable(key))),
             }
         }
         let fields = self.headers.iter();
-        headers.extend(fields.map(|(name, value)| format!("{}: {}", string(name), string(value))));
+        headers.extend(fields.map(|(name, value)| member(name, &string(value))));
         // The library adds the usual type of JSON.
         let is_json = matches!(self.body, Some(Body::Json(_)));
         let kind = self
