@@ -156,8 +156,8 @@ impl Ordered {
         names.collect()
     }
 
-    /// Reads the records that were added since the last call, and those that could not be used then;
-    /// removes the deleted ones.
+    /// Reads the records that were added since the last call, and tries the records again that could
+    /// not be read. Removes the deleted ones.
     ///
     /// # Errors
     ///

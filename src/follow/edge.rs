@@ -408,8 +408,8 @@ impl Follower {
                 })
                 .collect();
             for (project, entry) in &batch {
-                // The source has no release of the new owner yet. That of the former owner must not
-                // be served with the new record.
+                // The source has no release of the new owner yet. The release of the former owner
+                // must not be served with the new record.
                 if entry.current.is_none() && has_another_owner(&store, project, entry) {
                     store.forget(project)?;
                 }

@@ -115,7 +115,7 @@ struct Name {
     running: Option<CancellationToken>,
 }
 
-/// What is known of a name without waiting.
+/// The state of a name in the cache.
 enum NameState {
     /// The addresses, or why there are none.
     Found(Result<Arc<[IpAddr]>, UnresolvedUpstream>),

@@ -117,8 +117,8 @@ impl QueryTerm {
                 term.forgive(part, table, file)?;
             }
         }
-        // Most pairs that the index does not know begin in one word and end in the next: they say
-        // nothing of a question of which it knows other pairs.
+        // Most unknown pairs consist of the end of one word and the start of the next. They have no
+        // weight if the index knows another pair of the same run.
         let known: Vec<usize> = all
             .iter()
             .filter(|term| !term.entries.is_empty())

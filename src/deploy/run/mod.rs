@@ -217,8 +217,8 @@ impl Stages {
     ) -> Result<AttemptEnd, QueueError> {
         let site = match site {
             Ok(Some(site)) if site.owner == claim.update.owner => site,
-            // The record of the update would show one owner what is built for the other. This
-            // process may have an old record of the site, so the update is tried again.
+            // The owner of the update can read its record, and must not see the build of the other
+            // owner. This process may have an old record of the site, so the update is tried again.
             Ok(Some(_)) => {
                 let stopped = Stopped {
                     summary: "the site has another owner than the update".to_owned(),

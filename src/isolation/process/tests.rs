@@ -1,4 +1,5 @@
-//! Tests with shell scripts in place of a sandboxed process: how it ends, and what is left of it.
+//! Tests with shell scripts instead of a sandboxed process: how the process ends, and that no child
+//! of it stays alive.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -536,7 +536,7 @@ fn only_allowed_transports_become_addresses() {
         ("-oProxyCommand=id:docs.git", Err(InvalidAddress::Url)),
         ("--upload-pack=id", Err(InvalidAddress::Url)),
         ("https://", Err(InvalidAddress::Url)),
-        // The shell would run what is in the host.
+        // The shell would run the command in the host.
         ("ssh://a$(id).example/r", Err(InvalidAddress::Url)),
         ("git@git.example;id:r", Err(InvalidAddress::Url)),
         ("git@`id`:r", Err(InvalidAddress::Url)),

@@ -239,7 +239,8 @@ impl Check<'_> {
         Ok(usable)
     }
 
-    /// Reads the pointer of a project and its copy. Returns the usable one, and what is damaged.
+    /// Reads the pointer of a project and its copy. Returns the undamaged one, and the error of the
+    /// damaged one.
     fn both_pointers(
         &self,
         project: &ProjectId,

@@ -132,9 +132,9 @@ fn end_former(tables: &dyn Tables, trigger: &Trigger, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// Stores an update again, under its id, that the database has lost. It waits, or is superseded if
-/// another update of the project waits: that one includes what was to be built. Does nothing if the
-/// database has it. Returns whether it was lost.
+/// Stores an update again that the database has lost, under the same id. If another update of the
+/// project waits, the stored update is superseded, because the other one builds the same branch.
+/// Does nothing if the database has the update. Returns whether it was lost.
 pub(in super::super) fn restore(
     tables: &dyn Tables,
     id: &StatusId,
