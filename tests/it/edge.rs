@@ -262,7 +262,7 @@ impl Setup {
         fs::write(self.path("waypost.yaml"), text).unwrap();
     }
 
-    /// Starts the gateway and waits until it takes connections.
+    /// Starts the gateway and waits until it is ready and all its listeners take connections.
     #[track_caller]
     pub fn start(self) -> Edge {
         let (process, lines) = self.spawn();
@@ -295,6 +295,11 @@ impl Setup {
                     .unwrap(),
             );
         }
+        let is_source = edge.setup.conf.get("edges");
+        if is_source.is_some_and(|edges| edges.contains("listen:")) {
+            edge.wait_for_log(|line| line["edges"].is_string());
+        }
+        edge.wait_for_log(|line| line["ready"] == true);
         edge
     }
 

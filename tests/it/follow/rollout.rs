@@ -95,6 +95,9 @@ fn an_update_is_visible_when_the_slowest_edge_serves_it() {
         id
     };
     let visible_at = |id: &str| repository::record(&source.setup, id)["visibleAt"].clone();
+    wait_until("the second ring begins", || {
+        readiness(&edges[1])["status"] == "ready"
+    });
     update(PAY);
     edges.iter().for_each(|edge| wait_until_serves(edge, PAY));
     let [first, second] = edges;
