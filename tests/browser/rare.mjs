@@ -98,7 +98,7 @@ const fromLeft = (page, selector) => page.locator(selector).first().evaluate((el
 reads("right to left: code, keys, types and names of files keep the order of their signs", async (open) => {
   const page = await open(of("hebrew", "/"));
   assert.equal(await page.locator("html").getAttribute("dir"), "rtl");
-  for (const part of ["p > code", "p > code ~ code", "kbd", ".tree summary", ".tree .file", ".field-head .badge"]) {
+  for (const part of ["p > code", "p > code ~ code", "kbd", ".tree summary", ".tree .file", ".field-head .badge", ".field-head bdi"]) {
     assert.ok(await fromLeft(page, part), part);
   }
 });
@@ -117,6 +117,14 @@ reads("print: all tabs are on paper, each with its title", async (open) => {
   assert.deepEqual(await seen(page, ".tab-title"), [...titles, ...titles, ...titles]);
   assert.deepEqual(await seen(page, ".tab"), ["Linux One", "macOS Two", "Linux Three", "macOS Four", "Linux apt-get", "macOS brew"]);
   assert.deepEqual(await seen(page, ".tablist"), [], "nothing to press");
+});
+
+reads("print: what a reader has not opened is on paper", async (open) => {
+  const page = await open(of("rare", "/closed"));
+  const text = page.getByText("Under it");
+  assert.equal(await text.isVisible(), false);
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await text.isVisible(), true);
 });
 
 reads("print: the text is dark, also if the reader has chosen dark colours", async (open) => {

@@ -82,6 +82,26 @@ reads("copy: code, and the page as Markdown", async (open) => {
   assert.equal(path(page), "/quickstart.md");
 });
 
+reads("copy: the text is given to the clipboard within the click, as Safari demands", async (open) => {
+  const prepare = (page) => page.addInitScript(() => {
+    for (const name of ["write", "writeText"]) {
+      const write = Clipboard.prototype[name];
+      Clipboard.prototype[name] = function (...given) {
+        if (window.event?.type !== "click") return Promise.reject(new DOMException("not within a click", "NotAllowedError"));
+        return write.apply(this, given);
+      };
+    }
+  });
+  const page = await open("/quickstart", { prepare });
+  const code = page.locator("figure.code").first();
+  await code.hover();
+  await code.locator(".copy").click();
+  await page.locator(".copy.done").waitFor();
+  await page.locator(".copy-page").click();
+  await page.locator(".copy-page.done").waitFor();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^# Quickstart\n/);
+});
+
 reads("copy: a button that is pressed twice has its label again", async (open) => {
   const page = await open("/quickstart", { prepare: (page) => page.clock.install() });
   const button = page.locator(".copy-page");

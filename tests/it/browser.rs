@@ -182,17 +182,17 @@ fn rare() -> Edge {
     const GROUPS: &str = "<Tabs>\n<Tab title=\"Linux\">\nOne\n</Tab>\n<Tab title=\"macOS\">\nTwo\n</Tab>\n</Tabs>\n\n\
         <Tabs sync={false}>\n<Tab title=\"Linux\">\nThree\n</Tab>\n<Tab title=\"macOS\">\nFour\n</Tab>\n</Tabs>\n\n\
         <CodeGroup dropdown>\n```bash Linux\napt-get\n```\n\n```bash macOS\nbrew\n```\n</CodeGroup>\n";
+    const CLOSED: &str = "<Accordion title=\"More\">\nUnder it\n</Accordion>\n";
     const TIPS: &str = "Text.\n\n<p style={{textAlign: 'right'}}><Tooltip tip=\"A text of one line or more, which a reader \
         sees who points at the term\">term</Tooltip></p>\n\n\
         | Name | <Tooltip tip=\"Seconds, with one digit after the point, as in a log\">Time</Tooltip> |\n|---|---|\n| a | 1.0 |\n";
     const HEBREW: &str = "הפקודה `--help` מציגה את `.env`, ומקש <kbd>F1.</kbd> עוזר.\n\n\
         <Tree>\n<Tree.Folder name=\"docs/\" defaultOpen>\n<Tree.File name=\".env\" />\n</Tree.Folder>\n</Tree>\n\n\
-        <ParamField query=\"limit\" type=\"string[]\">\nמספר.\n</ParamField>\n\n<Accordion>\nטקסט\n</Accordion>\n\n\
+        <ParamField query=\"limit\" type=\"string[]\" default=\"-1\">\nמספר.\n</ParamField>\n\n<Accordion>\nטקסט\n</Accordion>\n\n\
         <Tabs>\n<Tab>\nטקסט\n</Tab>\n</Tabs>\n\n<View>\nטקסט\n</View>\n\n";
     let long = format!("{HEBREW}```text expandable\n{}```\n", "line\n".repeat(20));
     let edge = Setup::new().site("rare", "").site("hebrew", "").start();
-    let pages =
-        r#"{"name": "Acme", "navigation": {"pages": ["index", "percent", "groups", "tips"]}}"#;
+    let pages = r#"{"name": "Acme", "navigation": {"pages": ["index", "percent", "groups", "closed", "tips"]}}"#;
     edge.publish(
         "rare",
         &[
@@ -200,6 +200,7 @@ fn rare() -> Edge {
             ("index.mdx", "Welcome."),
             ("percent.mdx", PERCENT),
             ("groups.mdx", GROUPS),
+            ("closed.mdx", CLOSED),
             ("tips.mdx", TIPS),
         ],
     );

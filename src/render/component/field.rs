@@ -50,9 +50,9 @@ fn html(writer: &mut html::Writer<'_>, field: &Element) {
             .out
             .markup(" <span class=badge>")
             .text(label)
-            .markup(": ")
+            .markup(": <bdi>")
             .text(&value)
-            .markup("</span>");
+            .markup("</bdi></span>");
     }
     writer.wrap("</p>", &field.children, "</div>\n");
 }

@@ -7,11 +7,17 @@ parts.push(() => {
   const { copy, copied } = messages();
   const said = make("div", { className: "skip", role: "status" });
   document.body.append(said);
+  // Safari copies only what a click begins to copy, so a text that is still loaded is a promise.
+  const write = (text) => {
+    if (!globalThis.ClipboardItem || !text.then) return Promise.resolve(text).then((text) => navigator.clipboard.writeText(text));
+    const blob = text.then((text) => new Blob([text], { type: "text/plain" }));
+    return Promise.all([blob, navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })])]);
+  };
   const answers = (button, text) => {
     const label = button.textContent;
     let timer;
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(await text());
+      await write(text());
       said.textContent = copied;
       if (label) button.textContent = copied;
       button.classList.add("done", "sign-done");
