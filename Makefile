@@ -29,7 +29,7 @@ test:
 soak:
 	@.ci/install long
 	cargo build --release --locked
-	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- direct:: durability:: publishing:: both_paths:: rendering:: hostile:: acme:: upgrade:: follow:: store_postgres:: queue_postgres::
+	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- direct:: durability:: publishing:: both_paths:: rendering:: hostile:: acme:: upgrade:: follow:: store_postgres:: queue_postgres:: --include-ignored
 
 check:
 	@.ci/install check

@@ -737,14 +737,10 @@ fn a_short_certificate_is_replaced_by_the_words_of_the_authority_or_at_half_of_i
     }
 }
 
-/// Runs with `WAYPOST_LONG_TESTS=1`, because it needs a version of pebble that is not in a stable
-/// Debian.
 #[test]
+#[ignore = "`make soak` runs it: it needs a pebble that is not in a stable Debian"]
 fn a_short_lived_profile_is_asked_for_and_replaced_when_the_authority_says_so() {
     const SHORT: u64 = 160 * 3600;
-    if std::env::var_os("WAYPOST_LONG_TESTS").is_none() {
-        return;
-    }
     let settings =
         Settings::new().with_profiles(&[("classic", 90 * 86_400), ("shortlived", SHORT)]);
     let with = |profile: &str| {
@@ -1291,13 +1287,10 @@ fn a_disk_that_becomes_full_in_the_middle_of_an_order_loses_no_certificate() {
     assert_eq!(again, Some(seen), "it was written when the disk had room");
 }
 
-/// Runs with `WAYPOST_LONG_TESTS=1`.
 #[test]
+#[ignore = "`make soak` runs it: 500 orders take minutes"]
 fn many_domains_at_once_are_ordered_within_the_budget() {
     const DOMAINS: usize = 500;
-    if std::env::var_os("WAYPOST_LONG_TESTS").is_none() {
-        return;
-    }
     let settings = Settings::new();
     let setup = setup(
         &settings.listen(),

@@ -253,10 +253,8 @@ fn takes(text: &str) -> Duration {
 }
 
 #[test]
+#[ignore = "`make soak` runs it: it measures time, and needs a quiet machine"]
 fn a_page_of_four_times_the_length_takes_about_four_times_as_long() {
-    if std::env::var_os("WAYPOST_LONG_TESTS").is_none() {
-        return;
-    }
     let longer = hostile(640_000).into_iter();
     for ((name, short), (_, long)) in hostile(160_000).into_iter().zip(longer) {
         let (short, long) = (takes(&short), takes(&long));
