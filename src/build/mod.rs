@@ -162,16 +162,22 @@ pub fn build_into(
     output: &dyn Output,
 ) -> Built {
     let mut release = Release::builder();
-    let described = Described::new(input, options);
     let plan = Plan::new(input, options, previous.articles.clone());
     let site = Site::new(input, &plan);
     let site = Some(site).filter(|_| input.has_site());
-    let mut found = Vec::new();
-    if let Some(site) = &site {
+    let insert_site = |release: &mut Builder| {
+        let Some(site) = &site else {
+            return Vec::new();
+        };
         let navigation = ReleaseFile::new(navigation::to_json(&input.docs.navigation), JSON);
-        insert(&mut release, NAVIGATION_PATH, navigation);
-        found = site.insert(&mut release, previous.release.as_ref(), output);
-    }
+        insert(release, NAVIGATION_PATH, navigation);
+        site.insert(release, previous.release.as_ref(), output)
+    };
+    // The skill of a large site takes as long as hundreds of pages, and one thread generates it.
+    let (mut found, described) = rayon::join(
+        || insert_site(&mut release),
+        || Described::new(input, options),
+    );
     for skill in &described.skills {
         insert_skill(&mut release, skill);
     }

@@ -136,9 +136,15 @@ impl Output for Writer {
 
 /// Opens a file of the workspace and removes its content. The sandbox allows to change the files,
 /// not to make new ones.
+///
+/// An empty file is not truncated: ext4 writes a file that was truncated to the disk when it is
+/// closed (its option `auto_da_alloc`), but these files are soon removed.
 fn open_for_writing(path: &Path) -> io::Result<File> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).truncate(true).open(path)
+    let file = fs::OpenOptions::new().write(true).open(path)?;
+    if file.metadata()?.len() > 0 {
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 // === impl Content ===

@@ -73,7 +73,9 @@ fn attempt<'j>(job: &'j BuildJob, parent: &mut Parent<'_>) -> Result<Made<'j>, S
     let known: Vec<&Inventory> = previous.iter().collect();
     let writer = Writer::new(&job.workspace, Part::First, &known).map_err(not_written)?;
     let mut built = build(job, &input, previous.as_ref(), &writer, parent)?;
-    let mut task = task(job, input, &built);
+    let mut task = task(job, &input, &built);
+    // A large documentation takes a while to free. The release need not wait for it.
+    rayon::spawn(move || drop(input));
     let last = task.as_mut().map(Task::last_accepted).unwrap_or_default();
     for line in last.lines {
         parent.report(Event::Line(line));
@@ -124,7 +126,7 @@ fn previous(job: &BuildJob) -> Option<Inventory> {
 }
 
 /// Returns the task of the writer: to write a better skill than the generated one.
-fn task<'j>(job: &'j BuildJob, input: Input, built: &Built) -> Option<Task<'j>> {
+fn task<'j>(job: &'j BuildJob, input: &Input, built: &Built) -> Option<Task<'j>> {
     let config = job.generate.as_ref()?;
     let skill = built.generated()?;
     let name = &*built.report.skills.first()?.slug;
