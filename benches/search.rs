@@ -139,6 +139,10 @@ impl Site {
                 )
             })
             .collect();
+        let pages = input.docs.navigation.pages();
+        let public = pages.filter(|(_, page)| page.public);
+        let path = |page: &Page| page.url.trim_start_matches('/').to_owned();
+        let all: Vec<String> = public.map(|(_, page)| path(page)).collect();
         let began = Instant::now();
         drop(build(&input, &options));
         let built = began.elapsed();
@@ -147,6 +151,10 @@ impl Site {
         for (path, _) in &listed {
             let (text, _) = preview.file(&page_file(path, "md")).expect("a page");
             texts.insert(path.clone(), text);
+        }
+        // The index has pages that are not listed, too. Their articles are not part of the indexing.
+        for path in &all {
+            preview.file(&page_file(path, "md")).expect("a page");
         }
         let began = Instant::now();
         let (bytes, _) = preview.file(SEARCH_FILE).expect("an index");
