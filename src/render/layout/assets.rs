@@ -178,12 +178,16 @@ impl Assets {
     }
 }
 
-/// Removes the lines of a script that are comments, and indentation. No text of a script is on
-/// several lines.
+/// Removes the lines of a script that are comments, indentation, and the ends of lines that end no
+/// statement. No text of a script is on several lines.
 fn compact(script: &str) -> String {
     let lines = script.lines().map(str::trim_start);
     let kept = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
-    kept.flat_map(|line| [line, "\n"]).collect()
+    kept.flat_map(|line| match line.ends_with(['{', '(', ',', ';']) {
+        true => [line, ""],
+        false => [line, "\n"],
+    })
+    .collect()
 }
 
 /// The grays of [`palette`], lightest first: 50, 100 to 900, 950.

@@ -1,23 +1,16 @@
 // Buttons that copy code, and the whole page as Markdown.
 parts.push(() => {
-  if (!navigator.clipboard) {
-    element(".copy-page")?.remove();
-    return;
-  }
+  const page = element(".copy-page");
+  const { clipboard } = navigator;
+  if (!clipboard) return page?.remove();
   const { copy, copied } = messages();
   const said = make("div", { className: "skip", role: "status" });
   document.body.append(said);
-  // Safari copies only what a click begins to copy, so a text that is still loaded is a promise.
-  const write = (text) => {
-    if (!globalThis.ClipboardItem || !text.then) return Promise.resolve(text).then((text) => navigator.clipboard.writeText(text));
-    const blob = text.then((text) => new Blob([text], { type: "text/plain" }));
-    return Promise.all([blob, navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })])]);
-  };
-  const answers = (button, text) => {
+  const answers = (button, write) => {
     const label = button.textContent;
     let timer;
     button.addEventListener("click", async () => {
-      await write(text());
+      await write();
       said.textContent = copied;
       if (label) button.textContent = copied;
       button.classList.add("done", "sign-done");
@@ -31,18 +24,19 @@ parts.push(() => {
   };
   elements("figure.code").forEach((figure) => {
     const button = make("button", { type: "button", className: "copy sign sign-copy", ariaLabel: copy, title: copy });
-    answers(button, () => figure.querySelector("code").textContent);
+    answers(button, () => clipboard.writeText(figure.querySelector("code").textContent));
     figure.append(make("div", { className: "tools" }, button));
   });
-  const page = element(".copy-page");
-  if (page) {
-    const markdown = element(".actions a[type='text/markdown']").href;
-    answers(page, async () => {
-      const answer = await fetch(markdown);
-      if (!answer.ok) throw new Error(answer.status);
-      return answer.text();
-    });
-  }
+  const load = async () => {
+    const answer = await fetch(element(".actions a[type='text/markdown']").href);
+    if (!answer.ok) throw new Error(answer.status);
+    return new Blob([await answer.text()], { type: "text/plain" });
+  };
+  // Safari copies only what a click begins to copy, so the text is a promise.
+  if (page) answers(page, () => {
+    const text = load();
+    return Promise.all([text, clipboard.write([new ClipboardItem({ "text/plain": text })])]);
+  });
 });
 
 // A button that wraps long lines, while code is wider than its place.
