@@ -71,7 +71,7 @@ const SECTION_BYTES_MAX: u64 = 16 << 10;
 /// How many pages are compared by the nearness of their words.
 const COMPARED: usize = 12;
 /// The weight of words that are neighbours as in the question.
-const NEARNESS: f32 = 0.3;
+const NEARNESS: f32 = 0.25;
 /// How many sections of a page are shown.
 const SECTIONS_SHOWN: usize = 3;
 /// How many other parts are searched when the requested parts have no result.
