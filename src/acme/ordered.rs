@@ -51,6 +51,11 @@ struct Writing {
     /// The keys of records that could not be used. They are read again each time: the disk may have
     /// failed only once.
     failed: HashSet<Box<str>>,
+    /// The keys of records that had expired. They are read again if the clock goes back: it may have
+    /// been wrong.
+    expired: HashSet<Box<str>>,
+    /// When records were read last, in seconds after the Unix epoch.
+    read_at: u64,
     /// Certificates of authorities, which live as long as the process.
     shared: HashSet<&'static [u8]>,
     /// The addresses of directories.
@@ -169,15 +174,21 @@ impl Ordered {
             .documents
             .changes(Kind::Certificate, &mut writing.known)?;
         let mut refreshed = Refreshed::default();
-        if changes.is_empty() && writing.failed.is_empty() {
+        let now = self.clock.unix_seconds();
+        let mut wanted: Vec<Box<str>> = writing.failed.iter().cloned().collect();
+        if now < writing.read_at {
+            wanted.extend(writing.expired.drain());
+        }
+        writing.read_at = now;
+        if changes.is_empty() && wanted.is_empty() {
             return Ok(refreshed);
         }
-        let mut wanted: Vec<Box<str>> = writing.failed.iter().cloned().collect();
         for change in changes {
             match change {
                 Change::Added(key) => wanted.push(key),
                 Change::Removed(key) => {
                     writing.failed.remove(&key);
+                    writing.expired.remove(&key);
                     if let Some(name) = self.holder_of(&writing.long, &key) {
                         self.apply(vec![(name.clone(), None)]);
                         // An older certificate of the name may still exist.
@@ -191,7 +202,6 @@ impl Ordered {
                 }
             }
         }
-        let now = self.clock.unix_seconds();
         let read: Vec<_> = wanted
             .par_iter()
             .map(|key| (key, self.read(key, now)))
@@ -207,6 +217,7 @@ impl Ordered {
                 // It has expired, or was removed meanwhile.
                 Ok(None) => {
                     writing.failed.remove(key);
+                    writing.expired.insert(key.clone());
                 }
                 Err(why) => {
                     if writing.failed.insert(key.clone()) {
@@ -410,6 +421,23 @@ mod tests {
             assert_eq!(remove(1), [name.into()]);
             assert_eq!(held(), None);
         }
+    }
+
+    #[test]
+    fn a_certificate_that_a_wrong_clock_took_for_expired_is_used_when_the_clock_is_right() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("certificates");
+        let vault = Vault::open(&directory, &root.path().join("key"), Clock::System).unwrap();
+        let now = Clock::System.unix_seconds();
+        // The certificates of the tests live for thousands of years.
+        let mut ordered = Ordered::new(vault.clone(), Clock::fixed_at(now + (1 << 40)));
+        let (_, id) = put(&vault, "docs.acme.test", now);
+        assert_eq!(ordered.refresh().unwrap().names, Vec::<Box<str>>::new());
+        assert!(ordered.is_empty());
+        ordered.clock = Clock::fixed_at(now);
+        assert_eq!(ordered.refresh().unwrap().names, ["docs.acme.test".into()]);
+        assert_eq!(ordered.find("docs.acme.test").unwrap().id, id);
+        assert_eq!(ordered.refresh().unwrap().names, Vec::<Box<str>>::new());
     }
 
     #[test]
