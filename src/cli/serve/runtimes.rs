@@ -71,7 +71,7 @@ impl BackgroundService for ConnectionService {
                     log::error!(target: "upgrade", "cannot notify the earlier process: {error}");
                     std::process::exit(2);
                 }
-                log::info!(target: "serve", ready = true; "ready: clients and /readyz are answered");
+                log::info!(target: "serve", ready = true; "ready: connections of clients are accepted");
                 let work = freed::watch_threads();
                 drop(tokio::spawn(panics::essential("freed-memory", work)));
                 panics::essential("listeners", self.handler.listen(open)).await;
