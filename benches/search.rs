@@ -132,17 +132,11 @@ impl Site {
         let pages = input.docs.navigation.pages();
         let listed = pages.filter(|(_, page)| page.is_listed());
         let listed: Vec<(String, String)> = listed
-            .map(|(_, page)| {
-                (
-                    page.url.trim_start_matches('/').to_owned(),
-                    page.title.to_string(),
-                )
-            })
+            .map(|(_, page)| (path_of(page), page.title.to_string()))
             .collect();
         let pages = input.docs.navigation.pages();
         let public = pages.filter(|(_, page)| page.public);
-        let path = |page: &Page| page.url.trim_start_matches('/').to_owned();
-        let all: Vec<String> = public.map(|(_, page)| path(page)).collect();
+        let public: Vec<String> = public.map(|(_, page)| path_of(page)).collect();
         let began = Instant::now();
         drop(build(&input, &options));
         let built = began.elapsed();
@@ -153,7 +147,7 @@ impl Site {
             texts.insert(path.clone(), text);
         }
         // The index has pages that are not listed, too. Their articles are not part of the indexing.
-        for path in &all {
+        for path in &public {
             preview.file(&page_file(path, "md")).expect("a page");
         }
         let began = Instant::now();
@@ -310,6 +304,11 @@ impl Site {
     }
 }
 
+/// Returns the path of a page, without leading slash.
+fn path_of(page: &Page) -> String {
+    page.url.trim_start_matches('/').to_owned()
+}
+
 fn asked(page: &Page, description: &str) -> Described {
     let place = page.place.as_ref();
     let code = place.and_then(|place| place.language.as_deref());
@@ -318,7 +317,7 @@ fn asked(page: &Page, description: &str) -> Described {
         Code::Unknown => None,
     });
     Described {
-        path: page.url.trim_start_matches('/').to_owned(),
+        path: path_of(page),
         description: description.to_owned(),
         language: language.map(|language| language.tag.to_string()),
         version: place
