@@ -102,6 +102,13 @@ reads("copy: the text is given to the clipboard within the click, as Safari dema
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^# Quickstart\n/);
 });
 
+reads("copy: the page is copied by browsers that take no promise", async (open) => {
+  const page = await open("/quickstart", { prepare: (page) => page.addInitScript(() => { delete globalThis.ClipboardItem; }) });
+  await page.locator(".copy-page").click();
+  await page.locator(".copy-page.done").waitFor();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^# Quickstart\n/);
+});
+
 reads("copy: a button that is pressed twice has its label again", async (open) => {
   const page = await open("/quickstart", { prepare: (page) => page.clock.install() });
   const button = page.locator(".copy-page");

@@ -32,9 +32,10 @@ parts.push(() => {
     if (!answer.ok) throw new Error(answer.status);
     return new Blob([await answer.text()], { type: "text/plain" });
   };
-  // Safari copies only what a click begins to copy, so the text is a promise.
-  if (page) answers(page, () => {
+  // Safari copies only what a click begins to copy, so the text is a promise. Older browsers take none.
+  if (page) answers(page, async () => {
     const text = load();
+    if (!globalThis.ClipboardItem) return clipboard.writeText(await (await text).text());
     return Promise.all([text, clipboard.write([new ClipboardItem({ "text/plain": text })])]);
   });
 });
