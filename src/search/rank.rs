@@ -18,7 +18,7 @@ const SATURATION: f32 = 2.0;
 /// How much the length of a page counts, from 0 to 1.
 const PAGE_LENGTH: f32 = 0.95;
 /// How much the length of a section counts.
-const SECTION_LENGTH: f32 = 0.6;
+const SECTION_LENGTH: f32 = 0.7;
 /// The weight of the best section beside its page.
 const SECTION: f32 = 0.6;
 /// The weight of a title that has the words of the question.

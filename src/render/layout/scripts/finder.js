@@ -12,6 +12,8 @@ const ANSWERS_MAX = 100;
 const RECENT_MAX = 5;
 const SUGGESTIONS_MAX = 5;
 const PAGES_MAX = 6;
+// How many sections are shown of a page that is not the first one, so that more pages are seen.
+const SECTIONS_MAX = 2;
 
 const make = (name, properties, ...children) => {
   const element = Object.assign(document.createElement(name), properties);
@@ -99,7 +101,8 @@ const option = (element, typed) => {
 };
 
 // A page with its sections. The beginning of the page is shown below its title.
-const group = ({ url, title, breadcrumb, version: of, sections }, typed, isElsewhere) => {
+const group = ({ url, title, breadcrumb, version: of, sections: all }, typed, isElsewhere, sectionsMax) => {
+  const sections = all.slice(0, sectionsMax);
   const page = make("a", { href: url }, make("span", {}, ...marked(title, typed)));
   const where = [...breadcrumb, ...(isElsewhere && of ? [of] : [])].join(" › ");
   if (where) page.append(make("small", {}, where));
@@ -177,7 +180,7 @@ const find = (pause) => {
       const found = await ask(parametersOf(typed), signal);
       if (signal.aborted) return;
       offer(found.versions);
-      show(...found.results.map((result) => group(result, typed, found.elsewhere)));
+      show(...found.results.map((result, at) => group(result, typed, found.elsewhere, at ? SECTIONS_MAX : undefined)));
       if (!found.results.length) status.textContent = `${none}: ${typed}. ${help}`;
       else status.textContent = found.elsewhere ? elsewhere : found.total;
       status.classList.toggle("seen", found.elsewhere);
