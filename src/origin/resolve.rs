@@ -14,7 +14,7 @@
 //! A lookup blocks a thread until the system gives up, which may take longer than
 //! [`LOOKUP_TIMEOUT`]. So at most [`LOOKUPS_MAX`] threads look up names; the other threads of the
 //! process stay free to read from the store. An owner of sites gets at most [`LOOKUPS_OF_OWNER_MAX`]
-//! of them, so the silent name servers of one owner do not stop the sites of others. Sites of
+//! of them, so the silent name servers of a few owners do not stop the sites of others. Sites of
 //! several owners may have servers of the same name. So a request first waits until its owner may
 //! have another lookup, and only then begins the lookup of the name: meanwhile a request for a site
 //! of another owner may begin it.
@@ -43,8 +43,8 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_secs(1);
 /// The longest time between two lookups of a name that fails.
 const RETRY_MAX: Duration = Duration::from_secs(60);
-/// How many lookups may run at once.
-const LOOKUPS_MAX: usize = 32;
+/// How many lookups may run at once. Tokio has 512 threads for work that blocks.
+const LOOKUPS_MAX: usize = 128;
 /// How many of them may be for the sites of one owner.
 const LOOKUPS_OF_OWNER_MAX: usize = 8;
 /// How many owners are remembered before those without a lookup are forgotten.
@@ -586,20 +586,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_silent_names_of_one_owner_leave_lookups_for_others() {
-        let (end, ended) = mpsc::channel::<()>();
-        let ended = Mutex::new(ended);
-        let resolver = Resolver::with(PrivateHosts::default(), move |host| {
-            if host.starts_with("silent") {
-                // Until the test ends.
-                let _ended = ended.lock().map(|ended| ended.recv());
+    async fn the_silent_names_of_five_owners_leave_lookups_for_others() {
+        let (resolver, end) = silent_names();
+        let owners = ["one", "two", "three", "four", "five"].into_iter();
+        let asked = owners.flat_map(|owner| (0..2 * LOOKUPS_OF_OWNER_MAX).map(move |n| (owner, n)));
+        let silent = asked.map(|(owner, n)| {
+            let resolver = &resolver;
+            async move {
+                let name = format!("silent-{owner}-{n}.test");
+                resolver.resolve(owner, &name, 80).await
             }
-            Ok(vec![IpAddr::from([1, 1, 1, 1])])
         });
-        let names: Vec<_> = (0..2 * LOOKUPS_MAX)
-            .map(|n| format!("silent-{n}.test"))
-            .collect();
-        let silent = names.iter().map(|name| resolver.resolve("slow", name, 80));
         let silent = futures_util::future::join_all(silent);
         let served = async {
             for n in 0..LOOKUPS_MAX {
@@ -615,18 +612,24 @@ mod tests {
         drop(end);
     }
 
-    /// Returns a resolver with all lookups that the owner `slow` may have at once. They run until
-    /// the second value is dropped.
-    async fn busy_owner() -> (Resolver, impl Sized) {
+    /// Returns a resolver whose lookups of names that begin with `silent` run until the second value
+    /// is dropped.
+    fn silent_names() -> (Resolver, mpsc::Sender<()>) {
         let (end, ended) = mpsc::channel::<()>();
         let ended = Mutex::new(ended);
         let resolver = Resolver::with(PrivateHosts::default(), move |host| {
             if host.starts_with("silent") {
-                // Until the test ends.
                 let _ended = ended.lock().map(|ended| ended.recv());
             }
             Ok(vec![IpAddr::from([1, 1, 1, 1])])
         });
+        (resolver, end)
+    }
+
+    /// Returns a resolver with all lookups that the owner `slow` may have at once. They run until
+    /// the second value is dropped.
+    async fn busy_owner() -> (Resolver, impl Sized) {
+        let (resolver, end) = silent_names();
         resolver.resolve("acme", "known.test", 80).await.unwrap();
         let mut silent = tokio::task::JoinSet::new();
         for n in 0..LOOKUPS_OF_OWNER_MAX {
