@@ -1,7 +1,7 @@
 # The tasks of this repository. Each installs what it needs and says so.
 #
 #   make run         build, publish the bundled documentation, serve it
-#   make check       formatting, lints, API documentation, licences of dependencies
+#   make check       formatting, lints (also of the fuzz targets), API documentation, licences of dependencies
 #   make test        all tests: unit tests, integration tests, real clients, a browser
 #   make soak        long tests, for hours: a thousand kills, every fault, long random histories
 #   make bench       measure, beside nginx where there is something to compare
@@ -35,6 +35,8 @@ check:
 	@.ci/install check
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+	cp Cargo.lock fuzz/Cargo.lock
+	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 	$(DENY) check licenses bans sources
 
