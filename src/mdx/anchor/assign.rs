@@ -149,8 +149,7 @@ impl Walk<'_> {
         self.anchors.has_unknown |= id.is_none() && holds_expression(children);
         let words = plain(children);
         let anchor = self.anchors.give(id, &words, aliases);
-        // The writer writes only the words of a heading that holds blocks, so blocks get no anchor.
-        if !children.iter().any(Node::is_or_holds_block) {
+        if shows_elements(children) {
             self.nodes(children);
         }
         anchor
@@ -288,18 +287,11 @@ fn hides_content(element: &Element) -> bool {
 
 /// Visits the labels of the footnotes that are shown, in their order.
 fn each_footnote(nodes: &mut [Node], visit: &mut dyn FnMut(&mut String)) {
-    for node in nodes {
-        match node {
-            Node::Element(element) if hides_content(element) => continue,
-            // Only the words of such a heading are shown.
-            Node::Heading { children, .. } if children.iter().any(Node::is_or_holds_block) => {
-                continue;
-            }
-            Node::Footnote { label, .. } => visit(label),
-            _ => {}
+    each_shown(nodes, &mut |node| {
+        if let Node::Footnote { label, .. } = node {
+            visit(label);
         }
-        node.each_children_mut(&mut |children| each_footnote(children, visit));
-    }
+    });
 }
 
 /// Visits the anchors of some nodes, in their order.
@@ -317,9 +309,9 @@ fn each_anchor(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Anchor)) {
     });
 }
 
-/// Visits the tooltips with a text in some nodes; the text of each tooltip needs an id.
+/// Visits the tooltips with a text that are shown; the text of each tooltip needs an id.
 fn tooltips(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Option<Box<Anchor>>)) {
-    each(nodes, &mut |node| {
+    each_shown(nodes, &mut |node| {
         if let Node::Element(element) = node
             && *element.name == *"Tooltip"
             && ["tip", "headline"]
@@ -336,4 +328,28 @@ fn each(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Node)) {
         visit(node);
         node.each_children_mut(&mut |children| each(children, visit));
     }
+}
+
+/// Visits the nodes that are shown.
+fn each_shown(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Node)) {
+    for node in nodes {
+        visit(node);
+        let shows_content = match node {
+            Node::Heading { children, .. } => shows_elements(children),
+            Node::Element(element) => match &*element.name {
+                "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => shows_elements(&element.children),
+                _ => !hides_content(element),
+            },
+            _ => true,
+        };
+        if shows_content {
+            node.each_children_mut(&mut |children| each_shown(children, visit));
+        }
+    }
+}
+
+/// Returns whether the elements in a heading are shown. Of a heading that holds blocks, only the
+/// words are.
+fn shows_elements(children: &[Node]) -> bool {
+    !children.iter().any(Node::is_or_holds_block)
 }

@@ -177,6 +177,18 @@ fn a_tooltip_without_a_text_has_no_anchor() {
 }
 
 #[test]
+fn a_tooltip_that_is_not_shown_has_no_anchor() {
+    for (start, end) in [
+        ("<defs>", "</defs>"),
+        ("<Prompt>", "</Prompt>"),
+        ("<Visibility for=\"agents\">", "</Visibility>"),
+    ] {
+        let text = format!("{start}<Tooltip tip=\"what\">a</Tooltip>{end}");
+        assert!(all(&text).is_empty(), "{text}");
+    }
+}
+
+#[test]
 fn a_footnote_has_its_id_alone() {
     let text = "# Fn 1\n\n<span id=\"fn-1\">a</span>\n\nb[^1]\n\n[^1]: One.\n\n[^1]: Two.\n";
     let page = page(text);
