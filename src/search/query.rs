@@ -21,6 +21,10 @@ const FIRST_LETTERS_MAX: usize = 48;
 /// How many letters longer than the term a word with a mistake may be: the stemmer does not remove
 /// its ending.
 const ENDING_MAX: usize = 5;
+/// How many letters at the end of a typed word may be those of an ending that its stem does not have.
+const TYPED_ENDING_MAX: usize = 8;
+/// How many letters a stem of a typed word has at least.
+const TYPED_STEM_MIN: usize = 4;
 /// The most terms that replace one word.
 const ALTERNATIVES_MAX: usize = 3;
 /// How many of the terms that begin with the typed letters are read.
@@ -137,7 +141,9 @@ impl QueryTerm {
         !self.is_common && !self.entries.is_empty()
     }
 
-    /// Adds the most frequent terms that begin with the typed letters.
+    /// Adds the most frequent terms that begin with the typed letters. If the typed letters are no
+    /// term, they may go on after the stem of the word: `navigatio` is a beginning of `navigation`,
+    /// whose stem is `navig`. Then the stem is added too.
     fn begun(
         &mut self,
         part: &OpenPart,
@@ -158,11 +164,42 @@ impl QueryTerm {
         begun.retain(|entry| self.entries.iter().all(|known| known.term != entry.term));
         begun.sort_by_key(|entry| std::cmp::Reverse(entry.sections));
         begun.truncate(BEGUN_MAX);
+        if self.entries.is_empty() && self.role == Role::Word {
+            let stem = self.begun_stem(part, table, file)?;
+            begun.extend(stem);
+        }
         if self.entries.is_empty() && !begun.is_empty() {
             self.weight *= ALTERNATIVE_WEIGHT;
         }
         self.entries.extend(begun);
         Ok(())
+    }
+
+    /// Finds the stem of a word of which some letters are typed. It is the longest beginning of
+    /// these letters that the index knows, as it is or as the stem of a word.
+    fn begun_stem(
+        &self,
+        part: &OpenPart,
+        table: &Table,
+        file: &dyn Storage,
+    ) -> Result<Option<Term>, SearchError> {
+        let ends = self.word.char_indices().map(|(end, _)| end);
+        let ends: Vec<usize> = ends.skip(TYPED_STEM_MIN).collect();
+        let mut asked = Vec::new();
+        for end in ends.into_iter().rev().take(TYPED_ENDING_MAX) {
+            let start = &self.word[..end];
+            for stem in [start.to_owned(), table.stemmer.term(start)] {
+                let is_long = stem.chars().nth(TYPED_STEM_MIN - 1).is_some();
+                if !is_long || !self.word.starts_with(&stem) || asked.contains(&stem) {
+                    continue;
+                }
+                if let Some(entry) = part.find(file, table, &stem)? {
+                    return Ok(Some(entry));
+                }
+                asked.push(stem);
+            }
+        }
+        Ok(None)
     }
 
     /// Finds the terms that differ from the word in one letter, or in its ending. If there are

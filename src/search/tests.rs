@@ -219,6 +219,52 @@ fn a_beginning_finds_its_word_only_while_it_is_typed() {
     assert_eq!(site.paths("webh"), Vec::<String>::new());
 }
 
+#[test]
+fn each_beginning_of_a_word_finds_the_page_that_the_word_finds() {
+    const WORDS: [Page; 8] = [
+        (
+            "certificate",
+            "Certificates",
+            "What `certificate_problem` means.",
+        ),
+        ("navigation", "Navigation", "Read `navigation_bar` first."),
+        ("deployment", "Deployments", "A deployment takes seconds."),
+        (
+            "replication",
+            "Replication",
+            "Replication copies each write.",
+        ),
+        ("authentication", "Authentication", "Send a key."),
+        (
+            "initialization",
+            "Initialization",
+            "Begin with an empty store.",
+        ),
+        (
+            "repositories",
+            "Repositories",
+            "Each repository has a branch.",
+        ),
+        (
+            "internationalization",
+            "Internationalization",
+            "Pages in other languages.",
+        ),
+    ];
+    let site = Site::new(&[("en", None, true, &WORDS)]);
+    for (word, ..) in WORDS {
+        for end in 4..=word.len() {
+            let typed = &word[..end];
+            let found = site.ask(&Question {
+                is_typing: true,
+                ..Question::new(typed)
+            });
+            let first = found.hits.first().map(|hit| hit.path.as_str());
+            assert_eq!(first, Some(word), "{typed}");
+        }
+    }
+}
+
 const OLD: [Page; 1] = [("v1/deploy", "Deploy", "Deploy with the old command.")];
 const FRENCH: [Page; 1] = [(
     "fr/deploy",
