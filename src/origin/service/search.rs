@@ -432,6 +432,11 @@ impl Parameters {
                 _ => Err(format!("`{name}` is a number from {least} to {most}")),
             }
         };
+        for (name, flag) in [("typing", &self.typing), ("settled", &self.settled)] {
+            if !matches!(flag.as_deref(), None | Some("" | "0" | "1")) {
+                return Err(format!("`{name}` is 0 or 1"));
+            }
+        }
         Ok(Question {
             text,
             limit: number("limit", &self.limit, 1, LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT),
@@ -460,6 +465,8 @@ mod tests {
             ("q=a&limit=0", "`limit` is a number from 1 to 50"),
             ("q=a&limit=51", "`limit`"),
             ("q=a&cursor=-1", "`cursor`"),
+            ("q=a&typing=true", "`typing` is 0 or 1"),
+            ("q=a&settled=2", "`settled` is 0 or 1"),
             (&format!("q={}", "a".repeat(513)), "longer than 512"),
             (&format!("q=a&x={}", "a".repeat(5000)), "`q` is missing"),
         ] {
