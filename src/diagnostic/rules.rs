@@ -144,8 +144,8 @@ pub const RULES: &[Rule] = &[
         title: "logo, icon and background can be drawn",
         text: "The images of previews and the icons of apps are drawn with the `logo`, the `favicon` \
             and `thumbnails.background` of docs.json: SVG, PNG or JPEG files of the site. An SVG \
-            has at most 128 KiB, and no filters, patterns, images or dashed lines. Without one \
-            that can be drawn, previews show the name of the site, and there are no icons.",
+            has at most 128 KiB, and no filters, patterns, images, markers, text on paths or dashed \
+            lines. Without one that can be drawn, previews show the name of the site, and there are no icons.",
     },
     Rule {
         id: "duplicate-key",
