@@ -130,6 +130,26 @@
     }
   };
   const one = () => 1;
+  const isObject = (value) => typeof value === "object" && value !== null || typeof value === "function";
+  // ECMA-262 §7.1.1: what an object is converted to. The function that is called returns a text of
+  // any length, so it is called before the text is counted.
+  const primitiveOf = (value, hint) => {
+    if (!isObject(value)) return value;
+    const own = value[Symbol.toPrimitive];
+    const isOwn = own !== undefined && own !== null;
+    const calls = isOwn ? [own] : hint === "string" ? [value.toString, value.valueOf] : [value.valueOf, value.toString];
+    for (let at = 0; at < calls.length; at++) {
+      if (typeof calls[at] !== "function") continue;
+      const found = apply(calls[at], value, isOwn ? [hint] : []);
+      if (!isObject(found)) return found;
+    }
+    throw new TypeErrorOf("an object cannot be converted");
+  };
+  const primitives = (hint) => (self, values) => {
+    for (let at = 0; at < values.length; at++) values[at] = primitiveOf(values[at], hint);
+    return self;
+  };
+  const numbers = primitives("number"), texts = primitives("string");
 
   // Proxies are known, because their length may be any number. What `ownKeys` of a proxy returns
   // is compared with each other: the square of its length.
@@ -185,7 +205,6 @@
     return value;
   };
   const asIs = (value) => value;
-  const isObject = (value) => typeof value === "object" && value !== null || typeof value === "function";
   const spreadable = Symbol.isConcatSpreadable;
   const { toSpliced: plain, concat: joined, sort: ordered } = ArrayOf.prototype;
   // Compares a text with each item.
@@ -339,9 +358,9 @@
     }[name]);
   }
   countAll(RegExp.prototype, {}, one);
-  counted(RegExp, "escape", (_, [text]) => 1 + lengthOf(text) / 4);
+  counted(RegExp, "escape", (_, values) => 1 + lengthOf(values[0]) / 4);
   counted(ArrayOf, "from", (_, values) => 1 + lengthOf(values[0]));
-  counted(Symbol, "for", one);
+  counted(Symbol, "for", one, texts);
   for (const name of ["__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__"]) counted(Object.prototype, name, one);
 
   // Functions with a list of arguments copy it.
@@ -396,8 +415,12 @@
   counted(Object.prototype, "hasOwnProperty", one);
   counted(Object.prototype, "propertyIsEnumerable", one);
 
-  counted(JSON, "parse", one);
-  counted(JSON, "rawJSON", one);
+  const firstText = (self, values) => {
+    values[0] = primitiveOf(values[0], "string");
+    return self;
+  };
+  counted(JSON, "parse", one, firstText);
+  counted(JSON, "rawJSON", one, firstText);
   // Every value is counted each time it is written. A list of names is a function here: the engine
   // compares each of its names with the others.
   replace(JSON, "stringify", {
@@ -605,11 +628,12 @@
   for (const name of ["chunks", "windows", "includes", "join"]) delete Iterator.prototype[name];
   for (const name of ["concat", "zip", "zipKeyed"]) delete Iterator[name];
   delete Math.sumPrecise;
-  for (const object of [Math, Number, StringOf, DateOf, DateOf.prototype]) countAll(object, {}, one);
+  for (const object of [Math, DateOf, StringOf]) countAll(object, {}, one, { usual: numbers });
+  for (const object of [Number, DateOf.prototype]) countAll(object, {}, one);
   const digits = () => 10;
   countAll(Number.prototype, {
     toFixed: digits, toPrecision: digits, toExponential: digits,
-    toString: (_, [radix]) => (radix === undefined ? 1 : 100),
+    toString: (_, values) => (values[0] === undefined ? 1 : 100),
   }, one);
   replace(StringOf, "raw", (template, ...values) => {
     const parts = listOf(template.raw);
@@ -621,17 +645,17 @@
     return text;
   });
   for (const name of ["parseInt", "parseFloat", "isNaN", "isFinite", "encodeURI", "encodeURIComponent", "decodeURI", "decodeURIComponent", "escape", "unescape", "atob", "btoa"]) {
-    counted(globalThis, name, one);
+    counted(globalThis, name, one, name === "isNaN" || name === "isFinite" ? numbers : texts);
   }
   Number.parseInt = globalThis.parseInt;
   Number.parseFloat = globalThis.parseFloat;
   globalThis.Number = new ProxyOf(NumberOf, {
     apply: (_, self, values) => {
-      spend(readAll(values));
+      spend(readAll(numbers(values, values)));
       return apply(NumberOf, self, values);
     },
     construct: (_, values, target) => {
-      spend(readAll(values));
+      spend(readAll(numbers(values, values)));
       return Reflect.construct(NumberOf, values, target);
     },
   });
@@ -1500,13 +1524,17 @@
   const getters = (object, all) => {
     for (const name of keys(all)) defineProperty(object, name, { get: all[name], enumerable: true, configurable: true });
   };
+  const counts = (value) => {
+    if (typeof value === "string" && value.length > 64) spend(value.length / 16);
+    return value;
+  };
   const runtime = {
     h: createElement,
-    // A value that is compared, converted or used as a name: see `compile`.
-    e: (value) => {
-      if (typeof value === "string" && value.length > 64) spend(value.length / 16);
-      return value;
-    },
+    // A value that is compared: see `compile`.
+    e: counts,
+    // A value that is converted to a number, and one that is the name of a property.
+    n: (value) => counts(primitiveOf(value, "number")),
+    k: (value) => counts(primitiveOf(value, "string")),
     F: FRAGMENT,
     failed,
     // A shell: an element or a piece of Markdown that the program keeps.

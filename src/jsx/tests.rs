@@ -683,6 +683,32 @@ fn functions_that_read_an_iterator_count_each_value() {
 }
 
 #[test]
+fn an_object_that_becomes_a_long_text_is_counted_as_the_text() {
+    cost_too_much(
+        "const digits = '1'.repeat(1e7), object = { toString: () => digits }, all = {};
+        const often = call => { for (let n = 0; n < 1e6; n++) call(n); };",
+        &[
+            "often(() => +object)",
+            "often(n => n - object)",
+            "often(() => all[object])",
+            "often(() => object in all)",
+            "often(() => parseInt(object))",
+            "often(() => Number(object))",
+            "often(() => Math.max(object))",
+            "often(() => JSON.parse(object))",
+            "often(() => Symbol.for(object))",
+            "often(() => encodeURIComponent(object))",
+            "often(() => class { [digits]() {} })",
+        ],
+    );
+    is(
+        "const a = { valueOf: () => 3, toString: () => 'k' }, b = { k: 'x', 1: 'y', 0: 'z' }, day = new Date(5);",
+        "[a - 1, -a, b[a], a in b, b[day - 4], b[a - 3], Number(a), Math.max(a, 2), isNaN(day), [] * 1].join()",
+        "2,-3,x,true,y,z,3,3,false,0",
+    );
+}
+
+#[test]
 fn built_in_functions_have_their_usual_results() {
     for (code, expected) in [
         (
