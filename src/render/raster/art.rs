@@ -326,25 +326,25 @@ fn addresses(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns how much work the rules of a stylesheet are for each element.
-fn rules(sheet: &str) -> Result<u64, Unfit> {
-    let mut work = 0;
+fn rules(sheet: &str) -> u64 {
+    let mut work: u64 = 0;
     for rule in sheet.split('}') {
         let mut parts = rule.rsplit('{');
         let declarations = parts.next().unwrap_or_default();
         let selectors = parts.next().unwrap_or_default();
+        // A statement such as `@import` may be before the selectors.
+        let selectors = selectors.rsplit(';').next().unwrap_or_default();
         let times = 1 + declarations.bytes().filter(|byte| *byte == b':').count() as u64;
         for selector in selectors.split(',') {
             let signs = |sign: char| sign.is_whitespace() || matches!(sign, '>' | '+');
-            let levels = selector.split(signs).filter(|part| !part.is_empty());
-            // An element is compared with each element around it, for each further name.
-            work += match levels.count() {
-                0 | 1 => times,
-                2 => times * DEPTH_MAX as u64,
-                _ => return Err(Unfit::Complex),
-            };
+            let names = selector.split(signs).filter(|part| !part.is_empty());
+            // For each further name, the elements around each element are compared.
+            let further = u32::try_from(names.count().saturating_sub(1)).unwrap_or(u32::MAX);
+            let chains = (DEPTH_MAX as u64).saturating_pow(further);
+            work = work.saturating_add(times.saturating_mul(chains));
         }
     }
-    Ok(work)
+    work
 }
 
 /// Returns a stylesheet without its comments, which may be anywhere.
@@ -389,7 +389,7 @@ fn check_written<'w>(root: XmlNode<'w, 'w>) -> Result<(), Unfit> {
     let texts = sheets.flat_map(|sheet| sheet.descendants().filter_map(|node| node.text()));
     let sheet = without_comments(&texts.collect::<String>());
     let weight = written.weight;
-    let work = rules(&sheet)?.saturating_mul(weight);
+    let work = rules(&sheet).saturating_mul(weight);
     let cuts = written.cuts(&sheet)?.saturating_mul(weight);
     match work > RULES_MAX || cuts > RULES_MAX {
         true => Err(Unfit::Complex),

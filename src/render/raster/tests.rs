@@ -235,7 +235,7 @@ fn a_drawing_that_would_take_long_is_refused_before_it_is_drawn() {
     assert!(art(&format!("<!DOCTYPE svg>{MARK}")).is_ok());
     // A stylesheet and clips as drawing programs write them.
     assert!(art(&rules(60, ".clsN{fill:red;stroke:none}")).is_ok());
-    let drawn = "<style>@media (prefers-color-scheme: dark){.a{fill:#fff}} svg .b,.c{fill:red}</style>\
+    let drawn = "<style>@media (prefers-color-scheme: dark){.a{fill:#fff}} svg g .b,.c{fill:red}</style>\
         <defs><clipPath id='c'><path id='p' d='M0 0h9v9z'/></clipPath></defs>\
         <g clip-path='url(#c)' class='a'><use xlink:href='#p'/><path class='b' d='M0 0h9v9z'/></g>";
     assert!(art(&svg(drawn)).is_ok());
