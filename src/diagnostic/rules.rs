@@ -144,8 +144,8 @@ pub const RULES: &[Rule] = &[
         title: "logo, icon and background can be drawn",
         text: "The images of previews and the icons of apps are drawn with the `logo`, the `favicon` \
             and `thumbnails.background` of docs.json: SVG, PNG or JPEG files of the site. An SVG \
-            has at most 128 KiB, and no filters, patterns, images or dashed lines. Without one \
-            that can be drawn, previews show the name of the site, and there are no icons.",
+            has at most 128 KiB, and no filters, patterns, images, markers, text on paths or dashed \
+            lines. Without one that can be drawn, previews show the name of the site, and there are no icons.",
     },
     Rule {
         id: "duplicate-key",
@@ -333,7 +333,9 @@ pub const RULES: &[Rule] = &[
         text: "If the page is too large or its parts are nested too deep, its source is shown. Of a tag \
                with more than 256 attributes, the others are left out. Code with more than 64 KiB, or \
                with a line of more than 2,000 bytes, is shown without colours; so is code that costs \
-               too much work to colour, which only a build finds.",
+               too much work to colour, which only a build finds. The pages of a specification share \
+               128 MiB of texts; a page shows at most 1 MiB of them, and its other fields and \
+               examples are left out.",
     },
     Rule {
         id: "page-missing",

@@ -2,7 +2,10 @@
 //!
 //! `a === b` reads two texts to their end, `+a` reads one, and `object[a]` hashes it. So each value
 //! at such a place is passed to a function of the prelude that counts its length
-//! ([`super::WORK_MAX`]). Literals and results that are no texts are left as they are.
+//! ([`super::WORK_MAX`]), after converting an object that becomes a text. Literals and results that
+//! are no texts are left as they are.
+
+use std::cmp::Reverse;
 
 use oxc_ast::AstKind;
 use oxc_ast::ast::{Expression, PropertyKey};
@@ -13,6 +16,17 @@ use super::RUNTIME;
 
 /// Literals over this length are counted as other texts are.
 const LITERAL_BYTES: u32 = 64;
+
+/// What is done with a value: the name of a function of the prelude.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    /// It is compared.
+    Compared,
+    /// It is converted to a number.
+    Number,
+    /// It is the name of a property.
+    Key,
+}
 
 /// Returns a source with the marks, or nothing if there is nothing to mark.
 pub(super) fn charged(source: &str, semantic: &Semantic<'_>) -> Option<String> {
@@ -27,36 +41,37 @@ pub(super) fn charged(source: &str, semantic: &Semantic<'_>) -> Option<String> {
                 if operator.is_equality() || operator.is_compare() {
                     // Comparing ends where the shorter text ends.
                     if is_text(left) && is_text(right) {
-                        spans.push(left.span());
+                        spans.push((left.span(), Use::Compared));
                     }
                 } else if operator.is_in() {
-                    spans.extend(is_text(left).then(|| left.span()));
+                    spans.extend(is_text(left).then(|| (left.span(), Use::Key)));
                 } else if operator.is_arithmetic() && operator.as_str() != "+"
                     || operator.is_bitwise()
                 {
                     let texts = [left, right].into_iter().filter(|one| is_text(one));
-                    spans.extend(texts.map(|one| one.span()));
+                    spans.extend(texts.map(|one| (one.span(), Use::Number)));
                 }
             }
             AstKind::UnaryExpression(unary) => {
                 let converts = unary.operator.is_arithmetic() || unary.operator.is_bitwise();
                 if converts && is_text(&unary.argument) {
-                    spans.push(unary.argument.span());
+                    spans.push((unary.argument.span(), Use::Number));
                 }
             }
             AstKind::AssignmentExpression(assignment) => {
                 let operator = assignment.operator.as_str();
                 let converts = !matches!(operator, "=" | "+=" | "&&=" | "||=" | "??=");
                 if converts && is_text(&assignment.right) {
-                    spans.push(assignment.right.span());
+                    spans.push((assignment.right.span(), Use::Number));
                 }
             }
             AstKind::ComputedMemberExpression(member) if is_text(&member.expression) => {
-                spans.push(member.expression.span());
+                spans.push((member.expression.span(), Use::Key));
             }
             AstKind::SwitchStatement(switch) => {
                 let tests = switch.cases.iter().filter_map(|case| case.test.as_ref());
-                spans.extend(tests.filter(|test| is_text(test)).map(|test| test.span()));
+                let tests = tests.filter(|test| is_text(test));
+                spans.extend(tests.map(|test| (test.span(), Use::Compared)));
             }
             AstKind::ObjectProperty(property) if property.computed => {
                 key(&property.key, &mut spans);
@@ -64,19 +79,25 @@ pub(super) fn charged(source: &str, semantic: &Semantic<'_>) -> Option<String> {
             AstKind::BindingProperty(property) if property.computed => {
                 key(&property.key, &mut spans);
             }
+            AstKind::MethodDefinition(method) if method.computed => {
+                key(&method.key, &mut spans);
+            }
+            AstKind::PropertyDefinition(property) if property.computed => {
+                key(&property.key, &mut spans);
+            }
             AstKind::TSEnumDeclaration(declaration) => enums.push(declaration.span),
             _ => {}
         }
     }
-    spans.retain(|span| !enums.iter().any(|all: &Span| all.contains_inclusive(*span)));
+    spans.retain(|(span, _)| !enums.iter().any(|all: &Span| all.contains_inclusive(*span)));
     (!spans.is_empty()).then(|| marked(source, &spans))
 }
 
-fn key(key: &PropertyKey<'_>, spans: &mut Vec<Span>) {
+fn key(key: &PropertyKey<'_>, spans: &mut Vec<(Span, Use)>) {
     spans.extend(
         key.as_expression()
             .filter(|key| is_text(key))
-            .map(|key| key.span()),
+            .map(|key| (key.span(), Use::Key)),
     );
 }
 
@@ -103,16 +124,17 @@ fn is_text(expression: &Expression<'_>) -> bool {
 }
 
 /// Writes the marks around the spans, which may contain each other.
-fn marked(source: &str, spans: &[Span]) -> String {
-    // At the same place what ends is before what starts.
-    let mut marks: Vec<(u32, bool)> = Vec::new();
-    for span in spans {
-        marks.extend([(span.start, true), (span.end, false)]);
+fn marked(source: &str, spans: &[(Span, Use)]) -> String {
+    // At the same place what ends is before what starts, and what is longer starts first.
+    let mut marks: Vec<(u32, bool, Reverse<u32>, Use)> = Vec::new();
+    for (span, how) in spans {
+        marks.push((span.start, true, Reverse(span.end), *how));
+        marks.push((span.end, false, Reverse(0), *how));
     }
     marks.sort_unstable();
     let mut out = String::with_capacity(source.len() + 16 * spans.len());
     let mut at = 0;
-    for (place, starts) in marks {
+    for (place, starts, _, how) in marks {
         let place = place as usize;
         out.push_str(&source[at..place]);
         at = place;
@@ -120,7 +142,11 @@ fn marked(source: &str, spans: &[Span]) -> String {
         match starts {
             true => {
                 out.push_str(RUNTIME);
-                out.push_str(".e((");
+                out.push_str(match how {
+                    Use::Compared => ".e((",
+                    Use::Number => ".n((",
+                    Use::Key => ".k((",
+                });
             }
             false => out.push_str("))"),
         }

@@ -10,9 +10,9 @@ use rquickjs::{
 use super::allocator::{Allocated, Counting};
 use super::output::{Output, Shown, Value};
 use super::{
-    ALLOCATED_BYTES_MAX, ALLOCATION_BYTES_MAX, DEPTH_MAX, EFFECT_RENDERS_MAX, MEMORY_BYTES_MAX,
-    NODES_MAX, OUTPUT_CHARS_MAX, PIECE_ALLOCATED_BYTES_MAX, PIECE_STEPS_MAX, PIECE_WORK_MAX,
-    PIECES_MAX, RENDERS_MAX, STACK_BYTES_MAX, STEPS_MAX, TEXTS, TITLES, WORK_MAX,
+    ALLOCATED_BYTES_MAX, ALLOCATION_BYTES_MAX, DEPTH_MAX, EFFECT_RENDERS_MAX, JSON_DEPTH_MAX,
+    MEMORY_BYTES_MAX, NODES_MAX, OUTPUT_CHARS_MAX, PIECE_ALLOCATED_BYTES_MAX, PIECE_STEPS_MAX,
+    PIECE_WORK_MAX, PIECES_MAX, RENDERS_MAX, STACK_BYTES_MAX, STEPS_MAX, TEXTS, TITLES, WORK_MAX,
 };
 
 /// The script that prepares the engine for pages.
@@ -203,6 +203,7 @@ impl Engine {
             "memory": MEMORY_BYTES_MAX,
             "nodes": NODES_MAX,
             "depth": DEPTH_MAX,
+            "jsonDepth": JSON_DEPTH_MAX,
             "bytes": OUTPUT_CHARS_MAX,
             "renders": RENDERS_MAX,
             "effectRenders": EFFECT_RENDERS_MAX,

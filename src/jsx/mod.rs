@@ -15,7 +15,7 @@
 //! built-in functions and of long texts ([`WORK_MAX`], [`PIECE_WORK_MAX`]), requested memory
 //! ([`ALLOCATED_BYTES_MAX`], [`PIECE_ALLOCATED_BYTES_MAX`]), memory requested at once, and so the
 //! length of texts and lists ([`ALLOCATION_BYTES_MAX`]), parts ([`NODES_MAX`]), depth
-//! ([`DEPTH_MAX`]), characters of output ([`OUTPUT_CHARS_MAX`]), renders ([`RENDERS_MAX`],
+//! ([`DEPTH_MAX`], [`JSON_DEPTH_MAX`]), characters of output ([`OUTPUT_CHARS_MAX`]), renders ([`RENDERS_MAX`],
 //! [`EFFECT_RENDERS_MAX`]) and modules ([`MODULES_MAX`]). Two further limits depend on sizes inside
 //! the engine: memory in use ([`MEMORY_BYTES_MAX`], which counts requested bytes, not what the
 //! allocator rounds them to) and the stack ([`STACK_BYTES_MAX`]). They are so high that a real page
@@ -45,7 +45,7 @@ pub const PIECE_STEPS_MAX: u64 = 10_000_000;
 ///
 /// Each item of an array costs about one, each property of an object four. A text costs one for
 /// each 64 characters, or for each 16 if it is compared, converted to a number or used as the name
-/// of a property.
+/// of a property. Searching a text costs its length times that of the other text, divided by 64.
 pub const WORK_MAX: u64 = 50_000_000;
 /// How much work the built-in functions may do for one piece of a page.
 pub const PIECE_WORK_MAX: u64 = 20_000_000;
@@ -56,6 +56,8 @@ pub const PIECES_MAX: u32 = 5_000;
 pub const NODES_MAX: u32 = 200_000;
 /// How deep components, elements and arrays of one piece may be nested.
 pub const DEPTH_MAX: u32 = 400;
+/// How many levels a value may have that a page writes as JSON.
+pub const JSON_DEPTH_MAX: u32 = 1000;
 /// How many characters the result of one piece may have.
 pub const OUTPUT_CHARS_MAX: u32 = 4 << 20;
 /// How often a component may set its state while it is called.

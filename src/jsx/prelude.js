@@ -10,6 +10,7 @@
   const { apply, ownKeys, defineProperty, getPrototypeOf } = Reflect;
   const { stringify, parse } = JSON;
   const { is, create, keys, assign } = Object;
+  const ObjectOf = Object, NumberOf = Number;
   const { isArray } = Array;
   const { min, max, abs, floor } = Math;
   const iteratorOf = Symbol.iterator;
@@ -98,63 +99,297 @@
     for (let at = 0; at < values.length; at++) cost += read(values[at]);
     return cost;
   };
-  const counted = (object, name, cost) => {
+  const replace = (object, name, value) => {
+    defineProperty(object, name, { value, writable: true, configurable: true });
+  };
+  // Before `cost` is asked, `ready` makes values that the function and `cost` read alike: a length
+  // or a text that a function of the page returns may differ the second time.
+  const counted = (object, name, cost, ready) => {
     const original = object[name];
     if (typeof original !== "function") return;
-    const wrapped = {
+    const wrapped = ready === undefined ? {
       [name](...values) {
         spend(cost(this, values) + readAll(values));
         return apply(original, this, values);
       },
-    }[name];
-    defineProperty(object, name, { value: wrapped, writable: true, configurable: true });
+    } : {
+      [name](...values) {
+        const self = ready(this, values);
+        spend(cost(self, values) + readAll(values));
+        return apply(original, self, values);
+      },
+    };
+    replace(object, name, wrapped[name]);
   };
   // The functions of an object whose cost is known; the cost of the others is that of their texts.
-  const countAll = (object, costs, usual) => {
+  const countAll = (object, costs, usual, ready) => {
     for (const name of ownKeys(object)) {
       const { get: isComputed } = Reflect.getOwnPropertyDescriptor(object, name);
       if (isComputed !== undefined || name === "constructor" || name === "prototype") continue;
-      counted(object, name, own(costs, name) ? costs[name] : usual);
+      counted(object, name, own(costs, name) ? costs[name] : usual, ready && (own(ready, name) ? ready[name] : ready.usual));
     }
   };
   const one = () => 1;
-  const nested = (list, values) => {
-    let cost = 1 + lengthOf(list);
-    if (isArray(list)) for (let at = 0; at < values.length; at++) cost += lengthOf(values[at]);
-    return cost;
+  const isObject = (value) => typeof value === "object" && value !== null || typeof value === "function";
+  // ECMA-262 §7.1.1: what an object is converted to. The function that is called returns a text of
+  // any length, so it is called before the text is counted.
+  const primitiveOf = (value, hint) => {
+    if (!isObject(value)) return value;
+    const own = value[Symbol.toPrimitive];
+    const isOwn = own !== undefined && own !== null;
+    const calls = isOwn ? [own] : hint === "string" ? [value.toString, value.valueOf] : [value.valueOf, value.toString];
+    for (let at = 0; at < calls.length; at++) {
+      if (typeof calls[at] !== "function") continue;
+      const found = apply(calls[at], value, isOwn ? [hint] : []);
+      if (!isObject(found)) return found;
+    }
+    throw new TypeErrorOf("an object cannot be converted");
   };
+  const primitives = (hint) => (self, values) => {
+    for (let at = 0; at < values.length; at++) values[at] = primitiveOf(values[at], hint);
+    return self;
+  };
+  const numbers = primitives("number"), texts = primitives("string");
+
+  // Proxies are known, because their length may be any number. What `ownKeys` of a proxy returns
+  // is compared with each other: the square of its length.
+  const proxies = new WeakMapOf();
+  let hasProxies = false;
+  const isList = (value) => isArray(value) && !(hasProxies && has(proxies, value));
+  const handled = (handler) => {
+    if (typeof handler !== "object" && typeof handler !== "function" || handler === null) throw new TypeErrorOf("a proxy needs a handler");
+    const guard = create(handler);
+    defineProperty(guard, "ownKeys", {
+      value: (target) => {
+        const trap = handler.ownKeys;
+        const found = trap === undefined || trap === null ? ownKeys(target) : listOf(apply(trap, handler, [target]));
+        spend(1 + found.length * found.length / 16);
+        return found;
+      },
+    });
+    return guard;
+  };
+  const proxied = (made) => {
+    put(proxies, made, true);
+    hasProxies = true;
+    return made;
+  };
+  const Proxied = function (target, handler) {
+    if (new.target === undefined) throw new TypeErrorOf("`Proxy` needs `new`");
+    return proxied(new ProxyOf(target, handled(handler)));
+  };
+  defineProperty(Proxied, "name", { value: "Proxy" });
+  replace(Proxied, "revocable", (target, handler) => {
+    const made = ProxyOf.revocable(target, handled(handler));
+    proxied(made.proxy);
+    return made;
+  });
+  replace(globalThis, "Proxy", Proxied);
+
+  // An array whose length is what it says: other values with a length are copied.
+  const listOf = (value) => {
+    if (isList(value)) return value;
+    const length = min(max(floor(+value.length) || 0, 0), Number.MAX_SAFE_INTEGER);
+    spend(1 + length);
+    const copy = [];
+    for (let at = 0; at < length; at++) {
+      if (at in value) defineProperty(copy, at, { value: value[at], writable: true, enumerable: true, configurable: true });
+    }
+    copy.length = length;
+    return copy;
+  };
+  const readyList = (value) =>
+    (isList(value) || typeof value === "string" || value === null || value === undefined ? value : listOf(new ObjectOf(value)));
+  const onlyList = (value) => {
+    if (!isList(value)) throw new TypeErrorOf("this function is available for arrays only");
+    return value;
+  };
+  const asIs = (value) => value;
+  const spreadable = Symbol.isConcatSpreadable;
+  const { toSpliced: plain, concat: joined, sort: ordered } = ArrayOf.prototype;
   // Compares a text with each item.
   const searched = (list, values) => 1 + lengthOf(list) * (1 + read(values[0]));
-  // Compares the items with each other.
-  const sorted = (list, values) => {
-    const length = lengthOf(list);
-    let cost = 1 + length;
-    if (typeof values[0] === "function" || !(length <= limits.work)) return cost;
-    for (let at = 0; at < length; at++) cost += read(list[at]) * 20;
+  const sorted = (list) => 1 + 8 * lengthOf(list);
+  countAll(ArrayOf.prototype, {
+    push: one, pop: one, toString: one, includes: searched, indexOf: searched, lastIndexOf: searched, sort: sorted,
+  }, (list) => 1 + lengthOf(list), {
+    usual: readyList, push: asIs, pop: asIs, toString: asIs, values: asIs, keys: asIs, entries: asIs, [iteratorOf]: asIs,
+    reverse: onlyList, splice: onlyList, shift: onlyList, unshift: onlyList, copyWithin: onlyList, sort: onlyList, fill: onlyList,
+  });
+  // A copy that only the prelude knows: no function of the page can change its length.
+  const copied = (list) => {
+    const whole = listOf(list);
+    spend(1 + whole.length);
+    return apply(plain, whole, []);
+  };
+  // Sorts a copy by the texts of its items. Each text is compared with about 20 others.
+  const byText = (items) => {
+    const found = [];
+    let missing = 0;
+    for (let at = 0; at < items.length; at++) {
+      if (items[at] === undefined) {
+        missing++;
+        continue;
+      }
+      const text = StringOf(items[at]);
+      spend(1 + read(text) * 20);
+      push(found, [text, items[at]]);
+    }
+    apply(ordered, found, [(a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0)]);
+    for (let at = 0; at < found.length; at++) items[at] = found[at][1];
+    for (let at = found.length; at < found.length + missing; at++) items[at] = undefined;
+    return items;
+  };
+  const { sort: byOrder, toSorted: byOrderCopied } = ArrayOf.prototype;
+  const flatten = (list, depth, out) => {
+    spend(1 + list.length);
+    for (let at = 0; at < list.length; at++) {
+      if (!(at in list)) continue;
+      const item = list[at];
+      if (depth >= 1 && isArray(item)) flatten(item, depth - 1, out);
+      else push(out, item);
+    }
+    return out;
+  };
+  const arrays = {
+    sort(order) {
+      if (order !== undefined) return apply(byOrder, this, [order]);
+      const items = byText(copied(onlyList(this)));
+      for (let at = 0; at < items.length; at++) this[at] = items[at];
+      return this;
+    },
+    toSorted(order) {
+      return order === undefined ? byText(copied(this)) : apply(byOrderCopied, this, [order]);
+    },
+    flat(depth) {
+      return flatten(listOf(this), depth === undefined ? 1 : +depth || 0, []);
+    },
+    flatMap(call, self) {
+      const list = listOf(this);
+      if (typeof call !== "function") throw new TypeErrorOf("`flatMap` needs a function");
+      spend(1 + list.length);
+      const out = [];
+      for (let at = 0; at < list.length; at++) {
+        if (!(at in list)) continue;
+        const item = apply(call, self, [list[at], at, this]);
+        if (isArray(item)) flatten(item, 0, out);
+        else push(out, item);
+      }
+      return out;
+    },
+    concat(...values) {
+      const part = (value) => {
+        const isSpread = isObject(value) && (value[spreadable] ?? isArray(value));
+        const items = isSpread ? copied(value) : [value];
+        return defineProperty(items, spreadable, { value: true }) && items;
+      };
+      const first = part(this);
+      for (let at = 0; at < values.length; at++) values[at] = part(values[at]);
+      return apply(joined, first, values);
+    },
+  };
+  for (const name of keys(arrays)) replace(ArrayOf.prototype, name, arrays[name]);
+  // Loops and `[...list]` use this one.
+  replace(ArrayOf.prototype, iteratorOf, ArrayOf.prototype.values);
+  // The engine walks arrays of the page without a count, if this is a function.
+  defineProperty(ArrayOf.prototype, "toJSON", { value: undefined });
+
+  // A text that is searched is compared with the other one at each place.
+  const searches = (text, values) => {
+    const other = values[0];
+    const length = typeof other === "string" && other.length <= lengthOf(text) ? other.length : 0;
+    return 1 + lengthOf(text) * (1 + length) / 64;
+  };
+  // Marks after a letter are brought into an order by comparing them with each other.
+  const marks = /\p{M}{16,}/gu;
+  const execOf = RegExp.prototype.exec;
+  const normalized = (text) => {
+    let cost = 1 + lengthOf(text);
+    marks.lastIndex = 0;
+    for (let run = apply(execOf, marks, [text]); run !== null; run = apply(execOf, marks, [text])) {
+      cost += run[0].length * run[0].length;
+    }
     return cost;
   };
-  countAll(ArrayOf.prototype, {
-    concat: nested, flat: nested, join: nested, toString: nested, push: one, pop: one,
-    includes: searched, indexOf: searched, lastIndexOf: searched, sort: sorted, toSorted: sorted,
-  }, (list) => 1 + lengthOf(list));
-  // Loops and `[...list]` use this one.
-  defineProperty(ArrayOf.prototype, iteratorOf, { value: ArrayOf.prototype.values, writable: true, configurable: true });
+  // Texts are converted once, before their length is asked.
+  const textOf = (value) => (typeof value === "string" || value === null || value === undefined ? value : StringOf(value));
+  const bothTexts = (text, values) => {
+    const other = values[0];
+    if (typeof other !== "string" && typeof other !== "symbol") values[0] = StringOf(other);
+    return textOf(text);
+  };
+  const isExpression = Symbol.match;
+  const noExpression = (text, values) => {
+    if (isObject(values[0]) && values[0][isExpression]) throw new TypeErrorOf("a regular expression cannot be searched for in this way");
+    return bothTexts(text, values);
+  };
+  const changed = (text) => 1 + lengthOf(text) / 4;
   countAll(StringOf.prototype, {
-    repeat: (text, [times]) => 1 + max(0, lengthOf(StringOf(text)) * (+times || 0)) / 16,
-    padStart: (_, [length]) => 1 + max(0, +length || 0) / 16,
-    padEnd: (_, [length]) => 1 + max(0, +length || 0) / 16,
+    repeat: (text, values) => 1 + max(0, lengthOf(text) * (+values[0] || 0)) / 16,
+    padStart: (_, values) => 1 + max(0, +values[0] || 0) / 16,
+    padEnd: (_, values) => 1 + max(0, +values[0] || 0) / 16,
     charAt: one, charCodeAt: one, codePointAt: one, at: one, toString: one, valueOf: one,
     [iteratorOf]: (text) => 1 + lengthOf(text),
-    split: (text) => 1 + lengthOf(text),
-  }, (text) => 1 + lengthOf(text) / 64);
+    split: (text, values) => lengthOf(text) + searches(text, values),
+    indexOf: searches, lastIndexOf: searches, includes: searches, startsWith: searches, endsWith: searches,
+    replace: searches, replaceAll: searches,
+    toUpperCase: changed, toLowerCase: changed, toLocaleUpperCase: changed, toLocaleLowerCase: changed,
+    normalize: normalized,
+  }, (text) => 1 + lengthOf(text) / 64, {
+    usual: textOf, toString: asIs, valueOf: asIs, indexOf: bothTexts, lastIndexOf: bothTexts,
+    includes: noExpression, startsWith: noExpression, endsWith: noExpression,
+  });
+  // These search a text, unless the other value searches by itself, as regular expressions do.
+  for (const [name, by] of [["replace", Symbol.replace], ["replaceAll", Symbol.replace], ["split", Symbol.split]]) {
+    const original = StringOf.prototype[name];
+    replace(StringOf.prototype, name, {
+      [name](other, more) {
+        const own = isObject(other) ? other[by] : undefined;
+        if (own === undefined || own === null) {
+          const isWhole = name === "split" && other === undefined;
+          return apply(original, this, [isWhole || typeof other === "symbol" ? other : StringOf(other), more]);
+        }
+        if (this === null || this === undefined) throw new TypeErrorOf("there is no text");
+        if (name === "replaceAll" && other[isExpression] && StringOf(other.flags).indexOf("g") < 0) {
+          throw new TypeErrorOf("`replaceAll` needs an expression with the flag `g`");
+        }
+        return apply(own, other, [this, more]);
+      },
+    }[name]);
+  }
   countAll(RegExp.prototype, {}, one);
+  counted(RegExp, "escape", (_, values) => 1 + lengthOf(values[0]) / 4);
   counted(ArrayOf, "from", (_, values) => 1 + lengthOf(values[0]));
-  counted(JSON, "parse", one);
+  counted(Symbol, "for", one, texts);
+  for (const name of ["__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__"]) counted(Object.prototype, name, one);
+
+  // Functions with a list of arguments copy it.
+  const applied = Function.prototype.apply;
+  replace(Function.prototype, "apply", {
+    apply(self, values) {
+      if (values === null || values === undefined) return apply(applied, this, [self]);
+      const list = typeof values === "object" || typeof values === "function" ? listOf(values) : values;
+      spend(1 + lengthOf(list));
+      return apply(applied, this, [self, list]);
+    },
+  }.apply);
+  const bound = new WeakMapOf();
+  const bind = Function.prototype.bind;
+  replace(Function.prototype, "bind", {
+    bind(...values) {
+      const count = max(values.length - 1, 0) + (typeof this === "function" && get(bound, this) || 0);
+      if (count > 1000) throw new RangeErrorOf("a function is bound to more than 1000 arguments");
+      const made = apply(bind, this, values);
+      put(bound, made, count);
+      return made;
+    },
+  }.bind);
+
   // What the functions of objects cost for each property.
   const entries = (value) => {
     if (typeof value === "string") return 1 + value.length;
     if (typeof value !== "object" && typeof value !== "function" || value === null) return 1;
-    return 1 + 4 * (isArray(value) ? value.length : ownKeys(value).length);
+    return 1 + 4 * (isList(value) ? value.length : ownKeys(value).length);
   };
   const first = (_, values) => entries(values[0]);
   const isCheap = { is: one, create: one, getPrototypeOf: one, setPrototypeOf: one, hasOwn: one, defineProperty: one, getOwnPropertyDescriptor: one, isExtensible: one, preventExtensions: one };
@@ -166,16 +401,99 @@
       return cost;
     },
     create: (_, values) => entries(values[1]),
+    defineProperties: (_, values) => entries(values[1]),
   }, first);
+  const readyArguments = (at) => (self, values) => {
+    if (typeof values[at] === "object" && values[at] !== null) values[at] = listOf(values[at]);
+    return self;
+  };
   countAll(Reflect, {
     ...isCheap, get: one, set: one, has: one, deleteProperty: one,
     apply: (_, values) => 1 + lengthOf(values[2]),
     construct: (_, values) => 1 + lengthOf(values[1]),
-  }, first);
+  }, first, { apply: readyArguments(2), construct: readyArguments(1) });
   counted(Object.prototype, "hasOwnProperty", one);
   counted(Object.prototype, "propertyIsEnumerable", one);
-  // The lists and texts that it makes are counted when their memory is: see `ALLOCATED_BYTES_MAX`.
-  counted(JSON, "stringify", (_, values) => entries(values[0]));
+
+  const firstText = (self, values) => {
+    values[0] = primitiveOf(values[0], "string");
+    return self;
+  };
+  counted(JSON, "parse", one, firstText);
+  counted(JSON, "rawJSON", one, firstText);
+  // Every value is counted each time it is written. A list of names is a function here: the engine
+  // compares each of its names with the others.
+  replace(JSON, "stringify", {
+    stringify(value, replacer, space) {
+      spend(1 + read(space));
+      let names;
+      if (isArray(replacer)) {
+        names = new Set();
+        const list = listOf(replacer);
+        for (let at = 0; at < list.length; at++) {
+          const name = list[at];
+          if (typeof name === "string" || typeof name === "number" || name instanceof StringOf || name instanceof NumberOf) names.add(StringOf(name));
+        }
+      }
+      const depths = new WeakMapOf();
+      const next = (holder, key, given) => {
+        let part = given;
+        if (typeof replacer === "function") part = apply(replacer, holder, [key, part]);
+        spend(1 + read(key));
+        if (typeof part === "string") spend(part.length / 64);
+        if (typeof part !== "object" || part === null) return part;
+        if (names !== undefined && !isArray(part) && !(part instanceof StringOf || part instanceof NumberOf || part instanceof Boolean)) {
+          const picked = create(null);
+          for (const name of names) addEntry(picked, name, part[name]);
+          part = picked;
+        }
+        const depth = 1 + (get(depths, holder) ?? 0);
+        if (depth > limits.jsonDepth) throw new RangeErrorOf("a value is more than " + limits.jsonDepth + " levels deep");
+        put(depths, part, depth);
+        if (!isArray(part)) spend(ownKeys(part).length);
+        return part;
+      };
+      return stringify(value, function (key, given) { return next(this, key, given); }, space);
+    },
+  }.stringify);
+
+  // Functions that read anything with an iterator.
+  replace(Object, "fromEntries", (list) => {
+    const made = {};
+    for (const entry of list) {
+      if (typeof entry !== "object" || entry === null) throw new TypeErrorOf("an entry is a list");
+      addEntry(made, entry[0], entry[1]);
+    }
+    return made;
+  });
+  const addEntry = (object, name, value) => {
+    const key = typeof name === "symbol" ? name : StringOf(name);
+    spend(read(key));
+    defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+  };
+  const groupInto = (list, call, has, get, add) => {
+    if (typeof call !== "function") throw new TypeErrorOf("groups need a function");
+    let at = 0;
+    for (const item of list) {
+      const key = call(item, at++);
+      if (has(key)) push(get(key), item);
+      else add(key, [item]);
+    }
+  };
+  replace(Object, "groupBy", (list, call) => {
+    const made = create(null);
+    const name = (value, at) => {
+      const key = call(value, at);
+      return typeof key === "symbol" ? key : StringOf(key);
+    };
+    groupInto(list, typeof call === "function" ? name : call, (key) => own(made, key), (key) => made[key], (key, items) => addEntry(made, key, items));
+    return made;
+  });
+  replace(MapOf, "groupBy", (list, call) => {
+    const made = new MapOf();
+    groupInto(list, call, (key) => made.has(key), (key) => made.get(key), (key, items) => { made.set(key, items); });
+    return made;
+  });
   for (const Table of [MapOf, Set]) {
     const size = Reflect.getOwnPropertyDescriptor(Table.prototype, "size").get;
     const whole = (table) => {
@@ -187,24 +505,161 @@
     };
     countAll(Table.prototype, { get: one, set: one, has: one, add: one, delete: one }, whole);
   }
-  for (const object of [Math, Number, Number.prototype, StringOf, DateOf, DateOf.prototype]) countAll(object, {}, one);
+  for (const Table of [WeakMapOf, WeakSet]) countAll(Table.prototype, {}, one);
+  // An iterator of a `Set`, or of another value that has its functions.
+  const through = (iterator) => ({ [iteratorOf]: () => iterator });
+  const keysOf = (other) => through(other.keys());
+  const sets = {
+    union(other) {
+      const made = new Set(this);
+      for (const key of keysOf(other)) made.add(key);
+      return made;
+    },
+    intersection(other) {
+      const made = new Set();
+      if (this.size <= other.size) {
+        for (const key of through(this.keys())) if (other.has(key)) made.add(key);
+      } else {
+        for (const key of keysOf(other)) if (this.has(key)) made.add(key);
+      }
+      return made;
+    },
+    difference(other) {
+      const made = new Set(this);
+      for (const key of keysOf(other)) made.delete(key);
+      return made;
+    },
+    symmetricDifference(other) {
+      const made = new Set(this);
+      for (const key of keysOf(other)) {
+        if (this.has(key)) made.delete(key);
+        else made.add(key);
+      }
+      return made;
+    },
+    isSubsetOf(other) {
+      if (this.size > other.size) return false;
+      for (const key of through(this.keys())) if (!other.has(key)) return false;
+      return true;
+    },
+    isSupersetOf(other) {
+      if (this.size < other.size) return false;
+      for (const key of keysOf(other)) if (!this.has(key)) return false;
+      return true;
+    },
+    isDisjointFrom(other) {
+      for (const key of through(this.keys())) if (other.has(key)) return false;
+      return true;
+    },
+  };
+  for (const name of keys(sets)) replace(Set.prototype, name, sets[name]);
+  const callable = (call) => {
+    if (typeof call !== "function") throw new TypeErrorOf("an iterator needs a function here");
+    return call;
+  };
+  const countOf = (given) => {
+    const count = +given;
+    if (!(count >= 0)) throw new RangeErrorOf("a number of items is 0 or more");
+    return floor(count);
+  };
+  const iterators = {
+    *map(call) {
+      let at = 0;
+      for (const value of through(this)) yield callable(call)(value, at++);
+    },
+    *filter(call) {
+      let at = 0;
+      for (const value of through(this)) if (callable(call)(value, at++)) yield value;
+    },
+    *take(count) {
+      let left = countOf(count);
+      if (left === 0) return;
+      for (const value of through(this)) {
+        yield value;
+        if (--left === 0) return;
+      }
+    },
+    *drop(count) {
+      let left = countOf(count);
+      for (const value of through(this)) {
+        if (left > 0) left--;
+        else yield value;
+      }
+    },
+    *flatMap(call) {
+      let at = 0;
+      for (const value of through(this)) yield* callable(call)(value, at++);
+    },
+    every(call) {
+      let at = 0;
+      for (const value of through(this)) if (!callable(call)(value, at++)) return false;
+      return true;
+    },
+    some(call) {
+      let at = 0;
+      for (const value of through(this)) if (callable(call)(value, at++)) return true;
+      return false;
+    },
+    find(call) {
+      let at = 0;
+      for (const value of through(this)) if (callable(call)(value, at++)) return value;
+      return undefined;
+    },
+    forEach(call) {
+      let at = 0;
+      for (const value of through(this)) callable(call)(value, at++);
+    },
+    reduce(call, ...first) {
+      let at = 0;
+      let result = first[0];
+      for (const value of through(this)) {
+        result = at === 0 && first.length === 0 ? value : callable(call)(result, value, at);
+        at++;
+      }
+      if (at === 0 && first.length === 0) throw new TypeErrorOf("the iterator has no values");
+      return result;
+    },
+    toArray() {
+      return [...through(this)];
+    },
+  };
+  for (const name of keys(iterators)) replace(Iterator.prototype, name, iterators[name]);
+  // What ECMA-262 (2025) does not have, and what reads an iterator to its end in one step.
+  for (const name of ["chunks", "windows", "includes", "join"]) delete Iterator.prototype[name];
+  for (const name of ["concat", "zip", "zipKeyed"]) delete Iterator[name];
+  delete Math.sumPrecise;
+  for (const object of [Math, DateOf, StringOf]) countAll(object, {}, one, { usual: numbers });
+  for (const object of [Number, DateOf.prototype]) countAll(object, {}, one);
+  const digits = () => 10;
+  countAll(Number.prototype, {
+    toFixed: digits, toPrecision: digits, toExponential: digits,
+    toString: (_, values) => (values[0] === undefined ? 1 : 100),
+  }, one);
+  replace(StringOf, "raw", (template, ...values) => {
+    const parts = listOf(template.raw);
+    let text = "";
+    for (let at = 0; at < parts.length; at++) {
+      text += StringOf(parts[at]);
+      if (at + 1 < parts.length && at < values.length) text += StringOf(values[at]);
+    }
+    return text;
+  });
   for (const name of ["parseInt", "parseFloat", "isNaN", "isFinite", "encodeURI", "encodeURIComponent", "decodeURI", "decodeURIComponent", "escape", "unescape", "atob", "btoa"]) {
-    counted(globalThis, name, one);
+    counted(globalThis, name, one, name === "isNaN" || name === "isFinite" ? numbers : texts);
   }
   Number.parseInt = globalThis.parseInt;
   Number.parseFloat = globalThis.parseFloat;
-  const NumberOf = Number;
   globalThis.Number = new ProxyOf(NumberOf, {
     apply: (_, self, values) => {
-      spend(readAll(values));
+      spend(readAll(numbers(values, values)));
       return apply(NumberOf, self, values);
     },
     construct: (_, values, target) => {
-      spend(readAll(values));
+      spend(readAll(numbers(values, values)));
       return Reflect.construct(NumberOf, values, target);
     },
   });
-  defineProperty(NumberOf.prototype, "constructor", { value: globalThis.Number, writable: true, configurable: true });
+  replace(NumberOf.prototype, "constructor", globalThis.Number);
   globalThis.structuredClone = (value) => {
     const seen = new MapOf();
     const copy = (one) => {
@@ -1069,13 +1524,17 @@
   const getters = (object, all) => {
     for (const name of keys(all)) defineProperty(object, name, { get: all[name], enumerable: true, configurable: true });
   };
+  const counts = (value) => {
+    if (typeof value === "string" && value.length > 64) spend(value.length / 16);
+    return value;
+  };
   const runtime = {
     h: createElement,
-    // A value that is compared, converted or used as a name: see `compile`.
-    e: (value) => {
-      if (typeof value === "string" && value.length > 64) spend(value.length / 16);
-      return value;
-    },
+    // A value that is compared: see `compile`.
+    e: counts,
+    // A value that is converted to a number, and one that is the name of a property.
+    n: (value) => counts(primitiveOf(value, "number")),
+    k: (value) => counts(primitiveOf(value, "string")),
     F: FRAGMENT,
     failed,
     // A shell: an element or a piece of Markdown that the program keeps.

@@ -4,6 +4,9 @@ use crate::syntax::Value;
 
 use super::{Endpoint, Method, Specification};
 
+/// How many parameters of an endpoint are read.
+const PARAMETERS_MAX: usize = 1000;
+
 /// An endpoint as its specification describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'s> {
@@ -143,7 +146,8 @@ impl<'s> Operation<'s> {
         let mut found: Vec<Parameter<'s>> = Vec::new();
         // §4.8.9: parameters of the operation override parameters of the path item, by name and
         // place.
-        for value in of(self.operation).iter().chain(of(self.item)) {
+        let written = of(self.operation).iter().chain(of(self.item));
+        for value in written.take(PARAMETERS_MAX) {
             let Some(parameter) = self.parameter(value) else {
                 continue;
             };

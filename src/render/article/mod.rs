@@ -62,8 +62,10 @@ pub struct Article {
 #[must_use]
 pub fn render(source: &Source<'_>, map: &Map) -> Article {
     let written = catch_unwind(AssertUnwindSafe(|| {
-        let nodes = source.nodes()?;
-        Ok(write(source, &nodes, map))
+        let (nodes, found) = source.nodes()?;
+        let mut article = write(source, &nodes, map);
+        article.diagnostics.extend(found);
+        Ok(article)
     }));
     match written {
         Ok(Ok(article)) => article,
@@ -82,10 +84,12 @@ pub fn render(source: &Source<'_>, map: &Map) -> Article {
 #[must_use]
 pub fn check(source: &Source<'_>, map: &Map) -> Vec<Diagnostic> {
     let found = catch_unwind(AssertUnwindSafe(|| {
-        let nodes = source.nodes().ok()?;
+        let (nodes, cut) = source.nodes().ok()?;
         let start = Start::Page(page_of(&source.file));
         let messages = Messages::of(&source.language);
-        Some(html::check(&source.file, start, &nodes, map, messages))
+        let mut found = html::check(&source.file, start, &nodes, map, messages);
+        found.extend(cut);
+        Some(found)
     }));
     match found {
         Ok(found) => found.unwrap_or_default(),

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use crate::diagnostic::Diagnostic;
 use crate::docs::Docs;
 use crate::docs::config::{Defaults, Expanded, Language};
 use crate::docs::navigation::language::{self, Code};
 use crate::docs::navigation::tree::{Page, Subject};
+use crate::docs::page::LIMIT;
 use crate::mdx::anchor::Anchors;
 use crate::mdx::{self, Node, Rejected};
 use crate::render::endpoint;
@@ -90,18 +92,27 @@ impl<'p> Source<'p> {
     }
 
     /// Returns the content of the article: the author's nodes, then the nodes generated from a
-    /// specification. All anchors are assigned.
+    /// specification, with a finding if not all of them are shown. All anchors are assigned.
     ///
     /// # Errors
     ///
     /// [`Rejected`] when the author's content cannot be read.
-    pub fn nodes(&self) -> Result<Cow<'p, [Node]>, Rejected> {
+    pub fn nodes(&self) -> Result<(Cow<'p, [Node]>, Option<Diagnostic>), Rejected> {
         let written = self.read?;
         let nodes = written.map_or(&[][..], |page| &page.nodes);
         let Some((generated, _)) = self.generated(written) else {
-            return Ok(Cow::Borrowed(nodes));
+            return Ok((Cow::Borrowed(nodes), None));
         };
-        Ok(Cow::Owned([nodes, &generated].concat()))
+        let found = self.subject.filter(|_| generated.is_cut);
+        let found = found.and_then(|subject| {
+            let (specification, room) = (&subject.specification()?.path, subject.room());
+            let message = format!(
+                "`{specification}` has more than {room} bytes for this page: fields or examples are \
+                 left out"
+            );
+            Some(Diagnostic::warning(LIMIT, &self.file, message))
+        });
+        Ok((Cow::Owned([nodes, &generated.nodes].concat()), found))
     }
 
     /// Returns the content that is made from a specification, without anchors.
@@ -128,12 +139,12 @@ impl<'p> Source<'p> {
     }
 
     /// Makes the nodes of a specification; returns them and the anchors of the whole page.
-    fn generated(&self, written: Option<&mdx::Page>) -> Option<(Vec<Node>, Anchors)> {
-        let mut nodes = endpoint::nodes(self.subject?, &self.language, self.shown);
+    fn generated(&self, written: Option<&mdx::Page>) -> Option<(endpoint::Made, Anchors)> {
+        let mut made = endpoint::made(self.subject?, &self.language, self.shown);
         let mut anchors =
             written.map_or_else(Anchors::default, |page| page.outline.anchors.clone());
-        anchors.assign(&mut nodes);
-        Some((nodes, anchors))
+        anchors.assign(&mut made.nodes);
+        Some((made, anchors))
     }
 }
 

@@ -10,7 +10,8 @@
 //!
 //! **Limits.** Schemas are shown at most [`DEPTH_MAX`] levels deep, and at most [`FIELDS_MAX`]
 //! fields a page. A note says where more is left out. A schema inside itself is named and not shown
-//! again.
+//! again. The pages of a specification share [`SPECIFICATION_BYTES_MAX`], because a small one can
+//! name the same schema or example on each of thousands of pages: see [`Subject::room`].
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.10 (operations), §4.8.24 (schemas).
 
@@ -18,6 +19,7 @@ pub mod form;
 mod sample;
 mod schema;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use super::messages::{self, Messages};
@@ -37,6 +39,16 @@ const WITHIN_MAX: usize = 32;
 const EXAMPLES: &str = "Panel";
 /// How many fields a page shows.
 const FIELDS_MAX: usize = 400;
+/// How many responses a page shows.
+const RESPONSES_MAX: usize = 200;
+/// About how many bytes of texts the pages of a specification show together, in one language.
+pub const SPECIFICATION_BYTES_MAX: usize = 128 << 20;
+/// How many bytes of texts such a page shows, however few they are.
+pub const PAGE_BYTES_MAX: usize = 1 << 20;
+/// How many bytes of texts such a page can show, however many they are.
+const PAGE_BYTES_MIN: usize = 8 << 10;
+/// How many bytes a field, a response or an example counts besides its texts.
+const PART_BYTES: usize = 256;
 
 /// The part of a specification that a page shows.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +60,42 @@ pub enum Subject<'s> {
     Unresolved(Method, &'s str),
     /// One of the schemas of a specification, by its name.
     Schema(&'s Specification, &'s str),
+}
+
+/// What a page shows of a specification.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    /// Its nodes.
+    pub nodes: Vec<Node>,
+    /// Whether something is left out because the page would show more than [`Subject::room`].
+    pub is_cut: bool,
+}
+
+// === impl Subject ===
+
+impl<'s> Subject<'s> {
+    /// Returns the specification; `None` if there is none.
+    #[must_use]
+    pub fn specification(self) -> Option<&'s Specification> {
+        match self {
+            Self::Endpoint(specification, _) | Self::Schema(specification, _) => {
+                Some(specification)
+            }
+            Self::Unresolved(..) => None,
+        }
+    }
+
+    /// Returns how many bytes of texts the page may show: an equal part for each page that the
+    /// specification may have.
+    #[must_use]
+    pub fn room(self) -> usize {
+        let pages = match self {
+            Self::Endpoint(specification, _) => specification.endpoints.len(),
+            Self::Schema(specification, _) => specification.schema_names().count(),
+            Self::Unresolved(..) => 1,
+        };
+        (SPECIFICATION_BYTES_MAX / pages.max(1)).clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX)
+    }
 }
 
 /// How the page of an endpoint is shown: settings of `docs.json`.
@@ -69,13 +117,25 @@ pub struct Shown<'s> {
 /// no longer contains it.
 #[must_use]
 pub fn nodes<'s>(subject: Subject<'s>, language: &str, shown: Shown<'s>) -> Vec<Node> {
+    made(subject, language, shown).nodes
+}
+
+/// Makes the same as [`nodes`], and returns whether all of it is shown.
+#[must_use]
+pub fn made<'s>(subject: Subject<'s>, language: &str, shown: Shown<'s>) -> Made {
+    let room = subject.room();
     match subject {
         Subject::Endpoint(specification, endpoint) => {
-            endpoint_nodes(specification, endpoint, language, shown)
+            let writer = Writer::new(specification, language, room);
+            endpoint_nodes(writer, endpoint, language, shown)
         }
-        Subject::Unresolved(method, path) => vec![name(method, path, language)],
+        Subject::Unresolved(method, path) => Made {
+            nodes: vec![name(method, path, language)],
+            is_cut: false,
+        },
         Subject::Schema(specification, name) => {
-            schema_nodes(specification, name, language, shown.labels)
+            let writer = Writer::new(specification, language, room);
+            schema_nodes(writer, name, shown.labels)
         }
     }
 }
@@ -93,15 +153,14 @@ fn name(method: Method, path: &str, language: &str) -> Node {
 }
 
 fn endpoint_nodes<'s>(
-    specification: &'s Specification,
+    mut writer: Writer<'s>,
     endpoint: &'s Endpoint,
     language: &str,
     shown: Shown<'s>,
-) -> Vec<Node> {
-    let Some(operation) = specification.operation(endpoint) else {
-        return Vec::new();
+) -> Made {
+    let Some(operation) = writer.specification.operation(endpoint) else {
+        return Made::default();
     };
-    let mut writer = Writer::new(specification, language);
     writer.languages = shown.samples;
     writer.expanded = shown.expanded;
     writer.labels = shown.labels;
@@ -119,7 +178,7 @@ fn endpoint_nodes<'s>(
         _ => format!("{}{}", server.trim_end_matches('/'), endpoint.path),
     };
     nodes.push(name(endpoint.method, &address, language));
-    nodes.extend(prose(operation.description()));
+    nodes.extend(writer.prose(operation.description()));
     // The stylesheet puts them beside the rest on a wide screen.
     let mut examples = Vec::from_iter(writer.samples(endpoint, &operation));
     examples.extend(writer.response_examples(&operation));
@@ -132,26 +191,21 @@ fn endpoint_nodes<'s>(
     writer.parameters(&operation, &mut nodes);
     writer.body(&operation, &mut nodes);
     writer.responses(&operation, &mut nodes);
-    nodes
+    writer.made(nodes)
 }
 
-fn schema_nodes<'s>(
-    specification: &'s Specification,
-    name: &'s str,
-    language: &str,
-    labels: &'s [Box<str>],
-) -> Vec<Node> {
+fn schema_nodes<'s>(mut writer: Writer<'s>, name: &'s str, labels: &'s [Box<str>]) -> Made {
+    let specification = writer.specification;
     let written = specification.named_schema(name);
     let Some(schema) = written.and_then(|written| specification.schema(written)) else {
-        return Vec::new();
+        return Made::default();
     };
     let schema = Schema {
         name: Some(name),
         ..schema
     };
-    let mut writer = Writer::new(specification, language);
     writer.labels = labels;
-    let mut nodes = prose(writer.description(schema));
+    let mut nodes = writer.prose(writer.description(schema));
     nodes.extend(writer.plain(schema));
     nodes.extend(writer.values(schema.value));
     writer.schema(schema, &mut nodes);
@@ -160,7 +214,7 @@ fn schema_nodes<'s>(
         schema: Some(schema),
         value: schema.written,
     }));
-    nodes
+    writer.made(nodes)
 }
 
 struct Writer<'s> {
@@ -184,12 +238,16 @@ struct Writer<'s> {
     linked: BTreeSet<&'s str>,
     /// The part of the endpoint whose fields are written; aliases of their anchors contain it.
     part: Option<&'static str>,
+    /// How many more bytes of texts the page may show.
+    room: Cell<usize>,
+    /// Whether something is left out because there is no room for it.
+    is_cut: Cell<bool>,
 }
 
 // === impl Writer ===
 
 impl<'s> Writer<'s> {
-    fn new(specification: &'s Specification, language: &str) -> Self {
+    fn new(specification: &'s Specification, language: &str, room: usize) -> Self {
         Self {
             specification,
             languages: &[],
@@ -202,7 +260,36 @@ impl<'s> Writer<'s> {
             within: Vec::new(),
             linked: BTreeSet::new(),
             part: None,
+            room: Cell::new(room),
+            is_cut: Cell::new(false),
         }
+    }
+
+    fn made(self, nodes: Vec<Node>) -> Made {
+        Made {
+            nodes,
+            is_cut: self.is_cut.get(),
+        }
+    }
+
+    /// Counts texts before they are made; returns whether there is room for them.
+    fn has_bytes(&self, bytes: usize) -> bool {
+        let left = self.room.get().checked_sub(bytes);
+        match left {
+            Some(left) => self.room.set(left),
+            None => self.is_cut.set(true),
+        }
+        left.is_some()
+    }
+
+    /// Counts a part with its texts; returns whether there is room for it.
+    fn has_part(&self, bytes: usize) -> bool {
+        self.has_bytes(PART_BYTES + bytes)
+    }
+
+    /// Reads a description, if there is room for it.
+    fn prose(&self, description: Option<&str>) -> Vec<Node> {
+        prose(description.filter(|text| self.has_bytes(text.len())))
     }
 
     fn parameters(&mut self, operation: &Operation<'s>, nodes: &mut Vec<Node>) {
@@ -220,6 +307,13 @@ impl<'s> Writer<'s> {
             }
             nodes.push(heading(title, anchor));
             for parameter in here {
+                let labels = self.labels.iter();
+                let labels = labels.filter_map(|key| parameter.value.get(key)).map(bytes);
+                let own = parameter.name.len() + labels.sum::<usize>();
+                if !self.has_part(own + parameter.schema.map_or(0, |schema| self.bytes(schema))) {
+                    self.end(nodes);
+                    break;
+                }
                 let mut attributes = vec![text(place, parameter.name)];
                 attributes.extend(self.labels_of(parameter.schema, Some(parameter.value), &[]));
                 if let Some(schema) = parameter.schema {
@@ -232,7 +326,10 @@ impl<'s> Writer<'s> {
                     || schema.is_some_and(|schema| self.is(schema, "deprecated"));
                 attributes.extend(is_deprecated.then(|| flag("deprecated")));
                 let of_schema = || self.description(schema?);
-                let mut children = prose(parameter.description.or_else(of_schema));
+                let mut children = match parameter.description {
+                    Some(description) => self.prose(Some(description)),
+                    None => prose(of_schema()),
+                };
                 if let Some(schema) = schema {
                     children.extend(self.values(schema.value));
                 }
@@ -246,16 +343,20 @@ impl<'s> Writer<'s> {
             return;
         };
         nodes.push(heading(self.messages.body, "body"));
-        nodes.extend(prose(body.description));
+        nodes.extend(self.prose(body.description));
         self.part = Some("body");
         self.content(&body.content, true, nodes);
         self.part = None;
     }
 
     fn responses(&mut self, operation: &Operation<'s>, nodes: &mut Vec<Node>) {
-        let responses = operation.responses();
+        let mut responses = operation.responses();
         if responses.is_empty() {
             return;
+        }
+        if responses.len() > RESPONSES_MAX {
+            self.is_cut.set(true);
+            responses.truncate(RESPONSES_MAX);
         }
         nodes.push(heading(self.messages.responses, "responses"));
         // Contents that are shown already.
@@ -282,8 +383,12 @@ impl<'s> Writer<'s> {
                 self.errors(operation, &title, &like, nodes);
                 continue;
             }
+            if !self.has_part(response.status.len()) {
+                self.end(nodes);
+                break;
+            }
             nodes.push(subheading(response.status, None));
-            nodes.extend(prose(response.description));
+            nodes.extend(self.prose(response.description));
             self.headers(operation, response.status, nodes);
             let same = |(_, content): &&(&str, Vec<Media<'_>>)| is_same(content, &response.content);
             if let Some((status, _)) = shown.iter().find(same) {
@@ -311,7 +416,9 @@ impl<'s> Writer<'s> {
         nodes.push(subheading(title, is_first.then_some("errors")));
         let rows = errors.iter().map(|error| {
             let status = vec![Node::Code(error.status.to_owned())];
-            vec![status, in_line(error.description)]
+            let description = error.description;
+            let description = description.filter(|text| self.has_part(text.len()));
+            vec![status, in_line(description)]
         });
         let cell = |words: &str| vec![Node::Text(words.to_owned())];
         nodes.push(Node::Table(Table {
@@ -370,16 +477,22 @@ impl<'s> Writer<'s> {
     /// Makes the element with the examples of responses, each with its status. A response without an
     /// example has its status line.
     fn response_examples(&self, operation: &Operation<'s>) -> Option<Node> {
-        let sketch = sample::Sketch::response(self.specification);
         let mut fences = Vec::new();
-        for response in operation.responses() {
+        for response in operation.responses().into_iter().take(RESPONSES_MAX) {
+            let sketch = sample::Sketch::response(self.specification).within(self.room.get());
             let media = response.content.first();
+            if let Some(media) = media {
+                self.has_examples(media);
+            }
             let examples = media.map(|media| sketch.shown(media)).unwrap_or_default();
             if examples.is_empty() {
                 let line = sample::status_line(&response);
                 fences.extend(line.map(|line| fence("text", response.status, &line)));
             }
             for example in examples {
+                if !self.has_part(example.text.len()) {
+                    continue;
+                }
                 let title = match example.name {
                     Some(name) => format!("{} {name}", response.status),
                     None => response.status.to_owned(),
@@ -412,6 +525,11 @@ impl<'s> Writer<'s> {
             let Some(header) = self.specification.resolve(&member.value) else {
                 continue;
             };
+            let description = self.specification.stated(&member.value, "description");
+            let description = description.and_then(Json::text);
+            if !self.has_part(member.key.len() + description.map_or(0, str::len)) {
+                break;
+            }
             let mut attributes = vec![text("header", &member.key)];
             let schema = header
                 .get("schema")
@@ -420,8 +538,6 @@ impl<'s> Writer<'s> {
             let is = |key| header.get(key).and_then(Json::flag) == Some(true);
             attributes.extend(is("required").then(|| flag("required")));
             attributes.extend(is("deprecated").then(|| flag("deprecated")));
-            let description = self.specification.stated(&member.value, "description");
-            let description = description.and_then(Json::text);
             let field = Element {
                 attributes,
                 children: prose(description),
@@ -461,10 +577,21 @@ impl<'s> Writer<'s> {
         }
     }
 
+    /// Finds out whether there is room for the examples that the specification has for a body.
+    fn has_examples(&self, media: &Media<'_>) {
+        if sample::written_bytes(self.specification, media) > self.room.get() {
+            self.is_cut.set(true);
+        }
+    }
+
     /// Shows the examples of a body; a reader chooses between several.
     fn example(&self, media: &Media<'_>) -> Option<Node> {
-        let examples = sample::written_examples(self.specification, media);
-        let fences = examples.iter().map(|example| {
+        self.has_examples(media);
+        let examples = sample::written_examples(self.specification, media, self.room.get());
+        let examples = examples
+            .iter()
+            .filter(|example| self.has_part(example.text.len()));
+        let fences = examples.map(|example| {
             let title = example.name.unwrap_or(self.messages.example);
             fence(example.language, title, &example.text)
         });
@@ -486,6 +613,10 @@ impl<'s> Writer<'s> {
         }
         let mut inside = Vec::new();
         for server in servers {
+            let words = server.description.map_or(0, str::len);
+            if !self.has_part(server.url.len() + words) {
+                break;
+            }
             let mut line = vec![Node::Code(server.url.to_owned())];
             line.extend(
                 server
@@ -494,6 +625,9 @@ impl<'s> Writer<'s> {
             );
             inside.push(Node::Paragraph(line));
             for member in server.value.get("variables").map_or(&[][..], Json::members) {
+                if !self.has_part(bytes(&member.value)) {
+                    break;
+                }
                 let mut attributes = vec![
                     text("name", &member.key),
                     text("type", self.messages.variable),
@@ -522,6 +656,7 @@ impl<'s> Writer<'s> {
             let fields: Vec<Node> = set
                 .schemes
                 .iter()
+                .filter(|(name, _)| self.has_part(name.len()))
                 .map(|(name, scheme)| self.credential(name, scheme))
                 .collect();
             if !several {
@@ -558,12 +693,15 @@ impl<'s> Writer<'s> {
             ),
         };
         let mut children = vec![Node::Paragraph(vec![Node::Code(name.to_owned())])];
-        children.extend(prose(field("description")));
+        children.extend(self.prose(field("description")));
         let scopes = scheme.get("flows").map_or(&[][..], Json::members).iter();
         let scopes =
             scopes.flat_map(|flow| flow.value.get("scopes").map_or(&[][..], Json::members));
         for scope in scopes.take(FIELDS_MAX) {
             let words = scope.value.text().unwrap_or_default();
+            if !self.has_bytes(scope.key.len() + words.len()) {
+                break;
+            }
             let line = vec![
                 Node::Code(scope.key.to_string()),
                 Node::Text(format!(" {words}")),
@@ -582,6 +720,11 @@ fn is_same(one: &[Media<'_>], other: &[Media<'_>]) -> bool {
     !one.is_empty()
         && one.len() == other.len()
         && pairs.all(|(one, other)| one.kind == other.kind && schema(one) == schema(other))
+}
+
+/// Returns how many bytes a value has as it is written.
+fn bytes(value: &Json) -> usize {
+    value.span.end.saturating_sub(value.span.start) as usize
 }
 
 fn is_error(response: &Response<'_>) -> bool {

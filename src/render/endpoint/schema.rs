@@ -3,8 +3,11 @@
 //! Sources: OpenAPI 3.1.1 §4.8.24; JSON Schema 2020-12 (validation) §6, §7.
 
 use super::sample::in_one_line;
+use std::collections::HashSet;
+
 use super::{
-    DEPTH_MAX, FIELDS_MAX, WITHIN_MAX, Writer, element, expandable, flag, paragraph, prose, text,
+    DEPTH_MAX, FIELDS_MAX, WITHIN_MAX, Writer, bytes, element, expandable, flag, paragraph, prose,
+    text,
 };
 use crate::docs::openapi::Schema;
 use crate::mdx::anchor::github;
@@ -94,8 +97,24 @@ impl<'s> Writer<'s> {
         has_room
     }
 
+    /// Returns how many bytes of texts the field of a schema has, without the fields inside it.
+    pub(super) fn bytes(&self, schema: Schema<'s>) -> usize {
+        let keys = ["description", "default", "type", "title"];
+        let of_schema = ["const", "pattern", "format"].into_iter();
+        let mut all: Vec<&Json> = keys
+            .into_iter()
+            .filter_map(|key| self.stated(schema, key))
+            .chain(of_schema.filter_map(|key| schema.value.get(key)))
+            .collect();
+        let values = schema.value.get("enum").map_or(&[][..], Json::items);
+        all.extend(values.iter().take(VALUES_MAX));
+        let labels = self.labels.iter();
+        all.extend(labels.filter_map(|key| self.stated(schema, key)));
+        all.into_iter().map(bytes).sum()
+    }
+
     /// Says that more fields are not shown.
-    fn end(&self, nodes: &mut Vec<Node>) {
+    pub(super) fn end(&self, nodes: &mut Vec<Node>) {
         let note = paragraph(self.messages.more_fields);
         if nodes.last() != Some(&note) {
             nodes.push(note);
@@ -133,6 +152,9 @@ impl<'s> Writer<'s> {
                 if !self.has_room(nodes) {
                     return;
                 }
+                if !self.has_part(self.bytes(part)) {
+                    return self.end(nodes);
+                }
                 let title = self.stated(part, "title").and_then(Json::text);
                 let title = title.or(part.name);
                 let number = n + 1;
@@ -151,6 +173,10 @@ impl<'s> Writer<'s> {
             }
         }
         let required = value.get("required").map_or(&[][..], Json::items);
+        if !self.has_bytes(required.iter().map(bytes).sum()) {
+            return self.end(nodes);
+        }
+        let required: HashSet<&str> = required.iter().filter_map(Json::text).collect();
         for member in value.get("properties").map_or(&[][..], Json::members) {
             if !self.has_room(nodes) {
                 return;
@@ -158,7 +184,10 @@ impl<'s> Writer<'s> {
             let Some(schema) = self.specification.schema(&member.value) else {
                 continue;
             };
-            let is_required = required.iter().any(|name| name.text() == Some(&member.key));
+            if !self.has_part(member.key.len() + self.bytes(schema)) {
+                return self.end(nodes);
+            }
+            let is_required = required.contains(&*member.key);
             let mut named = vec![text("name", &member.key)];
             named.extend(is_required.then(|| flag("required")));
             self.field(named, schema, nodes);
@@ -169,6 +198,7 @@ impl<'s> Writer<'s> {
             .filter(|others| others.is_map());
         if let Some(schema) = others.and_then(|others| self.specification.schema(others))
             && self.has_room(nodes)
+            && self.has_part(self.bytes(schema))
         {
             let named = vec![
                 text("name", self.messages.any_key),

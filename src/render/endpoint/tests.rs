@@ -683,3 +683,115 @@ fn a_sample_that_asks_for_the_head_does_not_wait_for_a_body() {
         &["curl --head \"https://p.test/a\"\n"],
     );
 }
+
+/// Reads a specification and makes the pages of each hundredth endpoint; returns the docs, and whether each
+/// page is cut, with its bytes.
+fn all_made(specification: String) -> (docs::Docs, Vec<(bool, usize)>) {
+    let path = |path: &str| TreePath::parse(path).unwrap();
+    let config = r#"{"name": "Pay", "navigation": {"openapi": "api.json"}}"#;
+    let tree = Tree::from_files(
+        [
+            (path("docs.json"), config.into()),
+            (path("api.json"), specification.into()),
+        ],
+        [],
+    );
+    let (docs, _) = docs::read(&tree, &docs::Options::default());
+    let specification = &docs.specifications[0];
+    let all = specification.endpoints.iter();
+    let all = all.step_by(100).map(|one| {
+        let made = made(Subject::Endpoint(specification, one), "en", shown());
+        (made.is_cut, format!("{:?}", made.nodes).len())
+    });
+    let all = all.collect();
+    (docs, all)
+}
+
+#[test]
+fn a_part_that_many_endpoints_share_does_not_multiply_a_specification() {
+    let properties: Vec<String> = (0..3000)
+        .map(|n| {
+            format!(
+                r#""p{n}": {{"type": "string", "description": "{}"}}"#,
+                "d".repeat(200)
+            )
+        })
+        .collect();
+    let long = "x".repeat(200_000);
+    let components = format!(
+        r##""schemas": {{"Wide": {{"type": "object", "properties": {{{}}}}}, "Long": {{"type": "string", "description": "{long}"}}}},
+        "examples": {{"Long": {{"value": {{"a": "{long}"}}}}}},
+        "pathItems": {{"Many": {{"get": {{"parameters": [{}], "responses": {{"200": {{"description": ""}}}}}}}}}}"##,
+        properties.join(","),
+        (0..900).map(|n| format!(r##"{{"name": "q{n}", "in": "query", "schema": {{"$ref": "#/components/schemas/Long"}}}}"##)).collect::<Vec<_>>().join(",")
+    );
+    let operation = |n: usize, content: &str| {
+        format!(
+            r##""/a{n}": {{"post": {{"summary": "A{n}", "requestBody": {{"content": {{"application/json": {{{content}}}}}}}, "responses": {{"200": {{"description": ""}}}}}}}}"##
+        )
+    };
+    let whole = |paths: Vec<String>| {
+        format!(
+            r##"{{"openapi": "3.1.0", "info": {{"title": "P", "version": "1"}}, "components": {{{components}}}, "paths": {{{}}}}}"##,
+            paths.join(",")
+        )
+    };
+    let wide = r##""schema": {"$ref": "#/components/schemas/Wide"}"##;
+    let long = r##""examples": {"a": {"$ref": "#/components/examples/Long"}}"##;
+    let shared = |n| format!(r##""/a{n}": {{"$ref": "#/components/pathItems/Many"}}"##);
+    for paths in [
+        (0..1000).map(|n| operation(n, wide)).collect::<Vec<_>>(),
+        (0..1000).map(|n| operation(n, long)).collect(),
+        (0..1000).map(shared).collect(),
+    ] {
+        let first = paths[0].clone();
+        let is_many = first.contains("pathItems");
+        let (docs, all) = all_made(whole(paths));
+        assert_eq!(all.len(), 10, "{first}");
+        let room = SPECIFICATION_BYTES_MAX / 1000;
+        for (is_cut, bytes) in all {
+            assert!(is_cut && bytes < 8 * room, "{first}: {bytes}");
+        }
+        let page = &docs.navigation.pages[0];
+        let source = crate::render::article::Source::of(&docs, page);
+        let found = crate::render::article::check(&source, &Map::default());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].rule == "page-limit" && found[0].message.contains("`api.json`"),
+            "{found:?}"
+        );
+        let article = crate::render::article::render(&source, &Map::default());
+        assert_eq!(article.diagnostics.len(), 1);
+        // The same part is whole where it is on one page.
+        let (_, one) = all_made(whole(vec![first]));
+        assert_eq!(one[0].0, is_many, "{one:?}");
+    }
+}
+
+#[test]
+fn an_example_of_a_schema_that_grows_with_each_level_is_bounded() {
+    let schemas: Vec<String> = (0..6)
+        .map(|level| {
+            let field = |n| {
+                format!(
+                    r##""f{n}": {{"$ref": "#/components/schemas/S{}"}}"##,
+                    level + 1
+                )
+            };
+            let fields: Vec<String> = (0..24).map(field).collect();
+            format!(
+                r#""S{level}": {{"type": "object", "properties": {{{}}}}}"#,
+                fields.join(",")
+            )
+        })
+        .collect();
+    let (_, all) = all_made(with(
+        r##""requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/S0"}}}}, "responses": {"200": {"description": ""}}"##,
+        &format!(
+            r#""schemas": {{{}, "S6": {{"type": "string"}}}}"#,
+            schemas.join(",")
+        ),
+    ));
+    let bytes = all[0].1;
+    assert!(bytes < 8 * PAGE_BYTES_MAX, "{bytes}");
+}

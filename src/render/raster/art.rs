@@ -1,9 +1,11 @@
 //! Pictures of authors in images: the logo, the icon, a background.
 //!
-//! A few bytes of SVG can take hours to draw: copies of copies, filters, dashes. So an SVG of an
-//! author is bounded in bytes, elements, depth and layers before it is drawn. Elements that no logo
-//! needs are refused.
+//! A few bytes of SVG can take hours to draw: copies of copies, filters, dashes. Also reading them
+//! can: markers, stylesheets. So an SVG of an author is bounded in bytes, elements, depth, copies and
+//! rules before it is read, and in layers before it is drawn. Elements that no logo needs are
+//! refused.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -30,10 +32,25 @@ const COPIES_MAX: usize = 16;
 const LAYERS_MAX: usize = 32;
 /// How deep such layers may be nested.
 const LAYER_DEPTH_MAX: usize = 4;
+/// How much its elements may weigh with all copies, clips and masks: one for each element, and one
+/// for each [`BYTES_PER_WEIGHT`] bytes of its attributes.
+const WEIGHT_MAX: u64 = 16_000;
+/// How many bytes of attributes weigh as much as an element.
+const BYTES_PER_WEIGHT: usize = 64;
+/// How often a rule of a stylesheet may be compared with an element, times its declarations.
+const RULES_MAX: u64 = 1_000_000;
 /// How many characters of text it may have.
 const TEXT_MAX: usize = 500;
 /// Elements that are refused.
-const REFUSED: [&str; 5] = ["filter", "pattern", "image", "foreignObject", "feImage"];
+const REFUSED: [&str; 7] = [
+    "filter",
+    "pattern",
+    "image",
+    "foreignObject",
+    "feImage",
+    "marker",
+    "textPath",
+];
 
 /// A picture of the authors that can be drawn.
 #[derive(Clone, Debug)]
@@ -74,11 +91,15 @@ pub enum Unfit {
     Large,
     /// It is too complex.
     #[error(
-        "it has more than 4,000 elements, 32 levels, 32 layers, 16 copies or 500 characters of text"
+        "it has more than 4,000 elements, 32 levels, 32 layers, 16 copies or 500 characters of text, \
+         or too many rules of a stylesheet"
     )]
     Complex,
     /// It contains something that is not drawn.
-    #[error("it has filters, patterns, images, dashed lines or entities, which are not drawn")]
+    #[error(
+        "it has filters, patterns, images, markers, text on paths, dashed lines or entities, which \
+         are not drawn"
+    )]
     Refused,
 }
 
@@ -215,8 +236,131 @@ fn read_svg(bytes: &[u8]) -> Result<Tree, Unfit> {
     Ok(tree)
 }
 
+/// The weight of the elements as they are written, with all copies.
+struct Written<'w> {
+    ids: HashMap<&'w str, XmlNode<'w, 'w>>,
+    weight: u64,
+}
+
+// === impl Written ===
+
+impl<'w> Written<'w> {
+    /// Adds an element with everything in it, and what it copies, is clipped by or masked by. A
+    /// circle of copies ends at a limit.
+    fn add(&mut self, node: XmlNode<'w, 'w>, depth: usize) -> Result<(), Unfit> {
+        let mut bytes = 0;
+        for attribute in node.attributes() {
+            let (name, value) = (attribute.name(), attribute.value());
+            bytes += value.len();
+            let is_copy = name == "href" && node.tag_name().name() == "use";
+            let is_cut = matches!(name, "clip-path" | "mask")
+                || name == "style" && (value.contains("clip-path") || value.contains("mask"));
+            let names: Vec<&str> = match is_copy {
+                true => value.trim().strip_prefix('#').into_iter().collect(),
+                false if is_cut => addresses(value).collect(),
+                false => Vec::new(),
+            };
+            for name in names {
+                if let Some(target) = self.ids.get(name).copied() {
+                    self.deeper(target, depth)?;
+                }
+            }
+        }
+        self.weight += 1 + (bytes / BYTES_PER_WEIGHT) as u64;
+        if self.weight > WEIGHT_MAX {
+            return Err(Unfit::Complex);
+        }
+        for child in node.children().filter(XmlNode::is_element) {
+            self.deeper(child, depth)?;
+        }
+        Ok(())
+    }
+
+    fn deeper(&mut self, node: XmlNode<'w, 'w>, depth: usize) -> Result<(), Unfit> {
+        match depth < 4 * DEPTH_MAX {
+            true => self.add(node, depth + 1),
+            false => Err(Unfit::Complex),
+        }
+    }
+
+    /// Returns how often the elements may be read because of a stylesheet that clips or masks them.
+    /// Reading makes a clip or mask again for each element, unless its units are those of the user.
+    fn cuts(&mut self, sheet: &str) -> Result<u64, Unfit> {
+        let mut times: u64 = 1;
+        if !sheet.contains("clip-path") && !sheet.contains("mask") {
+            return Ok(times);
+        }
+        let mut names: Vec<&str> = addresses(sheet).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let Some(target) = self.ids.get(name).copied() else {
+                continue;
+            };
+            let units = |name| target.attribute(name).unwrap_or_default();
+            let is_made_again = match target.tag_name().name() {
+                "clipPath" => units("clipPathUnits") == "objectBoundingBox",
+                "mask" => {
+                    units("maskUnits") != "userSpaceOnUse"
+                        || units("maskContentUnits") == "objectBoundingBox"
+                }
+                _ => false,
+            };
+            if is_made_again {
+                let before = std::mem::take(&mut self.weight);
+                self.add(target, 0)?;
+                times = times.saturating_mul(self.weight);
+                self.weight = before;
+            }
+        }
+        Ok(times)
+    }
+}
+
+/// Returns the names in `url(#name)`.
+fn addresses(text: &str) -> impl Iterator<Item = &str> {
+    text.split("url(").skip(1).filter_map(|rest| {
+        let name = rest.split_once(')')?.0;
+        name.trim().trim_matches(['"', '\'']).strip_prefix('#')
+    })
+}
+
+/// Returns how much work the rules of a stylesheet are for each element.
+fn rules(sheet: &str) -> u64 {
+    let mut work: u64 = 0;
+    for rule in sheet.split('}') {
+        let mut parts = rule.rsplit('{');
+        let declarations = parts.next().unwrap_or_default();
+        let selectors = parts.next().unwrap_or_default();
+        // A statement such as `@import` may be before the selectors.
+        let selectors = selectors.rsplit(';').next().unwrap_or_default();
+        let times = 1 + declarations.bytes().filter(|byte| *byte == b':').count() as u64;
+        for selector in selectors.split(',') {
+            let signs = |sign: char| sign.is_whitespace() || matches!(sign, '>' | '+');
+            let names = selector.split(signs).filter(|part| !part.is_empty());
+            // For each further name, the elements around each element are compared.
+            let further = u32::try_from(names.count().saturating_sub(1)).unwrap_or(u32::MAX);
+            let chains = (DEPTH_MAX as u64).saturating_pow(further);
+            work = work.saturating_add(times.saturating_mul(chains));
+        }
+    }
+    work
+}
+
+/// Returns a stylesheet without its comments, which may be anywhere.
+fn without_comments(sheet: &str) -> String {
+    let mut out = String::with_capacity(sheet.len());
+    let mut rest = sheet;
+    while let Some((before, after)) = rest.split_once("/*") {
+        out.push_str(before);
+        out.push(' ');
+        rest = after.split_once("*/").map_or("", |(_, rest)| rest);
+    }
+    out + rest
+}
+
 /// Checks the elements as they are written, before copies are made.
-fn check_written(root: XmlNode<'_, '_>) -> Result<(), Unfit> {
+fn check_written<'w>(root: XmlNode<'w, 'w>) -> Result<(), Unfit> {
     let (mut copies, mut letters) = (0, 0);
     let mut waiting = vec![(root, 0)];
     while let Some((node, depth)) = waiting.pop() {
@@ -234,7 +378,23 @@ fn check_written(root: XmlNode<'_, '_>) -> Result<(), Unfit> {
         }
         waiting.extend(node.children().map(|child| (child, depth + 1)));
     }
-    Ok(())
+    let elements = || root.descendants().filter(XmlNode::is_element);
+    let ids = elements().filter_map(|node| Some((node.attribute("id")?, node)));
+    let mut written = Written {
+        ids: ids.collect(),
+        weight: 0,
+    };
+    written.add(root, 0)?;
+    let sheets = elements().filter(|node| node.tag_name().name() == "style");
+    let texts = sheets.flat_map(|sheet| sheet.descendants().filter_map(|node| node.text()));
+    let sheet = without_comments(&texts.collect::<String>());
+    let weight = written.weight;
+    let work = rules(&sheet).saturating_mul(weight);
+    let cuts = written.cuts(&sheet)?.saturating_mul(weight);
+    match work > RULES_MAX || cuts > RULES_MAX {
+        true => Err(Unfit::Complex),
+        false => Ok(()),
+    }
 }
 
 // === impl Contents ===

@@ -158,7 +158,53 @@ fn a_drawing_that_would_take_long_is_refused_before_it_is_drawn() {
         .collect();
     let clips = "<clipPath id='c'><path d='M0 0h9v9z'/></clipPath>".to_owned()
         + &"<g clip-path='url(#c)'><path d='M0 0h9v9z'/></g>".repeat(40);
+    // Reading it makes a copy of each path of the marker for each point.
+    let marked = format!(
+        "<marker id='m'>{}</marker><path marker-mid='url(#m)' d='M0 0{}'/>",
+        "<path d='M0 0h9'/>".repeat(1500),
+        "l1 1".repeat(18_000)
+    );
+    // Reading it compares each rule with each chain of elements around each path.
+    let rules = |count: usize, rule: &str| {
+        let rules: String = (0..count)
+            .map(|n| rule.replace('N', &n.to_string()))
+            .collect();
+        let (open, close) = ("<g>".repeat(28), "</g>".repeat(28));
+        let paths = "<path d='M0 0h9'/>".repeat(2000);
+        svg(&format!("<style>{rules}</style>{open}{paths}{close}"))
+    };
+    let long = format!(
+        "<path id='a0' d='M0 0{}'/>{}",
+        "l1 1".repeat(18_000),
+        copies.replace("20", "7")
+    );
+    // A mask is made again for each element.
+    let masks = "<mask id='m'>".to_owned()
+        + &"<path d='M0 0h9v9z'/>".repeat(1000)
+        + "</mask>"
+        + &"<path mask='url(#m)' d='M0 0h9v9z'/>".repeat(1000);
+    let chain: String = (0..6)
+        .map(|n| {
+            let path = format!("<path class='m{}' d='M0 0h9v9z'/>", n + 1);
+            format!("<mask id='m{n}'>{}</mask>", path.repeat(20))
+        })
+        .collect();
+    let sheet: String = (0..6)
+        .map(|n| format!(".m{n}{{mask:url(#m{n})}}"))
+        .collect();
     for (svg, unfit) in [
+        (svg(&marked), Unfit::Refused),
+        (rules(200, ".aN * * path{fill:red}"), Unfit::Complex),
+        (rules(200, ".aN/* */path{fill:red}"), Unfit::Complex),
+        (rules(4000, ".aN{fill:red}"), Unfit::Complex),
+        (svg(&long), Unfit::Complex),
+        (svg(&masks), Unfit::Complex),
+        (
+            svg(&format!(
+                "<style>{sheet}</style>{chain}<path class='m0' d='M0 0h9v9z'/>"
+            )),
+            Unfit::Complex,
+        ),
         (nested(40, "g"), Unfit::Complex),
         (nested(6, "g opacity='.5'"), Unfit::Complex),
         (svg(&copies), Unfit::Complex),
@@ -187,6 +233,12 @@ fn a_drawing_that_would_take_long_is_refused_before_it_is_drawn() {
         assert_eq!(read, Err(unfit), "{}", &svg[..svg.len().min(160)]);
     }
     assert!(art(&format!("<!DOCTYPE svg>{MARK}")).is_ok());
+    // A stylesheet and clips as drawing programs write them.
+    assert!(art(&rules(60, ".clsN{fill:red;stroke:none}")).is_ok());
+    let drawn = "<style>@media (prefers-color-scheme: dark){.a{fill:#fff}} svg g .b,.c{fill:red}</style>\
+        <defs><clipPath id='c'><path id='p' d='M0 0h9v9z'/></clipPath></defs>\
+        <g clip-path='url(#c)' class='a'><use xlink:href='#p'/><path class='b' d='M0 0h9v9z'/></g>";
+    assert!(art(&svg(drawn)).is_ok());
 }
 
 #[test]

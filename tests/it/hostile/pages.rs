@@ -308,7 +308,7 @@ fn a_reader_that_leaves_early_is_no_error_of_check() {
 
 /// Pages whose JSX runs without end, or tries to leave the engine. Each page is shown without that
 /// part.
-const JSX: [(&str, &str); 32] = [
+const JSX: [(&str, &str); 41] = [
     (
         "loop",
         "{(() => { for (;;) { try { for (;;) {} } catch {} } })()}",
@@ -413,6 +413,43 @@ const JSX: [(&str, &str); 32] = [
     (
         "work-strkey",
         "{(() => { const o = {}; let n = 0; const s='x'.repeat(1e6); for (let j = 0; j < 1e6; j++) { o[s + (j % 2)] = 1; } return n; })()}",
+    ),
+    // One call of these does work that its arguments do not show.
+    (
+        "work-search",
+        "{'a'.repeat(8e6).indexOf('a'.repeat(4e6) + 'b')}",
+    ),
+    (
+        "work-replace",
+        "{'a'.repeat(2e6).replaceAll('a'.repeat(1e6) + 'b', 'c').length}",
+    ),
+    (
+        "work-length",
+        "{(() => { let n = 0; const o = { get length() { return n++ ? 2 ** 53 - 1 : 0; } }; return Array.prototype.reverse.call(o); })()}",
+    ),
+    (
+        "work-spreadable",
+        "{(() => { const a = [1], b = []; Object.defineProperty(a, 0, { get() { b.length = 4e9; } }); return a.concat(b).length; })()}",
+    ),
+    (
+        "work-flat",
+        "{(() => { let a = []; for (let i = 0; i < 40; i++) a = [a, a]; return a.flat(Infinity).length; })()}",
+    ),
+    (
+        "work-shared",
+        "{(() => { let a = {}; for (let i = 0; i < 40; i++) a = { a, b: a }; return JSON.stringify(a).length; })()}",
+    ),
+    (
+        "work-drop",
+        "{(() => { const a = [], values = a.values(); a.length = 4e9; return values.drop(4e9).next().done; })()}",
+    ),
+    (
+        "work-names",
+        "{JSON.stringify({}, Array.from({ length: 1e6 }, (_, i) => 'k' + i)).length}",
+    ),
+    (
+        "work-marks",
+        "{('a' + '\\u0301\\u0316'.repeat(1e6)).normalize('NFD').length}",
     ),
 ];
 

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use super::super::{PAGE_BYTES_MAX, bytes};
 use super::body::{is_file, is_form, is_json};
 use super::literal::json;
 use crate::docs::openapi::{Media, Parameter, Specification};
@@ -14,6 +15,9 @@ const EXAMPLES_MAX: usize = 8;
 /// How many levels an example has that is made from a schema, and how many fields an object of it.
 const SKETCH_DEPTH_MAX: usize = 5;
 const SKETCH_MEMBERS_MAX: usize = 24;
+/// How many bytes a value of such an example counts, and a field that is looked at.
+const VALUE_BYTES: usize = 24;
+const MEMBER_BYTES: usize = 8;
 
 /// An example of a body as a page shows it.
 #[derive(Debug)]
@@ -50,11 +54,38 @@ fn language(media: &Media<'_>) -> &'static str {
     known.next().unwrap_or("text")
 }
 
-/// Returns the examples that the specification has for a body, each with its name.
+/// Returns the examples that the specification has for a body, each with its name, up to a number of
+/// bytes as they are written.
 fn examples<'m>(
     specification: &'m Specification,
     media: &Media<'m>,
+    mut room: usize,
 ) -> Vec<(Option<&'m str>, Cow<'m, Json>)> {
+    let mut fits = |value: &Json| {
+        let left = room.checked_sub(bytes(value));
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    let all = stated(specification, media).into_iter();
+    all.filter(|(_, value)| fits(value))
+        .map(|(name, value)| (name, unquoted(media, value)))
+        .collect()
+}
+
+/// Returns how many bytes the examples have that the specification has for a body.
+pub(in crate::render::endpoint) fn written_bytes(
+    specification: &Specification,
+    media: &Media<'_>,
+) -> usize {
+    let all = stated(specification, media).into_iter();
+    all.map(|(_, value)| bytes(value)).sum()
+}
+
+/// Returns the examples as they are written.
+fn stated<'m>(
+    specification: &'m Specification,
+    media: &Media<'m>,
+) -> Vec<(Option<&'m str>, &'m Json)> {
     let named = media.value.get("examples").map_or(&[][..], Json::members);
     let mut all: Vec<_> = named
         .iter()
@@ -78,9 +109,7 @@ fn examples<'m>(
         });
         all.extend(only.map(|only| (None, only)));
     }
-    let all = all.into_iter();
-    all.map(|(name, value)| (name, unquoted(media, value)))
-        .collect()
+    all
 }
 
 /// Returns the value of an example of JSON. Authors write objects and lists as a text with JSON, so
@@ -124,8 +153,9 @@ pub(in crate::render::endpoint) fn parameter_example<'s>(
 pub(in crate::render::endpoint) fn written_examples<'m>(
     specification: &'m Specification,
     media: &Media<'m>,
+    room: usize,
 ) -> Vec<Example<'m>> {
-    let all = examples(specification, media).into_iter();
+    let all = examples(specification, media, room).into_iter();
     all.map(|(name, value)| Example::of(media, name, &value))
         .collect()
 }
@@ -139,6 +169,8 @@ pub(in crate::render::endpoint) struct Sketch<'s> {
     pub(super) left_out: &'static str,
     /// Whether objects have their required fields only.
     pub(super) is_required_only: bool,
+    /// How many bytes an example may have, about.
+    pub(super) room: usize,
 }
 
 // === impl Sketch ===
@@ -150,7 +182,13 @@ impl<'s> Sketch<'s> {
             specification,
             left_out: "readOnly",
             is_required_only: false,
+            room: PAGE_BYTES_MAX,
         }
+    }
+
+    /// Makes examples of about as many bytes.
+    pub(in crate::render::endpoint) fn within(self, room: usize) -> Self {
+        Self { room, ..self }
     }
 
     /// Makes examples of the bodies of responses.
@@ -176,9 +214,9 @@ impl<'s> Sketch<'s> {
     where
         's: 'm,
     {
-        let mut all = examples(self.specification, media);
+        let mut all = examples(self.specification, media, self.room);
         if all.is_empty() && (is_json(media) || is_form(media)) {
-            let made = media.schema.and_then(|schema| self.of(schema.written, 0));
+            let made = media.schema.and_then(|schema| self.made(schema.written));
             all.extend(made.map(|made| (None, Cow::Owned(made))));
         }
         all
@@ -186,8 +224,14 @@ impl<'s> Sketch<'s> {
 
     /// Returns the example of a parameter, or one that is made from its schema.
     pub(super) fn parameter(self, parameter: &Parameter<'_>) -> Option<Json> {
-        let written = parameter_example(self.specification, parameter.value).cloned();
-        written.or_else(|| self.of(parameter.schema?.written, 0))
+        let written = parameter_example(self.specification, parameter.value);
+        let written = written.filter(|value| bytes(value) <= self.room).cloned();
+        written.or_else(|| self.made(parameter.schema?.written))
+    }
+
+    /// Makes an example of a schema.
+    fn made(self, written: &Json) -> Option<Json> {
+        self.of(written, 0, &mut self.room.clone())
     }
 
     /// Returns the schema of a field of an object.
@@ -213,8 +257,10 @@ impl<'s> Sketch<'s> {
     /// Makes an example of a schema: its own examples, defaults and first values, else a value of
     /// each type.
     ///
-    /// It is `None` for a value deeper than [`SKETCH_DEPTH_MAX`], and for a schema without a type.
-    fn of(self, written: &Json, depth: usize) -> Option<Json> {
+    /// It is `None` for a value deeper than [`SKETCH_DEPTH_MAX`], for a schema without a type, and
+    /// where there is no room left.
+    fn of(self, written: &Json, depth: usize, room: &mut usize) -> Option<Json> {
+        *room = room.checked_sub(VALUE_BYTES)?;
         let stated = |key| self.specification.stated(written, key);
         let first = |key| stated(key).map_or(&[][..], Json::items).first();
         let mut keys = ["example", "const", "default"].into_iter();
@@ -224,6 +270,7 @@ impl<'s> Sketch<'s> {
             .or_else(|| first("examples"))
             .or_else(|| first("enum"))
         {
+            *room = room.checked_sub(bytes(stated))?;
             return Some(stated.clone());
         }
         if depth >= SKETCH_DEPTH_MAX {
@@ -234,14 +281,14 @@ impl<'s> Sketch<'s> {
             data,
         };
         if let Some(part) = ["oneOf", "anyOf"].into_iter().find_map(first) {
-            return self.of(part, depth);
+            return self.of(part, depth, room);
         }
         let kinds = schema.get("type");
         let kind = kinds.and_then(|kind| kind.text().or_else(|| kind.items().first()?.text()));
         if let Some(items) = schema.get("items") {
-            return Some(value(Data::List(vec![self.of(items, depth + 1)?])));
+            return Some(value(Data::List(vec![self.of(items, depth + 1, room)?])));
         }
-        let members = self.members(schema, depth);
+        let members = self.members(schema, depth, room);
         if !members.is_empty() {
             return Some(value(Data::Map(members)));
         }
@@ -272,20 +319,27 @@ impl<'s> Sketch<'s> {
     }
 
     /// Makes the fields of an object; those of `allOf` come first.
-    fn members(self, schema: &Json, depth: usize) -> Vec<Member> {
+    fn members(self, schema: &Json, depth: usize, room: &mut usize) -> Vec<Member> {
         let mut members: Vec<Member> = Vec::new();
         for part in self.parts(schema) {
             let required = part.get("required").map_or(&[][..], Json::items);
             for member in part.get("properties").map_or(&[][..], Json::members) {
-                let is_required = required.iter().any(|name| name.text() == Some(&member.key));
+                let Some(left) = room.checked_sub(MEMBER_BYTES) else {
+                    return members;
+                };
+                *room = left;
+                if members.len() >= SKETCH_MEMBERS_MAX {
+                    return members;
+                }
+                let is_required = || required.iter().any(|name| name.text() == Some(&member.key));
                 let flag = self.specification.stated(&member.value, self.left_out);
                 let flag = flag.and_then(Json::flag);
-                let is_left_out = flag == Some(true) || self.is_required_only && !is_required;
+                let is_left_out = flag == Some(true) || self.is_required_only && !is_required();
                 let is_known = members.iter().any(|known| known.key == member.key);
-                if is_left_out || is_known || members.len() >= SKETCH_MEMBERS_MAX {
+                if is_left_out || is_known {
                     continue;
                 }
-                if let Some(value) = self.of(&member.value, depth + 1) {
+                if let Some(value) = self.of(&member.value, depth + 1, room) {
                     members.push(Member {
                         value,
                         ..member.clone()
@@ -320,7 +374,7 @@ mod tests {
         };
         let node = specification.named_schema("Node").unwrap();
         let made = |sketch: Sketch<'_>| -> serde_json::Value {
-            serde_json::from_str(&json(&sketch.of(node, 0).unwrap())).unwrap()
+            serde_json::from_str(&json(&sketch.made(node).unwrap())).unwrap()
         };
         let response = made(Sketch::response(&specification));
         assert_eq!(

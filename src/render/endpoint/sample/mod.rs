@@ -23,7 +23,7 @@ use crate::site::percent::encode_component;
 use crate::syntax::Value as Json;
 
 pub(super) use body::is_file;
-pub(super) use example::{Sketch, parameter_example, written_examples};
+pub(super) use example::{Sketch, parameter_example, written_bytes, written_examples};
 pub(super) use literal::in_one_line;
 pub(super) use query::NO_HEADERS;
 
@@ -50,17 +50,23 @@ impl Writer<'_> {
                 let label = sample.get("label").and_then(Json::text);
                 let code = sample.get("source")?.text()?;
                 let known = language.to_lowercase();
+                self.has_part(code.len()).then_some(())?;
                 Some(fence(&known, label.unwrap_or(language), code))
             })
             .collect();
         if endpoint.method != Method::Webhook {
             let servers = operation.servers();
             let first = servers.first().map_or(NO_SERVER.to_owned(), address);
+            let mut written = |id: &str, title: &str, code: String| {
+                if self.has_part(code.len()) {
+                    fences.push(fence(id, title, &code));
+                }
+            };
             for language in self.languages {
                 let request = Request::of(endpoint, operation, &first, self.request_sketch());
                 let (id, name) = language.names();
                 if *language != Language::Curl || servers.len() < 2 {
-                    fences.push(fence(id, name, &request.written(*language)));
+                    written(id, name, request.written(*language));
                     continue;
                 }
                 for server in servers.iter().take(SERVERS_MAX) {
@@ -68,7 +74,7 @@ impl Writer<'_> {
                     let request = Request::of(endpoint, operation, &address, self.request_sketch());
                     let server = server.description.unwrap_or(server.url);
                     let title = format!("{name} ({server})");
-                    fences.push(fence(id, &title, &request.written(*language)));
+                    written(id, &title, request.written(*language));
                 }
             }
         }
@@ -78,7 +84,7 @@ impl Writer<'_> {
     fn request_sketch(&self) -> Sketch<'_> {
         Sketch {
             is_required_only: self.is_required_only,
-            ..Sketch::request(self.specification)
+            ..Sketch::request(self.specification).within(self.room.get())
         }
     }
 }
