@@ -6,7 +6,8 @@
 //! | handshakes | one more TLS connection | it is closed at once, and counted |
 //! | requests | one more request | 429 with `Retry-After` |
 //! | bytes | a request after too many bytes of responses | 429 with `Retry-After` |
-//! | `mcp`, `mcp_site` | one more message to an MCP server | 429 with `Retry-After` |
+//! | `mcp` | one more message to an MCP server | 429 with `Retry-After` |
+//! | `mcp_site` | the same, of a client that uses more than its share of the site | 429 with `Retry-After` |
 //!
 //! An address is one IPv4 address, or the prefix of an IPv6 address, because one subscriber has a
 //! whole prefix. The peers that [`TrustedPeers`] names may open any number of connections: many
@@ -65,7 +66,8 @@ pub struct ClientLimits {
     pub bytes_per_second: u64,
     /// How many messages an address may send to MCP servers per second.
     pub mcp_requests_per_second: u32,
-    /// How many messages all addresses may send to the MCP server of one site per second.
+    /// How many messages all addresses may send to the MCP server of one site per second. Above it,
+    /// addresses that send more than their share are refused.
     pub mcp_site_requests_per_second: u32,
     /// The size of a burst: an address that was idle may at once use as much as the rate allows
     /// in this time.
@@ -137,6 +139,10 @@ struct State {
     requests: Bucket,
     bytes: Bucket,
     mcp: Bucket,
+    /// Of a client at a site: when it asked last, in spans of time.
+    asked_in: u32,
+    /// Of a site.
+    site: Option<Box<mcp::Site>>,
 }
 
 // === impl ClientLimits ===
@@ -425,7 +431,8 @@ impl Shard {
 impl State {
     fn is_idle(&self, now: Duration) -> bool {
         let buckets = [&self.handshakes, &self.requests, &self.bytes, &self.mcp];
-        self.connections == 0 && buckets.iter().all(|bucket| bucket.is_full(now))
+        let is_site_idle = self.site.as_ref().is_none_or(|site| site.is_idle(now));
+        self.connections == 0 && is_site_idle && buckets.iter().all(|bucket| bucket.is_full(now))
     }
 }
 
