@@ -34,6 +34,8 @@ pub struct Config {
     pub orders_max: u32,
     /// The time for [`Config::orders_max`].
     pub orders_window: Duration,
+    /// How many of them may be for one owner of sites.
+    pub orders_owner_max: u32,
     /// How many certificates an authority issues in [`Config::certificates_window`] for the names
     /// of a registrable domain. Renewals that name the certificate that they replace do not count.
     pub domain_certificates_max: u32,
@@ -109,6 +111,7 @@ impl Default for Config {
             // Let's Encrypt, August 2026: 300 new orders for each account in 3 hours.
             orders_max: 300,
             orders_window: Duration::from_secs(3 * 3600),
+            orders_owner_max: 150,
             domain_certificates_max: 50,
             name_certificates_max: 5,
             certificates_window: Duration::from_secs(7 * 86_400),

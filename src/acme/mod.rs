@@ -48,6 +48,7 @@ mod manager;
 mod metrics;
 mod order;
 mod ordered;
+mod owners;
 mod queue;
 mod quota;
 mod record;

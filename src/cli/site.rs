@@ -159,7 +159,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 limit: *limit,
                 ..Filter::default()
             };
-            for entry in admin.audit(&caller, filter)? {
+            for entry in admin.audit(&caller, filter)?.entries {
                 let mut line = serde_json::to_value(&entry).context("print an entry")?;
                 line["at"] = Timestamp::from_millis(entry.at).to_string().into();
                 print(&format!("{line}\n"))?;

@@ -26,6 +26,7 @@ pub(super) fn read(
         key_file,
         orders_max,
         orders_window,
+        orders_owner_max,
         domain_certificates_max,
         name_certificates_max,
         certificates_window,
@@ -65,6 +66,7 @@ pub(super) fn read(
         orders_window,
         seconds(1..=365 * DAY_SECONDS),
     );
+    section.set("orders_owner_max", orders_owner_max, number(1..=10_000_000));
     section.set(
         "domain_certificates_max",
         domain_certificates_max,

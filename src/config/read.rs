@@ -352,6 +352,7 @@ fn read_clients(section: Section<'_, '_, '_>, clients: &mut ClientLimits) {
         bytes_per_second,
         mcp_requests_per_second,
         mcp_site_requests_per_second,
+        votes_per_day,
         burst,
         addresses_max,
         dry_run,
@@ -368,6 +369,7 @@ fn read_clients(section: Section<'_, '_, '_>, clients: &mut ClientLimits) {
         mcp_site_requests_per_second,
         rate(),
     );
+    section.set("votes_per_day", votes_per_day, rate());
     section.set("burst_seconds", burst, seconds(1..=3600));
     section.set("addresses_max", addresses_max, number(1000..=100_000_000));
     let kinds = LimitKind::ALL.map(|kind| (kind.as_str(), kind));

@@ -1,5 +1,6 @@
 //! Votes whether a page was helpful, on the proxy path.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use pingora::Result;
@@ -7,6 +8,7 @@ use pingora::proxy::Session;
 
 use super::reads::Reads;
 use super::request::{read_content, with_headers};
+use super::{Gateway, too_many};
 use crate::index::Served;
 use crate::origin::{self, VOTE_BYTES_MAX};
 use crate::response::{Problem, Response};
@@ -14,7 +16,9 @@ use crate::response::{Problem, Response};
 /// Responds to a request for the path of votes. `reads` runs what may block.
 pub(super) async fn respond(
     session: &mut Session,
+    gateway: &Gateway,
     served: Arc<Served>,
+    client: IpAddr,
     reads: &Reads,
 ) -> Result<Response> {
     let rejected = with_headers(session.req_header(), |headers| {
@@ -28,8 +32,15 @@ pub(super) async fn respond(
         return Ok(Problem::new(413, detail).response());
     };
     let request = session.req_header().clone();
-    let made = reads
-        .run(move || with_headers(&request, |headers| origin::vote(&served, headers, &content)));
+    let clients = Arc::clone(&gateway.clients);
+    let make = move || {
+        let project = &served.site.project;
+        let may_count = |page: &str| clients.vote(client, project, page).map_err(too_many);
+        with_headers(&request, |headers| {
+            origin::vote(&served, headers, &content, may_count)
+        })
+    };
+    let made = reads.run(make);
     let failed = || Problem::new(500, "this vote cannot be counted").response();
     Ok(made.await.unwrap_or_else(failed))
 }

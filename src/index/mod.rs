@@ -289,10 +289,10 @@ impl Index {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Returns the domains of all sites for which certificates are ordered: the hosts that
-    /// customers own and that lead here. It looks at every site.
+    /// Returns the domains of all sites for which certificates are ordered, each with the owner of
+    /// its site: the hosts that customers own and that lead here. It looks at every site.
     #[must_use]
-    pub fn domains(&self) -> Vec<Host> {
+    pub fn domains(&self) -> Vec<(Host, Box<str>)> {
         let all: Vec<_> = {
             let slots = self.lock();
             slots.values().map(|slot| slot.served.load_full()).collect()
@@ -301,12 +301,14 @@ impl Index {
         visible
             .flat_map(|served| {
                 let Site {
+                    owner,
                     domains,
                     not_ordered,
                     ..
                 } = &*served.site;
                 let ordered = domains.iter().filter(|host| !not_ordered.contains(host));
-                ordered.cloned().collect::<Vec<_>>()
+                let owned = ordered.map(|host| (host.clone(), owner.clone()));
+                owned.collect::<Vec<_>>()
             })
             .collect()
     }

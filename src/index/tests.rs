@@ -356,7 +356,8 @@ fn certificates_are_ordered_for_domains_that_lead_to_a_visible_site() {
     domains.sort_unstable();
     assert_eq!(
         domains,
-        ["a.example", "d.example"].map(|host| Host::parse(host).unwrap())
+        [("a.example", "shown"), ("d.example", "upstream")]
+            .map(|(host, owner)| (Host::parse(host).unwrap(), Box::from(owner)))
     );
     let is_hidden = |site: &Site| index.served_by(&site.project).unwrap().is_hidden();
     assert!(is_hidden(&hidden) && !is_hidden(&upstream) && !is_hidden(&shown));

@@ -1,8 +1,8 @@
 //! The audit log: one entry for each change of a site record, and of the state of a domain.
 //!
 //! An entry is written together with its change, in the same step, so there is no change without
-//! an entry and no entry without its change. Entries are never changed. The oldest ones are removed
-//! when the log has more bytes than the configuration allows.
+//! an entry and no entry without its change. Entries are never changed. When the log has more bytes
+//! than the configuration allows, the owners with the most bytes lose their oldest entries.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -61,6 +61,35 @@ pub struct Filter {
     pub before: Option<u64>,
     /// At most so many.
     pub limit: usize,
+    /// After reading about so many bytes, the rest is for another call; 0 for any. A database reads
+    /// only the entries that it lists.
+    pub bytes_max: u64,
+}
+
+/// Listed entries, the newest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// The entries.
+    pub entries: Vec<Entry>,
+    /// Entries before this number were not looked at, because [`Filter::bytes_max`] was reached.
+    pub before: Option<u64>,
+}
+
+/// Returns how many bytes each owner keeps if all together keep at most `keep`: who has less than
+/// that leaves the rest to the others.
+pub(super) fn share_of(bytes: impl Iterator<Item = u64>, keep: u64) -> u64 {
+    let mut bytes: Vec<u64> = bytes.collect();
+    bytes.sort_unstable();
+    let (mut keep, mut owners) = (keep, bytes.len() as u64);
+    for bytes in bytes {
+        let share = keep / owners;
+        if bytes > share {
+            return share;
+        }
+        keep -= bytes;
+        owners -= 1;
+    }
+    u64::MAX
 }
 
 // === impl Filter ===
@@ -76,5 +105,20 @@ impl Filter {
                 .projects
                 .as_ref()
                 .is_none_or(|projects| projects.contains(&entry.project))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_with_little_keep_it_and_the_others_share_the_rest() {
+        let share = |bytes: &[u64], keep| share_of(bytes.iter().copied(), keep);
+        assert_eq!(share(&[1000, 10, 20], 100), 70);
+        assert_eq!(share(&[1000, 500, 20], 100), 40);
+        assert_eq!(share(&[30, 30, 30], 60), 20);
+        assert_eq!(share(&[30, 30], 60), u64::MAX);
+        assert_eq!(share(&[], 60), u64::MAX);
     }
 }

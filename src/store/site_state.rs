@@ -316,6 +316,15 @@ impl Store {
     ///
     /// [`ReadError`] when the log cannot be read.
     pub fn audit(&self, filter: &audit::Filter) -> Result<Vec<audit::Entry>, ReadError> {
+        Ok(self.audit_page(filter)?.entries)
+    }
+
+    /// The same, with the number before which nothing was looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] when the log cannot be read.
+    pub fn audit_page(&self, filter: &audit::Filter) -> Result<audit::Page, ReadError> {
         match self {
             Self::Local(store) => store.audit(filter),
             Self::Shared(store) => store.audit(filter),

@@ -249,7 +249,7 @@ impl Metrics {
             client_limits: r.register(IntCounterVec::new(
                 opts(
                     "gateway_client_limits_exceeded_total",
-                    "How often a limit was exceeded: of a client address (connections, handshakes, requests, bytes, mcp) or of a site (mcp_site). By whether the limit is enforced or in dry_run.",
+                    "How often a limit was exceeded: of a client address (connections, handshakes, requests, bytes, mcp, votes) or of a site (mcp_site). By whether the limit is enforced or in dry_run.",
                 ),
                 &["limit", "mode"],
             )),

@@ -395,6 +395,22 @@ fn a_vote_is_counted_with_a_script_and_without() {
 }
 
 #[test]
+fn one_client_cannot_forge_many_votes_for_a_page() {
+    let (edge, acme) = asking(Setup::new());
+    for nth in 0..20 {
+        let answer = vote(&edge, SAME, "page=guide&vote=no");
+        let expected = if nth < 5 { 204 } else { 429 };
+        assert_eq!(answer.status, expected, "{nth}");
+        assert_eq!(answer.field("retry-after").is_some(), expected == 429);
+    }
+    assert_eq!(vote(&edge, SAME, "page=&vote=yes").status, 204);
+    let exceeded = "gateway_client_limits_exceeded_total{limit=\"votes\",mode=\"enforced\"}";
+    assert!((edge.metric(exceeded) - 15.0).abs() < 0.5);
+    let counted = numbers(&edge, &acme);
+    assert_eq!(find(&counted["pages"], "path", "/guide")["no"], 5);
+}
+
+#[test]
 fn a_vote_from_another_site_or_for_no_page_is_refused() {
     let (edge, acme) = asking(Setup::new());
     for fields in [

@@ -18,7 +18,7 @@ mod orders;
 mod questions;
 mod releases;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ use super::failure::Failure;
 use super::metrics::Metrics;
 use super::order::Shared;
 use super::ordered::Ordered;
+use super::owners::OwnerOrders;
 use super::queue::Queue;
 use super::record::Record;
 use super::released::Released;
@@ -51,8 +52,9 @@ pub trait Names: Send {
     /// Returns a number that changes when the names change.
     fn generation(&self) -> u64;
 
-    /// Returns the names that need a certificate by ACME, in normal form.
-    fn wanted(&self) -> HashSet<Box<str>>;
+    /// Returns the names that need a certificate by ACME, in normal form, each with the owner of its
+    /// site; `None` for a name of the operator.
+    fn wanted(&self) -> HashMap<Box<str>, Option<Arc<str>>>;
 
     /// Returns whether a name in normal form is served, with whichever certificate.
     fn serves(&self, name: &str) -> bool;
@@ -69,6 +71,8 @@ pub struct Manager {
     clock: Clock,
     lead: Option<Box<dyn Lead>>,
     state: State,
+    /// The new orders of owners.
+    owners: OwnerOrders,
     requests: KnownKeys,
     running: JoinSet<Done>,
     orders: usize,
@@ -130,6 +134,7 @@ impl Manager {
         part: Part,
         clock: Clock,
     ) -> Self {
+        let owners = OwnerOrders::new(config.orders_owner_max, config.orders_window);
         let shared = Shared {
             client,
             config,
@@ -147,6 +152,7 @@ impl Manager {
             clock,
             lead: None,
             state: State::default(),
+            owners,
             requests: KnownKeys::default(),
             running: JoinSet::new(),
             orders: 0,
@@ -308,26 +314,29 @@ mod tests {
     const YEAR: u64 = 365 * 86_400;
     const NAMES: [&str; 2] = ["docs.acme.test", "docs.second.test"];
 
-    /// The names of two sites.
+    /// Names with the owners of their sites.
     #[derive(Debug)]
-    struct TwoNames;
+    struct Owned(Vec<(String, &'static str)>);
 
-    impl Names for TwoNames {
+    impl Names for Owned {
         fn generation(&self) -> u64 {
             1
         }
 
-        fn wanted(&self) -> HashSet<Box<str>> {
-            NAMES.map(Into::into).into()
+        fn wanted(&self) -> HashMap<Box<str>, Option<Arc<str>>> {
+            let owned = self.0.iter();
+            owned
+                .map(|(name, owner)| (name.as_str().into(), Some((*owner).into())))
+                .collect()
         }
 
         fn serves(&self, name: &str) -> bool {
-            NAMES.contains(&name)
+            self.0.iter().any(|(served, _)| served == name)
         }
     }
 
     /// Makes a manager of an authority that does not answer.
-    fn manager(vault: Vault, clock: Clock) -> Manager {
+    fn manager(vault: Vault, clock: Clock, names: Owned) -> Manager {
         let authority = config::Authority {
             directory: "https://127.0.0.1:1/directory".into(),
             ..config::Authority::default()
@@ -335,6 +344,7 @@ mod tests {
         let config = Config {
             authorities: vec![authority],
             agree_to_terms: true,
+            orders_owner_max: 4,
             ..Config::default()
         };
         Manager::new(
@@ -343,7 +353,7 @@ mod tests {
             Authorities::new(&config, &vault, clock).unwrap(),
             Arc::new(Ordered::new(vault.clone(), clock)),
             Arc::new(Challenges::new(Arc::clone(&vault.documents))),
-            Box::new(TwoNames),
+            Box::new(names),
             Client::new(&[], PrivateHosts::default(), Duration::from_secs(1)),
             Metrics::new(&telemetry::Metrics::new()),
             Health::new(clock).part("certificates"),
@@ -363,7 +373,8 @@ mod tests {
         let documents = Arc::clone(&vault.documents);
         let put = documents.put(Kind::Order, NAMES[0], &failed.write());
         put.unwrap();
-        let mut manager = manager(vault, clock);
+        let names = NAMES.map(|name| (name.to_owned(), "acme"));
+        let mut manager = manager(vault, clock, Owned(names.into()));
         manager.step();
         assert_eq!(manager.orders, 1, "the other one is ordered at once");
         manager.running.shutdown().await;
@@ -372,5 +383,25 @@ mod tests {
         manager.step();
         assert_eq!(manager.orders, NAMES.len());
         manager.running.shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn an_owner_with_many_domains_leaves_orders_for_others() {
+        let root = tempfile::tempdir().unwrap();
+        let clock = Clock::fixed_at(NOW);
+        let (directory, key) = (root.path().join("certificates"), root.path().join("key"));
+        let vault = Vault::open(&directory, &key, clock).unwrap();
+        let many = (0..1000).map(|n| (format!("docs.a{n}.test"), "many"));
+        let other = ("docs.other.test".to_owned(), "other");
+        let mut manager = manager(vault, clock, Owned(many.chain([other]).collect()));
+        manager.step();
+        assert_eq!(manager.orders, 4 + 1);
+        assert!(manager.state.entries["docs.other.test"].is_running);
+        assert_eq!(manager.state.queue.due(NOW), 1000 - 4);
+        // The authority does not answer, so these orders do not count.
+        while let Some(done) = manager.running.join_next().await {
+            manager.done(done.unwrap()).await;
+        }
+        assert!(manager.owners.has_room("many"));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Manager, State};
 use crate::acme::ordered::HeldCertificate;
-use crate::acme::queue::{Lane, Wait};
+use crate::acme::queue::{Lane, Turn, Wait};
 use crate::acme::schedule::{Window, is_of_wrong_clock, part_of, renewal_at, seed_of};
 use crate::acme::state::{OrderState, Request, Versioned as _};
 use crate::error::chain;
@@ -23,6 +23,10 @@ pub(super) const EARLY_PART: u64 = 10;
 /// A name that needs a certificate.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
+    /// The owner of its site; `None` for a name of the operator.
+    pub(super) owner: Option<Arc<str>>,
+    /// The owner for which the order that runs was counted.
+    pub(super) counted_for: Option<Arc<str>>,
     pub(super) since: u64,
     pub(super) failures: u32,
     pub(super) retry_at: u64,
@@ -74,26 +78,27 @@ impl Manager {
             .state
             .entries
             .iter()
-            .filter(|(name, entry)| !wanted.contains(&***name) && !entry.is_running)
+            .filter(|(name, entry)| !wanted.contains_key(&***name) && !entry.is_running)
             .map(|(name, _)| Arc::clone(name))
             .collect();
         for name in gone {
             self.remove(&name);
         }
-        for name in &wanted {
-            let is_known = self
-                .state
-                .entries
-                .get(&**name)
-                .is_some_and(|entry| entry.since > 0);
+        for (name, owner) in &wanted {
+            let known = self.state.entries.get(&**name);
+            let is_known = known
+                .is_some_and(|entry| entry.since > 0 && entry.owner.as_deref() == owner.as_deref());
             if !is_known {
                 let entry = self.state.entries.entry(Arc::from(&**name)).or_default();
-                entry.since = now;
+                entry.owner.clone_from(owner);
+                if entry.since == 0 {
+                    entry.since = now;
+                }
                 self.reschedule(name);
             }
         }
         let (names, wait) = (&self.names, self.shared.config.release.as_secs());
-        let is_needed = |name: &str| wanted.contains(name) || names.serves(name);
+        let is_needed = |name: &str| wanted.contains_key(name) || names.serves(name);
         let all = self.ordered.names();
         let left = self.state.released.compare(all, is_needed, now + wait);
         if let Some(left) = left.filter(|_| !self.state.is_release_held) {
@@ -197,10 +202,17 @@ impl Entry {
             false => Lane::Counted,
         };
         let Some(held) = held else {
+            let at = self.since.max(self.retry_at);
+            let owner = self.owner.as_ref().filter(|_| lane == Lane::Counted);
             return Wait {
-                at: self.since.max(self.retry_at),
-                deadline: self.since + NEW_SECONDS,
+                at,
+                // A name that fails again and again does not become more urgent than renewals.
+                deadline: at + NEW_SECONDS,
                 lane,
+                turn: owner.map(|owner| Turn {
+                    owner: Arc::clone(owner),
+                    has_failed: self.failures > 0,
+                }),
             };
         };
         let life = held.life;
@@ -215,6 +227,7 @@ impl Entry {
             at: at.max(self.retry_at),
             deadline: life.not_after,
             lane,
+            turn: None,
         }
     }
 }

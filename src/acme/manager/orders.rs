@@ -9,7 +9,7 @@ use crate::acme::authority::Authorities;
 use crate::acme::failure::{Cause, Failure};
 use crate::acme::leaf::Life;
 use crate::acme::order::{Job, Shared};
-use crate::acme::queue::Lane;
+use crate::acme::queue::{Lane, Turn};
 use crate::acme::quota::domain_of;
 use crate::acme::record::Record;
 use crate::acme::schedule::{part_of, seed_of, wait_after};
@@ -24,6 +24,7 @@ use crate::telemetry::panics;
 impl Manager {
     /// Begins the orders that are due and allowed.
     pub(super) fn begin_orders(&mut self, now: u64) {
+        self.owners.expire(now);
         while self.orders < self.shared.config.parallel_max {
             let mut authorities = self.authorities.iter();
             if !authorities.any(|authority| authority.budget().is_usable(now, Lane::Uncounted)) {
@@ -33,7 +34,8 @@ impl Manager {
                 let mut budget = authority.budget();
                 budget.is_usable(now, Lane::Counted) && budget.left(now) > 0
             });
-            let Some(name) = self.state.queue.take(now, !may_begin) else {
+            let has_room = |owner: &str| self.owners.has_room(owner);
+            let Some((name, wait)) = self.state.queue.take(now, !may_begin, has_room) else {
                 return;
             };
             let held = self.ordered.exactly(&name);
@@ -46,6 +48,13 @@ impl Manager {
                 continue;
             };
             entry.is_running = true;
+            if let Some(Turn { owner, .. }) = wait.turn {
+                if self.owners.begin(&owner, now) {
+                    let seconds = self.shared.config.orders_window.as_secs();
+                    log::warn!(target: "acme", owner:% = &*owner; "the owner {owner} has begun as many new orders as it may in {seconds} s (`acme.orders_owner_max`): its other new names wait");
+                }
+                entry.counted_for = Some(owner);
+            }
             let replaces = held.and_then(|held| {
                 let id = held.leaf()?.renewal_id?;
                 Some((Arc::clone(&held.authority), id))
@@ -92,6 +101,7 @@ impl Manager {
                 now.saturating_sub(not_before) < (not_after - not_before) / EARLY_PART
             });
             *entry = Entry {
+                owner: entry.owner.take(),
                 since: entry.since,
                 ask_at: entry.ask_at,
                 early: match is_early {
@@ -133,6 +143,11 @@ impl Manager {
             return;
         };
         entry.is_running = false;
+        let counted_for = entry.counted_for.take();
+        let was_asked = matches!(failure.cause, Cause::Name | Cause::Limit | Cause::Replaced);
+        if let Some(owner) = counted_for.filter(|_| !was_asked) {
+            self.owners.give_back(&owner);
+        }
         entry.is_begun = self.shared.has_begun(name);
         let retries = &self.shared.config.retries;
         let is_of_name = matches!(

@@ -1,6 +1,6 @@
 //! The certificates of the process: those of the operator's directory, and those by ACME.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -214,13 +214,13 @@ impl Names for Served {
         self.index.generation().wrapping_add(directory << 32)
     }
 
-    fn wanted(&self) -> HashSet<Box<str>> {
+    fn wanted(&self) -> HashMap<Box<str>, Option<Arc<str>>> {
         let domains = self.index.domains().into_iter();
-        let more = self.more.iter().cloned();
-        let mut wanted: HashSet<_> = more
-            .chain(domains.map(|host| host.as_str().into()))
-            .collect();
-        wanted.retain(|name| {
+        let domains = domains.map(|(host, owner)| (host.as_str().into(), Some(owner.into())));
+        // A name of the operator stays one if a site has it too.
+        let more = self.more.iter().map(|name| (name.clone(), None));
+        let mut wanted: HashMap<Box<str>, Option<Arc<str>>> = domains.chain(more).collect();
+        wanted.retain(|name, _| {
             let has_own = self.directory.as_ref();
             let has_own = has_own.is_some_and(|directory| directory.names(name));
             let by_wildcard = name.split_once('.').is_some_and(|(label, rest)| {

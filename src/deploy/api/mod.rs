@@ -102,6 +102,8 @@ pub struct Api {
     limiter: Limiter,
     /// Counts changes of sites by owners.
     changes: Limiter,
+    /// Counts reads of the audit log by owners.
+    reads: Limiter,
     waiting: Arc<Semaphore>,
     /// The calls in progress, by owner.
     calls: Calls,
@@ -177,6 +179,7 @@ impl Api {
         Self {
             limiter: Limiter::new(config.rate),
             changes: Limiter::new(config.rate),
+            reads: Limiter::new(config.rate),
             site_admin,
             config,
             realm: service.name.clone(),

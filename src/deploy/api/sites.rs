@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::page::Query;
 use super::request::Resource;
 use super::{
-    Api, ErrorResponse, JSON, QUEUE_TIMEOUT, Rate, Request, content, error_response, no_project,
-    no_such_path, retry_after, unavailable,
+    Api, ErrorResponse, JSON, Limiter, QUEUE_TIMEOUT, Rate, Request, content, error_response,
+    no_project, no_such_path, retry_after, unavailable,
 };
 use crate::deploy::Timestamp;
 use crate::deploy::keys::{Key, Role, Scope};
@@ -31,6 +31,8 @@ const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
 const DOMAINS_MAX: u64 = 1_000_000;
 /// RFC 8259 §6: the greatest number that every reader of JSON reads exactly.
 const ENTRY_MAX: u64 = (1 << 53) - 1;
+/// About how much of the audit log one call reads.
+const AUDIT_READ_BYTES: u64 = 32 << 20;
 
 impl Api {
     pub(super) async fn sites(
@@ -43,7 +45,7 @@ impl Api {
         let query = Query::parse(request.query)?;
         let is_read = matches!(request.method, "GET" | "HEAD");
         if !is_read && key.role != Role::Operator {
-            self.count_change(&key.owner)?;
+            self.count(&self.changes, &key.owner, "changes")?;
         }
         match resource {
             Resource::Sites => {
@@ -60,7 +62,12 @@ impl Api {
                 let sites: Vec<_> = sites.iter().map(|site| &site.members).collect();
                 Ok(object(200, &json!({ "sites": sites, "next": next })))
             }
-            Resource::Audit => self.audit(&query, caller).await,
+            Resource::Audit => {
+                if key.role != Role::Operator {
+                    self.count(&self.reads, &key.owner, "reads of the audit log")?;
+                }
+                self.audit(&query, caller).await
+            }
             Resource::Site(project) => self.site_call(request, caller, &parse(project)?).await,
             Resource::Domains(project) => self.domains(&query, caller, parse(project)?).await,
             Resource::Numbers(project) => self.numbers(&query, caller, parse(project)?).await,
@@ -199,25 +206,28 @@ impl Api {
             before: query.number("before", ENTRY_MAX)?,
             // One more, to see whether there is another page.
             limit: limit + 1,
+            bytes_max: AUDIT_READ_BYTES,
             ..Filter::default()
         };
-        let mut entries = self.ask(move |sites| sites.audit(&caller, filter)).await?;
-        let has_more = entries.len() > limit;
-        entries.truncate(limit);
-        let last = entries.last().map_or(0, |entry| entry.id);
-        let next = has_more.then(|| query.next("/v1/audit", "before", &last.to_string()));
+        let page = self.ask(move |sites| sites.audit(&caller, filter)).await?;
+        let (mut entries, mut before) = (page.entries, page.before);
+        if entries.len() > limit {
+            entries.truncate(limit);
+            before = entries.last().map(|entry| entry.id);
+        }
+        let next = before.map(|before| query.next("/v1/audit", "before", &before.to_string()));
         let entries: Vec<Value> = entries.iter().map(entry).collect();
         Ok(object(200, &json!({ "entries": entries, "next": next })))
     }
 
-    /// Counts a change of an owner.
-    fn count_change(&self, owner: &str) -> Result<(), ErrorResponse> {
-        let left = self.changes.call(owner, Instant::now());
+    /// Counts a call of an owner; `what` are such calls.
+    fn count(&self, calls: &Limiter, owner: &str, what: &str) -> Result<(), ErrorResponse> {
+        let left = calls.call(owner, Instant::now());
         if !left.is_over {
             return Ok(());
         }
-        let Rate { calls, window } = self.changes.rate();
-        let detail = format!("more than {calls} changes in {} s", window.as_secs());
+        let Rate { calls, window } = calls.rate();
+        let detail = format!("more than {calls} {what} in {} s", window.as_secs());
         let response = Problem::new(429, detail).response();
         Err(Box::new(
             self.limited(retry_after(response, left.next), left),

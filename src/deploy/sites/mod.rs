@@ -36,7 +36,7 @@ use serde_json::{Map, Value};
 use super::keys::Role;
 use crate::clock::Clock;
 use crate::site::{Host, KeptIn, PrivateHosts, ProjectId, Service, Site};
-use crate::store::audit::{Entry, Filter};
+use crate::store::audit::{Filter, Page};
 use crate::store::{ReadError, SiteError, SiteRecord, Store};
 
 use hosts::owner_of;
@@ -315,12 +315,12 @@ impl SiteAdmin {
     /// # Errors
     ///
     /// The error of the store.
-    pub fn audit(&self, caller: &Caller, mut filter: Filter) -> Result<Vec<Entry>, Refused> {
+    pub fn audit(&self, caller: &Caller, mut filter: Filter) -> Result<Page, Refused> {
         if caller.role != Role::Operator {
             filter.owner = Some(caller.owner.clone());
             filter.projects.clone_from(&caller.projects);
         }
-        Ok(self.store.audit(&filter)?)
+        Ok(self.store.audit_page(&filter)?)
     }
 
     /// Returns the site of a project, if its record is in a file.

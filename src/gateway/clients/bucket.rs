@@ -35,6 +35,19 @@ impl Rate {
             burst,
         })
     }
+
+    /// Returns a multiple of it, with the same burst.
+    pub(super) fn times(self, factor: f64) -> Self {
+        Self {
+            seconds_each: self.seconds_each / factor,
+            ..self
+        }
+    }
+
+    /// Returns it with another burst.
+    pub(super) fn with_burst(self, burst: Duration) -> Self {
+        Self { burst, ..self }
+    }
 }
 
 // === impl Bucket ===

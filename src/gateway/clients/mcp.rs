@@ -1,17 +1,60 @@
 //! Limits on messages to MCP servers: for each client, and for each site from all clients.
 //!
-//! Every message costs 1. The bucket of a site is in the same table as the buckets of addresses,
-//! under an address that no client has.
+//! Every message costs 1. Above the rate of a site, only clients that lately sent more than a fair
+//! share are refused: the rate, divided by the number of clients that ask the site. So a client that
+//! has just come gets answers, however many messages a few others send. Nobody is served above
+//! [`CEILING`] times the rate: a client that has many addresses always seems to have just come.
+//!
+//! The buckets of sites, and of clients at sites, are in the same table as the buckets of addresses,
+//! under addresses that no client has.
 
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::bucket::Bucket;
 use super::{Address, Clients, LimitKind};
 use crate::site::ProjectId;
 
 /// A multicast address (RFC 4291 §2.7), which is not a client.
 const SITES: u128 = 0xff << 120;
+/// Other multicast addresses: a client at a site.
+const PAIRS: u128 = SITES | 1 << 64;
+/// Clients that have asked within this time share the rate of a site.
+const SHARED_SECONDS: u64 = 10;
+/// How much of its share a client may use at once.
+const SHARE_BURST: Duration = Duration::from_secs(1);
+/// How many times its rate a site answers at most, whoever asks.
+const CEILING: f64 = 2.0;
+
+/// What all clients together ask of a site.
+#[derive(Debug, Default)]
+pub(super) struct Site {
+    ceiling: Bucket,
+    /// The span of [`SHARED_SECONDS`] that is counted in `clients`.
+    span: u32,
+    clients: u32,
+    /// The same for the span before.
+    clients_before: u32,
+}
+
+// === impl Site ===
+
+impl Site {
+    pub(super) fn is_idle(&self, now: Duration) -> bool {
+        self.ceiling.is_full(now)
+    }
+
+    /// Returns how many clients share the rate.
+    fn clients(&mut self, span: u32) -> u32 {
+        if self.span != span {
+            let is_next = self.span.checked_add(1) == Some(span);
+            self.clients_before = if is_next { self.clients } else { 0 };
+            (self.span, self.clients) = (span, 0);
+        }
+        self.clients.max(self.clients_before).max(1)
+    }
+}
 
 // === impl Clients ===
 
@@ -23,26 +66,22 @@ impl Clients {
     ///
     /// The time; then the response must be 429.
     pub fn may_ask(&self, client: IpAddr, site: &ProjectId) -> Result<(), Duration> {
+        let address = Address::of(client, self.limits.ipv6_prefix);
+        let now = self.began.elapsed();
         let mut waits = None;
-        for (kind, address) in self.asked(client, site) {
-            let Some(rate) = self.mcp_rate(kind) else {
-                continue;
-            };
-            let now = self.began.elapsed();
+        let of_client = self.mcp.and_then(|rate| {
             let mut shard = self.shard(address);
             let state = shard.state(address, now, self.shard_addresses_max);
-            let wait = state.mcp.wait(rate, now);
-            drop(shard);
-            if wait.is_none() {
-                continue;
-            }
-            match kind {
-                LimitKind::McpSite => self.report_exceeded_as(kind, site.as_str()),
-                _ => self.report_exceeded(kind, address),
-            }
-            if self.is_enforced(kind) {
-                waits = waits.max(wait);
-            }
+            state.mcp.wait(rate, now)
+        });
+        if of_client.is_some() {
+            self.report_exceeded(LimitKind::Mcp, address);
+            waits = of_client.filter(|_| self.is_enforced(LimitKind::Mcp));
+        }
+        let of_site = self.wait_of_site(address, site, now);
+        if of_site.is_some() {
+            self.report_exceeded_as(LimitKind::McpSite, site.as_str());
+            waits = waits.max(of_site.filter(|_| self.is_enforced(LimitKind::McpSite)));
         }
         waits.map_or(Ok(()), Err)
     }
@@ -53,30 +92,73 @@ impl Clients {
         if messages == 0 {
             return;
         }
-        for (kind, address) in self.asked(client, site) {
-            if let Some(rate) = self.mcp_rate(kind) {
-                let now = self.began.elapsed();
-                let mut shard = self.shard(address);
-                let state = shard.state(address, now, self.shard_addresses_max);
-                state.mcp.spend(rate, now, f64::from(messages));
-            }
+        let address = Address::of(client, self.limits.ipv6_prefix);
+        let (now, messages) = (self.began.elapsed(), f64::from(messages));
+        if let Some(rate) = self.mcp {
+            let mut shard = self.shard(address);
+            let state = shard.state(address, now, self.shard_addresses_max);
+            state.mcp.spend(rate, now, messages);
         }
+        let Some(rate) = self.mcp_site else { return };
+        let (span, pair) = (span_of(now), self.pair(address, site));
+        let is_new = {
+            let mut shard = self.shard(pair);
+            let state = shard.state(pair, now, self.shard_addresses_max);
+            std::mem::replace(&mut state.asked_in, span) != span
+        };
+        let clients = {
+            let address = self.site(site);
+            let mut shard = self.shard(address);
+            let state = shard.state(address, now, self.shard_addresses_max);
+            state.mcp.spend(rate, now, messages);
+            let site = state.site.get_or_insert_default();
+            site.ceiling.spend(rate.times(CEILING), now, messages);
+            // The client that comes has its part from now on.
+            site.clients(span);
+            site.clients = site.clients.saturating_add(is_new.into());
+            site.clients(span)
+        };
+        let share = rate.times(f64::from(clients).recip());
+        let mut shard = self.shard(pair);
+        let state = shard.state(pair, now, self.shard_addresses_max);
+        state.mcp.spend(share, now, messages);
     }
 
-    fn asked(&self, client: IpAddr, site: &ProjectId) -> [(LimitKind, Address); 2] {
-        let name = u128::from(self.hasher.hash_one(site.as_str()));
-        [
-            (LimitKind::Mcp, Address::of(client, self.limits.ipv6_prefix)),
-            (LimitKind::McpSite, Address(SITES | name)),
-        ]
+    /// Returns how long a client must wait because all clients together ask too much of a site.
+    fn wait_of_site(&self, client: Address, site: &ProjectId, now: Duration) -> Option<Duration> {
+        let rate = self.mcp_site?;
+        let (ceiling, exceeded, clients) = {
+            let address = self.site(site);
+            let mut shard = self.shard(address);
+            let state = shard.state(address, now, self.shard_addresses_max);
+            let site = state.site.get_or_insert_default();
+            let ceiling = site.ceiling.wait(rate.times(CEILING), now);
+            let clients = site.clients(span_of(now));
+            (ceiling, state.mcp.wait(rate, now), clients)
+        };
+        if ceiling.is_some() {
+            return ceiling;
+        }
+        exceeded?;
+        let share = rate.times(f64::from(clients).recip());
+        let pair = self.pair(client, site);
+        let shard = self.shard(pair);
+        let state = shard.states.get(&pair)?;
+        state.mcp.wait(share.with_burst(SHARE_BURST), now)
     }
 
-    fn mcp_rate(&self, kind: LimitKind) -> Option<super::Rate> {
-        match kind {
-            LimitKind::McpSite => self.mcp_site,
-            _ => self.mcp,
-        }
+    fn site(&self, site: &ProjectId) -> Address {
+        Address(SITES | u128::from(self.hasher.hash_one(site.as_str())))
     }
+
+    fn pair(&self, client: Address, site: &ProjectId) -> Address {
+        Address(PAIRS | u128::from(self.hasher.hash_one((client, site.as_str()))))
+    }
+}
+
+/// Returns the span of a time, from 1 on.
+fn span_of(now: Duration) -> u32 {
+    u32::try_from(now.as_secs() / SHARED_SECONDS + 1).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -148,5 +230,41 @@ mod tests {
             assert!(counted("dry_run") >= 5, "{limit}");
             assert_eq!(counted("enforced"), 0, "{limit}");
         }
+    }
+
+    #[test]
+    fn a_few_clients_that_use_up_the_rate_of_a_site_leave_answers_for_a_new_client() {
+        let limits = ClientLimits {
+            mcp_requests_per_second: 20,
+            mcp_site_requests_per_second: 200,
+            ..ClientLimits::default()
+        };
+        let metrics = Metrics::new();
+        let clients = Clients::new(limits, TrustedPeers::default(), &metrics);
+        let site = ProjectId::parse("a").unwrap();
+        let ask = |client: IpAddr| {
+            let may = clients.may_ask(client, &site).is_ok();
+            if may {
+                clients.ask(client, &site, 1);
+            }
+            may
+        };
+        let address = |n: u32| IpAddr::from(std::net::Ipv4Addr::from_bits(0x0b00_0000 + n));
+        let mut refused = 0;
+        for _ in 0..300 {
+            for n in 0..12 {
+                refused += u32::from(!ask(address(n)));
+            }
+        }
+        assert!(refused > 1000, "{refused}");
+        assert!(!ask(address(0)));
+        // A new client gets the answers that a conversation begins with, and then its share.
+        let new = address(100);
+        let answered = (0..1000).take_while(|_| ask(new)).count();
+        assert!((5..100).contains(&answered), "{answered}");
+        // Clients that are always new do not get more than a multiple of the rate.
+        let answered = (0..10_000).filter(|n| ask(address(1000 + n))).count();
+        assert!(answered < 2500, "{answered}");
+        assert!(!ask(address(500_000)));
     }
 }

@@ -6,7 +6,9 @@
 //! | handshakes | one more TLS connection | it is closed at once, and counted |
 //! | requests | one more request | 429 with `Retry-After` |
 //! | bytes | a request after too many bytes of responses | 429 with `Retry-After` |
-//! | `mcp`, `mcp_site` | one more message to an MCP server | 429 with `Retry-After` |
+//! | `mcp` | one more message to an MCP server | 429 with `Retry-After` |
+//! | `mcp_site` | the same, of a client that uses more than its share of the site | 429 with `Retry-After` |
+//! | `votes` | one more vote for a page on one day | 429 with `Retry-After` |
 //!
 //! An address is one IPv4 address, or the prefix of an IPv6 address, because one subscriber has a
 //! whole prefix. The peers that [`TrustedPeers`] names may open any number of connections: many
@@ -24,6 +26,7 @@
 
 mod bucket;
 mod mcp;
+mod votes;
 
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
@@ -65,8 +68,11 @@ pub struct ClientLimits {
     pub bytes_per_second: u64,
     /// How many messages an address may send to MCP servers per second.
     pub mcp_requests_per_second: u32,
-    /// How many messages all addresses may send to the MCP server of one site per second.
+    /// How many messages all addresses may send to the MCP server of one site per second. Above it,
+    /// addresses that send more than their share are refused.
     pub mcp_site_requests_per_second: u32,
+    /// How often an address may vote for a page of a site in a day.
+    pub votes_per_day: u32,
     /// The size of a burst: an address that was idle may at once use as much as the rate allows
     /// in this time.
     pub burst: Duration,
@@ -91,6 +97,8 @@ pub enum LimitKind {
     Mcp,
     /// Messages to the MCP server of one site per second, from all addresses.
     McpSite,
+    /// Votes for a page of a site in a day.
+    Votes,
 }
 
 /// The client addresses of a process.
@@ -103,6 +111,7 @@ pub struct Clients {
     bytes: Option<Rate>,
     mcp: Option<Rate>,
     mcp_site: Option<Rate>,
+    votes: votes::Votes,
     hasher: RandomState,
     shards: Box<[Mutex<Shard>]>,
     shard_addresses_max: usize,
@@ -137,6 +146,10 @@ struct State {
     requests: Bucket,
     bytes: Bucket,
     mcp: Bucket,
+    /// Of a client at a site: when it asked last, in spans of time.
+    asked_in: u32,
+    /// Of a site.
+    site: Option<Box<mcp::Site>>,
 }
 
 // === impl ClientLimits ===
@@ -151,6 +164,7 @@ impl Default for ClientLimits {
             bytes_per_second: 0,
             mcp_requests_per_second: 20,
             mcp_site_requests_per_second: 200,
+            votes_per_day: 5,
             burst: Duration::from_secs(10),
             addresses_max: 100_000,
             dry_run: Vec::new(),
@@ -162,13 +176,14 @@ impl Default for ClientLimits {
 
 impl LimitKind {
     /// All limits.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Connections,
         Self::Handshakes,
         Self::Requests,
         Self::Bytes,
         Self::Mcp,
         Self::McpSite,
+        Self::Votes,
     ];
 
     /// Returns the name in the configuration and in metrics.
@@ -181,6 +196,7 @@ impl LimitKind {
             Self::Bytes => "bytes",
             Self::Mcp => "mcp",
             Self::McpSite => "mcp_site",
+            Self::Votes => "votes",
         }
     }
 }
@@ -210,6 +226,7 @@ impl Clients {
             bytes: rate(limits.bytes_per_second),
             mcp: rate(limits.mcp_requests_per_second.into()),
             mcp_site: rate(limits.mcp_site_requests_per_second.into()),
+            votes: votes::Votes::default(),
             hasher: RandomState::default(),
             shards: std::iter::repeat_with(shard).take(SHARDS).collect(),
             shard_addresses_max: limits.addresses_max.div_ceil(SHARDS).max(1),
@@ -425,7 +442,8 @@ impl Shard {
 impl State {
     fn is_idle(&self, now: Duration) -> bool {
         let buckets = [&self.handshakes, &self.requests, &self.bytes, &self.mcp];
-        self.connections == 0 && buckets.iter().all(|bucket| bucket.is_full(now))
+        let is_site_idle = self.site.as_ref().is_none_or(|site| site.is_idle(now));
+        self.connections == 0 && is_site_idle && buckets.iter().all(|bucket| bucket.is_full(now))
     }
 }
 

@@ -167,10 +167,11 @@ impl Copies {
             return Ok(None);
         };
         fs::create_dir_all(directory)?;
+        let one = head_bytes(file::FIELDS_BYTES_MAX) + config.response_bytes_max as u64;
         let shared = Arc::new(Shared {
             config: config.clone(),
             directory: directory.clone(),
-            table: Mutex::default(),
+            table: Mutex::new(Table::new(one)),
             is_active: AtomicBool::new(false),
             metrics: Arc::clone(metrics),
         });
@@ -248,21 +249,21 @@ impl Copies {
                 .filter(|length| *length <= content_bytes_max)?,
         };
         let kept = kept_fields(fields)?;
-        let reserved = (content + kept.len()) as u64;
+        let reserved = head_bytes(kept.len());
         let record = shared
             .table()
             .begin(site, &asked.target, &terms, reserved, now)?;
         let description = Description::new(&site.project, record, &asked.target, &terms, now);
         Some(Collecting {
             shared: Arc::clone(shared),
-            project: site.project.clone(),
+            site: Arc::clone(site),
             key: (asked.target, terms.coding),
             reserved,
             description,
             length: terms.length,
             content_bytes_max: content,
             fields: kept,
-            content: Vec::with_capacity(terms.length.map_or(0, |_| content)),
+            content: Vec::new(),
         })
     }
 
@@ -322,6 +323,11 @@ fn may_keep_of(site: &Site) -> bool {
         return false;
     };
     site.visibility == Visibility::Public && upstream.copies
+}
+
+/// Returns how many bytes a response counts for before its content is received.
+fn head_bytes(fields: usize) -> u64 {
+    table::COLLECTING_BYTES + fields as u64
 }
 
 /// Returns whether a status means that the site's server has failed.

@@ -24,8 +24,12 @@ const BLOCK_BYTES: u64 = 4096;
 const REFRESH_SECONDS: u64 = 30;
 /// How many bytes of responses may be collected at once, before they are written.
 const COLLECTED_BYTES_MAX: u64 = 64 << 20;
+/// How much of it the sites of one owner may use.
+const OWNER_COLLECTED_BYTES_MAX: u64 = COLLECTED_BYTES_MAX / 4;
 /// How much of it one site may use.
-const SITE_COLLECTED_BYTES_MAX: u64 = COLLECTED_BYTES_MAX / 4;
+const SITE_COLLECTED_BYTES_MAX: u64 = OWNER_COLLECTED_BYTES_MAX / 2;
+/// What every response that is collected counts for, beside its bytes.
+pub(super) const COLLECTING_BYTES: u64 = 4096;
 
 /// All copies.
 #[derive(Debug, Default)]
@@ -43,7 +47,11 @@ pub(super) struct Table {
     records: HashMap<ProjectId, (Arc<Site>, Digest)>,
     /// The responses that are being collected.
     collected: HashMap<ProjectId, Collected>,
+    /// The bytes of `collected` by owner.
+    collected_by_owner: HashMap<Box<str>, u64>,
     collected_bytes: u64,
+    /// The largest response that is collected; a site may always collect one.
+    response_bytes_max: u64,
 }
 
 /// The copies of one site.
@@ -78,6 +86,14 @@ struct Collected {
 // === impl Table ===
 
 impl Table {
+    /// Makes an empty table.
+    pub(super) fn new(response_bytes_max: u64) -> Self {
+        Self {
+            response_bytes_max,
+            ..Self::default()
+        }
+    }
+
     /// Returns the digest of what a site record says about the site's responses.
     pub(super) fn record(&mut self, site: &Arc<Site>) -> Digest {
         if let Some((known, digest)) = self.records.get(&site.project)
@@ -139,8 +155,8 @@ impl Table {
         found.iter().map(name).collect()
     }
 
-    /// Begins to collect a response of at most this many bytes. Returns the digest of the site
-    /// record, or `None` if the response is not needed now.
+    /// Begins to collect a response, with this many bytes of its head. Returns the digest of the
+    /// site record, or `None` if the response is not needed now.
     pub(super) fn begin(
         &mut self,
         site: &Arc<Site>,
@@ -156,33 +172,59 @@ impl Table {
         {
             return None;
         }
-        let has = self.collected.get(&site.project);
-        let has = has.map_or(0, |collected| collected.bytes);
-        if has + bytes > SITE_COLLECTED_BYTES_MAX.max(bytes)
-            || self.collected_bytes + bytes > COLLECTED_BYTES_MAX
-        {
+        let key = (*target, terms.coding);
+        let collected = self.collected.get(&site.project);
+        if collected.is_some_and(|collected| collected.keys.contains(&key)) {
+            return None;
+        }
+        if !self.reserve(site, bytes) {
             return None;
         }
         let collected = self.collected.entry(site.project.clone()).or_default();
-        if !collected.keys.insert((*target, terms.coding)) {
-            return None;
-        }
-        collected.bytes += bytes;
-        self.collected_bytes += bytes;
+        collected.keys.insert(key);
         Some(record)
     }
 
-    /// Ends what [`Table::begin`] has begun.
-    pub(super) fn end(&mut self, project: &ProjectId, key: &(TargetKey, Encoding), bytes: u64) {
-        let Some(collected) = self.collected.get_mut(project) else {
+    /// Counts more bytes of a response that is collected. Returns whether there is room for them:
+    /// for the site, for its owner, and for all.
+    pub(super) fn reserve(&mut self, site: &Site, bytes: u64) -> bool {
+        let of_site = self.collected.get(&site.project);
+        let of_site = of_site.map_or(0, |collected| collected.bytes);
+        let of_owner = self.collected_by_owner.get(&site.owner);
+        let of_owner = of_owner.copied().unwrap_or(0);
+        let one = self.response_bytes_max;
+        let has_room = of_site + bytes <= SITE_COLLECTED_BYTES_MAX.max(one)
+            && of_owner + bytes <= OWNER_COLLECTED_BYTES_MAX.max(one)
+            && self.collected_bytes + bytes <= COLLECTED_BYTES_MAX;
+        if has_room {
+            let collected = self.collected.entry(site.project.clone()).or_default();
+            collected.bytes += bytes;
+            let of_owner = self.collected_by_owner.entry(site.owner.clone());
+            *of_owner.or_default() += bytes;
+            self.collected_bytes += bytes;
+        }
+        has_room
+    }
+
+    /// Ends what [`Table::begin`] has begun, with all bytes that were counted for it. `site` is the
+    /// one that it began with.
+    pub(super) fn end(&mut self, site: &Site, key: &(TargetKey, Encoding), bytes: u64) {
+        let Some(collected) = self.collected.get_mut(&site.project) else {
             return;
         };
-        if collected.keys.remove(key) {
-            collected.bytes -= bytes;
-            self.collected_bytes -= bytes;
+        if !collected.keys.remove(key) {
+            return;
         }
+        collected.bytes -= bytes;
+        self.collected_bytes -= bytes;
         if collected.keys.is_empty() {
-            self.collected.remove(project);
+            self.collected.remove(&site.project);
+        }
+        if let Some(of_owner) = self.collected_by_owner.get_mut(&site.owner) {
+            *of_owner -= bytes;
+            if *of_owner == 0 {
+                self.collected_by_owner.remove(&site.owner);
+            }
         }
     }
 
@@ -586,12 +628,44 @@ mod tests {
         assert!(!begin(&mut table, &acme, 1));
         assert!(begin(&mut table, &acme, 2));
         assert!(!begin(&mut table, &acme, 3));
+        assert!(!table.reserve(&acme, 1));
         assert!(begin(&mut table, &other, 3));
         let key = (target(1), Encoding::Identity);
-        table.end(&acme.project, &key, half);
-        table.end(&acme.project, &key, half);
-        assert!(begin(&mut table, &acme, 3));
-        assert_eq!(table.collected_bytes, 3 * half);
+        table.end(&acme, &key, half);
+        table.end(&acme, &key, half);
+        assert!(table.reserve(&acme, 1));
+        assert!(!begin(&mut table, &acme, 3));
+        assert_eq!(table.collected_bytes, 2 * half + 1);
+    }
+
+    #[test]
+    fn the_sites_of_one_owner_leave_room_for_those_of_others() {
+        let mut table = Table::default();
+        let owned = |n: usize| {
+            let project = ProjectId::parse(&format!("many-{n}")).unwrap();
+            Arc::new(Site {
+                owner: "many".into(),
+                ..Site::new(project)
+            })
+        };
+        let sites: Vec<_> = (0..10).map(owned).collect();
+        for site in &sites {
+            for number in 0..100 {
+                table.begin(site, &target(number), &terms(), 1 << 20, NOW);
+            }
+        }
+        assert_eq!(table.collected_bytes, OWNER_COLLECTED_BYTES_MAX);
+        let acme = site("acme");
+        let begun = table.begin(&acme, &target(1), &terms(), 1 << 20, NOW);
+        assert!(begun.is_some());
+        for site in &sites {
+            for number in 0..100 {
+                table.end(site, &(target(number), Encoding::Identity), 1 << 20);
+            }
+        }
+        table.end(&acme, &(target(1), Encoding::Identity), 1 << 20);
+        assert_eq!(table.collected_bytes, 0);
+        assert!(table.collected.is_empty() && table.collected_by_owner.is_empty());
     }
 
     #[test]

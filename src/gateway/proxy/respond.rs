@@ -82,7 +82,8 @@ impl Proxy {
             }
             Target::Vote(served) => {
                 ctx.route = Route::Origin;
-                vote::respond(session, served, &self.reads).await?
+                let client = self.counted(session);
+                vote::respond(session, &self.gateway, served, client, &self.reads).await?
             }
             Target::Embedded(served, path) => {
                 ctx.route = Route::Origin;

@@ -65,12 +65,17 @@ fn is_of_site(headers: &RequestHeaders<'_>) -> bool {
     host.is_some_and(|host| !host.is_empty() && host.eq_ignore_ascii_case(headers.host))
 }
 
-/// Counts a vote that [`reject_vote`] has not rejected. It may read from the store, and may then
-/// block.
+/// Counts a vote that [`reject_vote`] has not rejected, if `may_count` accepts the page that it is
+/// for. It may read from the store, and may then block.
 ///
 /// A browser without scripts is led back to the page.
 #[must_use]
-pub fn vote(served: &Served, headers: &RequestHeaders<'_>, content: &[u8]) -> Response {
+pub fn vote(
+    served: &Served,
+    headers: &RequestHeaders<'_>,
+    content: &[u8],
+    may_count: impl FnOnce(&str) -> Result<(), Response>,
+) -> Response {
     let wrong = |status, detail| Problem::new(status, detail).response();
     let State::Public(documents) = &served.state else {
         return wrong(404, "this site counts no votes");
@@ -100,6 +105,9 @@ pub fn vote(served: &Served, headers: &RequestHeaders<'_>, content: &[u8]) -> Re
     }
     if !open.has(&page_file(&page, "html")) {
         return wrong(422, "the site has no such page");
+    }
+    if let Err(refused) = may_count(&page) {
+        return refused;
     }
     numbers.vote(&format!("/{page}"), is_helpful);
     match headers.names_accepted("text/html") {

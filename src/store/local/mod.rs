@@ -221,8 +221,8 @@ impl Local {
         self.layout.audit()
     }
 
-    /// Returns the path and the length of each file of the audit log. Up to that length a file does
-    /// not change, as long as it is there. The caller has [`lock_sites`](super::Store::lock_sites).
+    /// Returns the path and the length of each file of the audit log. Up to that length a file
+    /// changes only when the log is shortened, and then it is replaced. The caller has [`lock_sites`](super::Store::lock_sites).
     ///
     /// # Errors
     ///

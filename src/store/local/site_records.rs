@@ -7,7 +7,7 @@
 //! If a disk becomes full after the journal was written, the caller gets an error, and the change
 //! is completed once there is space.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::layout::{Access, Lock, WriterLock};
 use super::pointers::copy_of;
 use super::{Local, project_of, read_whole};
 use crate::site::{Host, ProjectId};
-use crate::store::audit::{Entry, Filter};
+use crate::store::audit::{self, Entry, Filter, Page};
 use crate::store::durable::{self, FileError, Temp};
 use crate::store::record::{
     HostClaim, InvalidRecord, SiteChange, SiteRecord, SitesHold, SitesLock,
@@ -227,14 +227,14 @@ impl Local {
         for directory in &directories {
             durable::flush_directory(directory)?;
         }
-        self.append(&journal.entry)?;
+        self.append(writer, &journal.entry)?;
         let path = self.layout.sites_journal();
         durable::remove(&path)?;
         Ok(durable::flush_directory(root)?)
     }
 
     /// Adds an entry to the audit log, unless it is there.
-    fn append(&self, entry: &Entry) -> Result<(), SiteError> {
+    fn append(&self, writer: &WriterLock, entry: &Entry) -> Result<(), SiteError> {
         let directory = self.layout.audit();
         if !directory.is_dir() {
             fs::create_dir_all(&directory).map_err(FileError::on("make directory", &directory))?;
@@ -253,13 +253,9 @@ impl Local {
             }
             None => (directory.join(file_name(entry.id)), 0),
         };
-        let file_bytes_max = match self.audit_bytes_max {
-            0 => AUDIT_FILE_BYTES_MAX,
-            all => AUDIT_FILE_BYTES_MAX.min(all / AUDIT_FILES_MIN),
-        };
-        let is_full = length > file_bytes_max;
+        let is_full = length > self.audit_file_bytes_max();
         if is_full {
-            self.shorten_audit()?;
+            self.shorten_audit(writer)?;
         }
         let (path, length) = match is_full {
             true => (directory.join(file_name(entry.id)), 0),
@@ -283,25 +279,80 @@ impl Local {
         Ok(())
     }
 
-    /// Removes the oldest files of the audit log, so that the rest has room for another file.
-    fn shorten_audit(&self) -> Result<(), SiteError> {
-        if self.audit_bytes_max == 0 {
+    /// Removes entries of the audit log, so that the rest has room for another file. The owners with
+    /// the most bytes lose their oldest entries, so an owner cannot remove entries of others. What
+    /// is left of small files is put together.
+    fn shorten_audit(&self, writer: &WriterLock) -> Result<(), SiteError> {
+        let part = self.audit_bytes_max / AUDIT_FILES_MIN;
+        let mut files = self.audit_files()?;
+        let mut bytes = 0_u64;
+        for (_, path) in &files {
+            let metadata = fs::metadata(path).map_err(FileError::on("look at", path))?;
+            bytes += metadata.len();
+        }
+        if self.audit_bytes_max == 0 || bytes <= part * (AUDIT_FILES_MIN - 2) {
             return Ok(());
         }
-        let mut files = self.audit_files()?;
-        // The newest file has the number of the last entry.
-        files.pop();
-        let keep = self.audit_bytes_max - self.audit_bytes_max / AUDIT_FILES_MIN;
-        let mut bytes = 0_u64;
-        for (_, path) in files.into_iter().rev() {
-            let metadata = fs::metadata(&path).map_err(FileError::on("look at", &path))?;
-            bytes = bytes.saturating_add(metadata.len());
-            // The newest file has about this size too.
-            if bytes.saturating_add(self.audit_bytes_max / AUDIT_FILES_MIN) > keep {
-                durable::remove(&path)?;
+        let mut excess: HashMap<Box<str>, u64> = HashMap::new();
+        for (_, path) in &files {
+            for line in read_log(path)?.split_inclusive(|byte| *byte == b'\n') {
+                *excess.entry(owner_of(line)).or_default() += line.len() as u64;
             }
         }
-        Ok(())
+        let keep = part * (AUDIT_FILES_MIN - 3);
+        let each = audit::share_of(excess.values().copied(), keep);
+        excess.retain(|_, bytes| {
+            *bytes = bytes.saturating_sub(each);
+            *bytes > 0
+        });
+        let mut too_many = bytes - keep;
+        // The newest file has the number of the last entry.
+        files.pop();
+        let mut rest = Rest::default();
+        for (_, path) in files {
+            let read = read_log(&path)?;
+            let mut kept = Vec::with_capacity(read.len());
+            for line in read.split_inclusive(|byte| *byte == b'\n') {
+                let length = line.len() as u64;
+                let of_owner = match too_many {
+                    0 => None,
+                    _ => excess.get_mut(&owner_of(line)),
+                };
+                match of_owner.filter(|excess| **excess > 0) {
+                    Some(excess) => {
+                        *excess = excess.saturating_sub(length);
+                        too_many = too_many.saturating_sub(length);
+                    }
+                    // A part of a line is not kept.
+                    None if line.ends_with(b"\n") => kept.extend_from_slice(line),
+                    None => {}
+                }
+            }
+            let is_changed = kept.len() < read.len();
+            let together = (rest.bytes.len() + kept.len()) as u64;
+            if (is_changed || rest.is_changed) && together <= self.audit_file_bytes_max() {
+                rest.add(path, &kept);
+                continue;
+            }
+            std::mem::take(&mut rest).write(writer)?;
+            if too_many == 0 && !is_changed {
+                return Ok(());
+            }
+            rest = Rest {
+                files: vec![path],
+                bytes: kept,
+                is_changed,
+            };
+        }
+        rest.write(writer)
+    }
+
+    /// A file of the audit log with more bytes is followed by another one.
+    fn audit_file_bytes_max(&self) -> u64 {
+        match self.audit_bytes_max {
+            0 => AUDIT_FILE_BYTES_MAX,
+            all => AUDIT_FILE_BYTES_MAX.min(all / AUDIT_FILES_MIN),
+        }
     }
 
     /// Returns the number of the last entry of the audit log.
@@ -317,16 +368,27 @@ impl Local {
     }
 
     /// Lists the entries of the audit log, the newest first.
-    pub(in crate::store) fn audit(&self, filter: &Filter) -> Result<Vec<Entry>, ReadError> {
-        let mut found = Vec::new();
+    pub(in crate::store) fn audit(&self, filter: &Filter) -> Result<Page, ReadError> {
+        let mut page = Page::default();
+        let (mut bytes_read, mut last) = (0_u64, u64::MAX);
         for (first, path) in self.audit_files()?.into_iter().rev() {
             if filter.before.is_some_and(|before| first >= before) {
                 continue;
             }
-            let bytes = read_log(&path)?;
+            if filter.bytes_max > 0 && bytes_read >= filter.bytes_max {
+                page.before = Some(last);
+                return Ok(page);
+            }
+            let bytes = match read_log(&path) {
+                Ok(bytes) => bytes,
+                // It was removed meanwhile, or an older file has its entries now.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error.into()),
+            };
+            bytes_read += bytes.len() as u64;
             for line in bytes.split_inclusive(|byte| *byte == b'\n').rev() {
-                if found.len() >= filter.limit {
-                    return Ok(found);
+                if page.entries.len() >= filter.limit {
+                    return Ok(page);
                 }
                 // The last line may not be complete yet.
                 if !line.ends_with(b"\n") || !may_match(line, filter) {
@@ -337,12 +399,15 @@ impl Local {
                         what: path.display().to_string(),
                         why: error.to_string(),
                     })?;
-                if filter.matches(&entry) {
-                    found.push(entry);
+                // An older file may have entries of a newer one that is about to be removed.
+                if filter.matches(&entry) && entry.id < last {
+                    last = entry.id;
+                    page.entries.push(entry);
                 }
             }
+            last = last.min(first);
         }
-        Ok(found)
+        Ok(page)
     }
 
     /// Lists the files of the audit log with the number of their first entry, in order.
@@ -364,6 +429,42 @@ impl Local {
         }
         files.sort_unstable();
         Ok(files)
+    }
+}
+
+/// What is left of some files of the audit log, which becomes one file.
+#[derive(Default)]
+struct Rest {
+    /// The first of them has the rest.
+    files: Vec<PathBuf>,
+    bytes: Vec<u8>,
+    /// Whether it is not what the first file has.
+    is_changed: bool,
+}
+
+impl Rest {
+    fn add(&mut self, path: PathBuf, kept: &[u8]) {
+        self.files.push(path);
+        self.bytes.extend_from_slice(kept);
+        self.is_changed = true;
+    }
+
+    /// Writes the file, and then removes the others. A process that is killed in between leaves
+    /// entries twice, which readers do not show.
+    fn write(self, writer: &WriterLock) -> Result<(), SiteError> {
+        let mut files = self.files.into_iter();
+        if !self.is_changed {
+            return Ok(());
+        }
+        if !self.bytes.is_empty()
+            && let Some(path) = files.next()
+        {
+            durable::replace(writer.temp(), &path, &self.bytes)?;
+        }
+        for path in files {
+            durable::remove(&path)?;
+        }
+        Ok(())
     }
 }
 
@@ -390,6 +491,15 @@ fn last_id(bytes: &[u8]) -> Option<u64> {
     let start = memchr::memrchr(b'\n', whole).map_or(0, |end| end + 1);
     let numbered: Numbered = serde_json::from_slice(&whole[start..]).ok()?;
     Some(numbered.id)
+}
+
+/// Returns the owner of an entry; an empty text for a line that is no entry.
+fn owner_of(line: &[u8]) -> Box<str> {
+    #[derive(Deserialize)]
+    struct Owned {
+        owner: Box<str>,
+    }
+    serde_json::from_slice(line).map_or_else(|_| Box::default(), |owned: Owned| owned.owner)
 }
 
 /// Returns whether a line may be of the project and the owner of a filter, without parsing it.

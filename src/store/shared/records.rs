@@ -9,7 +9,7 @@ use crate::database::{DatabaseError, Link, READ, Repeat, Value, WRITE};
 use crate::digest::Digest;
 use crate::release::ReleaseId;
 use crate::site::{Host, ProjectId};
-use crate::store::audit::{Entry, Filter};
+use crate::store::audit::{Filter, Page};
 use crate::store::record::{InvalidRecord, SitesHold};
 use crate::store::{
     FileError, HostClaim, InvalidPointer, Pointer, PromoteError, ReadError, SiteChange, SiteError,
@@ -189,7 +189,7 @@ impl Shared {
         }
     }
 
-    pub(in crate::store) fn audit(&self, filter: &Filter) -> Result<Vec<Entry>, ReadError> {
+    pub(in crate::store) fn audit(&self, filter: &Filter) -> Result<Page, ReadError> {
         const ENTRIES: &str = "SELECT entry FROM audit WHERE id < ?1 \
              AND (?2::text IS NULL OR project = ?2) AND (?3::text IS NULL OR owner = ?3) \
              AND (?4::text IS NULL OR project IN \
@@ -215,7 +215,10 @@ impl Shared {
                 why: error.to_string(),
             })
         };
-        entries.iter().map(parse).collect()
+        Ok(Page {
+            entries: entries.iter().map(parse).collect::<Result<_, _>>()?,
+            before: None,
+        })
     }
 
     // === Domains ===

@@ -9,7 +9,7 @@ use super::{Shared, list, records, store_error};
 use crate::database::{DatabaseError, READ, Repeat, Value, WRITE};
 use crate::digest::Digest;
 use crate::release::ReleaseId;
-use crate::store::{FileError, ReadError, Swept};
+use crate::store::{FileError, ReadError, Swept, audit};
 
 /// How long a sweep waits for another one, which may have just ended.
 const SWEEP_WAIT: Duration = Duration::from_secs(5);
@@ -61,7 +61,8 @@ impl Shared {
         Ok(swept)
     }
 
-    /// Removes old changes, leases of owners, and entries of the audit log.
+    /// Removes old changes, leases of owners, and entries of the audit log: the oldest of the owners
+    /// that have the most.
     fn prune(&self) -> Result<(), FileError> {
         // The time of a change is that of the begin of its transaction, so times are not in the
         // order of revisions. Everything before the first young revision goes, and no hole stays.
@@ -69,9 +70,11 @@ impl Shared {
              (SELECT min(revision) FROM changes WHERE at >= ?1), (SELECT n + 1 FROM revision))";
         const LEASES: &str = "DELETE FROM leases WHERE name LIKE 'owner/%' AND ends_at < ?1";
         const GATEWAYS: &str = "DELETE FROM edge_progress WHERE ends_at < ?1";
-        const AUDIT: &str = "DELETE FROM audit WHERE id <= (SELECT max(id) FROM (SELECT id, \
-             sum(octet_length(entry)) OVER (ORDER BY id DESC) AS bytes FROM audit) AS entries \
-             WHERE bytes > ?1)";
+        const AUDIT: &str = "SELECT sum(octet_length(entry))::bigint FROM audit GROUP BY owner";
+        // The last entry has the number after which the next one is counted.
+        const SHORTEN: &str = "DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, \
+             sum(octet_length(entry)) OVER (PARTITION BY owner ORDER BY id DESC) AS bytes \
+             FROM audit) AS entries WHERE bytes > ?1) AND id < (SELECT max(id) FROM audit)";
         let pruned = self.database.transact(WRITE, Repeat::Always, |link, now| {
             let oldest = now.saturating_sub(millis(CHANGES_KEPT));
             link.execute(CHANGES, &[oldest.into()])?;
@@ -79,7 +82,13 @@ impl Shared {
             link.execute(GATEWAYS, &[oldest.into()])?;
             super::documents::SharedDocuments::prune(link, now)?;
             if self.audit_bytes_max > 0 {
-                link.execute(AUDIT, &[self.audit_bytes_max.into()])?;
+                let rows = link.rows(AUDIT, &[])?.into_iter();
+                let owners = rows.map(|mut row| row.number());
+                let owners = owners.collect::<Result<Vec<_>, _>>()?;
+                let each = audit::share_of(owners.into_iter(), self.audit_bytes_max);
+                if each < u64::MAX {
+                    link.execute(SHORTEN, &[each.into()])?;
+                }
             }
             Ok(())
         });

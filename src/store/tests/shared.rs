@@ -337,6 +337,37 @@ fn a_lock_of_site_records_is_for_all_machines_and_a_lost_one_writes_nothing() {
     );
 }
 
+#[test]
+fn an_owner_with_many_changes_removes_no_entry_of_another_owner() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(directory.path(), Retention::default());
+    config.audit_bytes_max = 5000;
+    let store = node(&config, directory.path(), "cache");
+    let lock = store.lock_sites().unwrap();
+    store
+        .change_site(&lock, &owned_change("quiet", "quiet"))
+        .unwrap();
+    for _ in 0..50 {
+        store
+            .change_site(&lock, &owned_change("many", "many"))
+            .unwrap();
+    }
+    store.sweep(Clock::System.now()).unwrap();
+    let entries = store.audit(&audit::Filter {
+        limit: 100,
+        ..audit::Filter::default()
+    });
+    let entries = entries.unwrap();
+    assert!((5..45).contains(&entries.len()), "{}", entries.len());
+    assert_eq!((entries[0].id, entries.last().unwrap().id), (51, 1));
+}
+
+fn owned_change(name: &str, owner: &str) -> SiteChange {
+    let mut change = change(name, &format!("docs.{name}.test"));
+    change.entry.owner = owner.into();
+    change
+}
+
 fn change(name: &str, host: &str) -> SiteChange {
     let record = serde_json::json!({ "owner": "acme", "subdomain": name, "domains": [host] });
     let record = record.as_object().unwrap().clone();

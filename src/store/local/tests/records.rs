@@ -156,6 +156,113 @@ fn the_oldest_entries_of_the_audit_log_make_room() {
     assert_eq!(store.audit(&filter).unwrap()[0].id, 201);
 }
 
+#[test]
+fn an_owner_with_many_changes_removes_no_entry_of_another_owner() {
+    let directory = tempfile::tempdir().unwrap();
+    let limited = Config {
+        audit_bytes_max: 16_000,
+        ..config(&directory)
+    };
+    let store = open(&limited);
+    let owned = |owner: &str| {
+        let filter = Filter {
+            owner: Some(owner.into()),
+            limit: 1000,
+            ..Filter::default()
+        };
+        let entries = store.audit(&filter).unwrap();
+        entries.iter().map(|entry| entry.id).collect::<Vec<_>>()
+    };
+    for nth in 0..1000 {
+        if nth % 100 == 0 {
+            let host = format!("d{nth}.quiet.com");
+            change(&store, &site_change("quiet", &host));
+        }
+        change(&store, &site_change("many", &format!("d{nth}.many.com")));
+    }
+    let quiet: Vec<u64> = (0..10).rev().map(|nth| nth * 101 + 1).collect();
+    assert_eq!(owned("quiet"), quiet);
+    let many = owned("many");
+    assert!((20..150).contains(&many.len()), "{}", many.len());
+    assert!(many.iter().rev().is_sorted() && many[0] == 1010);
+    let files: Vec<_> = fs::read_dir(limited.path.join("audit")).unwrap().collect();
+    assert!(files.len() <= 10, "{}", files.len());
+    let bytes = files
+        .into_iter()
+        .map(|file| file.unwrap().metadata().unwrap().len());
+    assert!(bytes.sum::<u64>() <= limited.audit_bytes_max);
+}
+
+#[test]
+fn a_file_of_the_audit_log_that_was_put_together_and_not_removed_shows_nothing_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let limited = Config {
+        audit_bytes_max: 16_000,
+        ..config(&directory)
+    };
+    let store = open(&limited);
+    for nth in 0..15 {
+        change(&store, &site_change("one", &format!("d{nth}.one.com")));
+    }
+    let audit = limited.path.join("audit");
+    let mut files: Vec<_> = fs::read_dir(&audit).unwrap().collect();
+    files.sort_by_key(|file| file.as_ref().unwrap().path());
+    let paths: Vec<_> = files.into_iter().map(|file| file.unwrap().path()).collect();
+    let together = [&paths[0], &paths[1]].map(|path| fs::read(path).unwrap());
+    fs::write(&paths[0], together.concat()).unwrap();
+    let ids: Vec<_> = audit_of(&store).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, (1..=15).rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_call_reads_a_part_of_the_audit_log_and_the_next_ones_the_rest() {
+    let directory = tempfile::tempdir().unwrap();
+    let limited = Config {
+        audit_bytes_max: 40_000,
+        ..config(&directory)
+    };
+    let store = open(&limited);
+    for nth in 0..100 {
+        change(&store, &site_change("one", &format!("d{nth}.one.com")));
+    }
+    let files = fs::read_dir(limited.path.join("audit")).unwrap().count();
+    assert!(files > 2, "{files}");
+    let mut filter = Filter {
+        owner: Some("other".into()),
+        limit: 10,
+        bytes_max: 1,
+        ..Filter::default()
+    };
+    let mut calls = 1;
+    while let Some(before) = store.audit_page(&filter).unwrap().before {
+        assert!(filter.before.is_none_or(|last| before < last));
+        filter.before = Some(before);
+        calls += 1;
+    }
+    assert_eq!(calls, files);
+    // What is found is the same with and without a bound.
+    let mut found = Vec::new();
+    let mut filter = Filter {
+        limit: 1000,
+        bytes_max: 1,
+        ..Filter::default()
+    };
+    loop {
+        let page = store.audit_page(&filter).unwrap();
+        found.extend(page.entries);
+        filter.before = page.before;
+        if page.before.is_none() {
+            break;
+        }
+    }
+    let all = Filter {
+        limit: 1000,
+        ..Filter::default()
+    };
+    assert_eq!(found, store.audit(&all).unwrap());
+    assert_eq!(found.len(), 100);
+}
+
 /// Returns the journal that a change begins with.
 fn journal_of(store: &Store, change: &SiteChange, id: u64) -> Vec<u8> {
     let local = store.directory().unwrap();

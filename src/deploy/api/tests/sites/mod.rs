@@ -555,6 +555,24 @@ async fn an_owner_makes_a_limited_number_of_changes() {
 }
 
 #[tokio::test]
+async fn an_owner_reads_the_audit_log_a_limited_number_of_times() {
+    let node = Node::for_sites();
+    node.create("one", "acme", &[]).await;
+    for _ in 0..25 {
+        assert_eq!(node.read("/v1/audit", &node.acme).await.status, 200);
+    }
+    let response = node.read("/v1/audit", &node.acme).await;
+    detail(&response, 429);
+    assert_eq!(field(&response, "retry-after"), "10");
+    // Its changes count on their own, and the operator is not limited.
+    node.domain_is(201, "PUT", "one", "docs.acme.com", &node.editor)
+        .await;
+    for _ in 0..50 {
+        assert_eq!(node.read("/v1/audit", &node.operator).await.status, 200);
+    }
+}
+
+#[tokio::test]
 async fn t6_owners_add_domains_only_if_the_operator_lets_them() {
     let node = Node::new();
     node.create("one", "acme", &["docs.acme.com"]).await;

@@ -273,6 +273,15 @@ async fn every_response_for_sites_conforms_to_the_description_and_every_status_o
             &node.call(method, path, &node.editor, Call::default()).await,
         );
     }
+    // Too many reads of the audit log.
+    let refused = loop {
+        let call = Call::default();
+        let response = node.call("GET", "/v1/audit", &node.editor, call).await;
+        if response.status == 429 {
+            break response;
+        }
+    };
+    check("/v1/audit", "GET", &refused);
     // The store does not work.
     let store = node.directory.path().join("store");
     std::fs::remove_dir_all(&store).unwrap();
