@@ -231,6 +231,7 @@ impl Described {
             && let Some(generated) =
                 skills::generate(docs, &title.title, &title.description, BASE_URL_PLACEHOLDER)
         {
+            found.extend(skills::instructions(docs));
             let skill = into_skill(generated);
             list.push(listed(&skill, true));
             skills.push(skill);

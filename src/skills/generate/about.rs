@@ -8,7 +8,7 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::mdx::Node;
 
-use super::outline::{Outline, content};
+use super::outline::{Outline, content, is_callout};
 use super::role::{has, normal};
 use super::text::{fit, is_silent, plain, sentences, words};
 
@@ -481,6 +481,7 @@ fn gather(nodes: &[Node], out: &mut Vec<String>) {
         }
         match node {
             Node::Element(element) if is_silent(&element.name) => {}
+            node if is_callout(node) => {}
             Node::Paragraph(line) => {
                 let words = words(line);
                 if words.chars().any(char::is_alphabetic) {
