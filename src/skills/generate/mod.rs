@@ -62,6 +62,7 @@ mod package;
 mod quickstart;
 mod reference;
 mod role;
+mod sample;
 mod secret;
 mod section;
 mod sink;
