@@ -12,6 +12,7 @@ use crate::site::percent::encode;
 use crate::syntax::Value;
 
 use super::about::{is_meta, repeats};
+use super::lists::PageList;
 use super::role::{Role, normal};
 use super::text::{self, plain, shorten};
 
@@ -31,6 +32,8 @@ pub(super) struct Outline {
     pub(super) versions: Vec<Box<str>>,
     /// All languages, the default first.
     pub(super) languages: Vec<Box<str>>,
+    /// The parts of `llms.txt`; empty if it has all pages itself.
+    pub(super) lists: Vec<PageList>,
 }
 
 /// A group of pages.
@@ -66,7 +69,9 @@ impl Outline {
         // A changelog is often the first page of a group; an agent needs the others first.
         for category in &mut outline.categories {
             let entries = &mut category.entries;
-            entries.sort_by_key(|entry| entry.role >= Role::Community);
+            // The page of a package often has no content of its own.
+            let is_package = |entry: &Entry| entry.title.trim_matches('`') == "__init__";
+            entries.sort_by_key(|entry| (entry.role >= Role::Community, is_package(entry)));
         }
         outline
     }

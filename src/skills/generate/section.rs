@@ -179,7 +179,11 @@ pub(super) fn numbered(nodes: &[Node]) -> Option<(Vec<Step<'_>>, usize)> {
         }
         starts.push((at, title));
     }
-    if starts.len() < STEPS_MIN {
+    // Numbers may also order variants or parts of a subject.
+    let tells = |title: &&(usize, String)| {
+        title.1.to_lowercase().starts_with("step ") || is_instruction(&title.1)
+    };
+    if starts.len() < STEPS_MIN || starts.iter().filter(tells).count() * 2 < starts.len() {
         return None;
     }
     let ends = starts.iter().skip(1).map(|(at, _)| *at).chain([end]);
@@ -246,7 +250,8 @@ mod tests {
             file(&format!("{path}.mdx"), text),
         ];
         let (docs, _) = docs::read(&Tree::from_files(files, []), &docs::Options::default());
-        let skill = crate::skills::generate(&docs, "Acme", "Pays.", "https://acme.test");
+        let skill =
+            crate::skills::generate(&docs, ("Acme", "Pays."), "https://acme.test", Vec::new());
         skill.unwrap().text
     }
 
