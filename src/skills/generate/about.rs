@@ -201,7 +201,7 @@ const INTRODUCTIONS: [&str; 6] = [
     "home",
 ];
 /// Titles that nearly every documentation has: they do not say when to use the skill.
-const GENERIC: [&str; 28] = [
+const GENERIC: [&str; 31] = [
     "getting started",
     "get started",
     "introduction",
@@ -230,6 +230,9 @@ const GENERIC: [&str; 28] = [
     "examples",
     "features",
     "appendix",
+    "glossary",
+    "good practices",
+    "best practices",
 ];
 
 /// The subject of a definition.

@@ -137,7 +137,7 @@ impl<'d> Samples<'d> {
     fn add(&mut self, ways: Sample<'d>) {
         let is_sample = |code: &Block<'_>| {
             let is_file = is_file(&code.label);
-            let is_shown = is_file || !code.is_output();
+            let is_shown = is_file || code.sets_variables() || !code.is_output();
             is_shown && !code.is_address() && code.is_whole() && !code.code.trim().is_empty()
         };
         let verdict = self.verdict;
@@ -159,22 +159,21 @@ impl<'d> Samples<'d> {
 
 /// Returns whether the last sentence of a paragraph announces what a program shows: "You should see:".
 pub(super) fn announces_output(line: &str) -> bool {
-    const OUTPUTS: [&str; 12] = [
+    const OUTPUTS: [&str; 9] = [
         "should see",
         "will see",
         "ll see",
         "you see",
         "output",
-        "outputs",
         "prints",
         "response",
-        "responds",
         "returns",
         "result",
-        "logs",
     ];
+    const RUNS: [&str; 5] = ["run", "use", "execute", "call", "to"];
     let last = sentences(line).pop().unwrap_or_default();
-    last.ends_with(':') && has(&normal(last), &OUTPUTS)
+    let words = normal(last);
+    last.ends_with(':') && has(&words, &OUTPUTS) && !has(&words, &RUNS)
 }
 
 /// Returns whether a label is the name of a file.
@@ -247,7 +246,7 @@ pub(super) fn choose(steps: &mut [Step<'_>]) {
 /// Leaves out code that imports a file of the reader's project that no step shows.
 fn leave_out_incomplete(steps: &mut [Step<'_>]) {
     let codes = steps.iter().flat_map(|step| &step.code);
-    let shown: HashSet<String> = codes.map(|code| stem(&code.label).to_owned()).collect();
+    let shown: HashSet<String> = codes.map(|code| stem(file_of(code)).to_owned()).collect();
     for step in steps {
         let count = step.code.len();
         step.code.retain(|code| {
@@ -258,9 +257,24 @@ fn leave_out_incomplete(steps: &mut [Step<'_>]) {
     }
 }
 
+/// Returns the name of the file that a block makes: its label, or a remark in its first line.
+fn file_of<'b>(block: &'b Block<'_>) -> &'b str {
+    let first = block.code.lines().next().unwrap_or_default();
+    let remark = ["// ", "# "]
+        .iter()
+        .find_map(|mark| first.strip_prefix(mark));
+    let remark = remark
+        .map(str::trim)
+        .filter(|name| is_file(name) && !name.contains(' '));
+    match is_file(&block.label) {
+        true => &block.label,
+        false => remark.unwrap_or(&block.label),
+    }
+}
+
 /// Returns the texts of a block by which code belongs together: ports, addresses, names of files.
 fn literals<'b>(block: &'b Block<'_>) -> Vec<&'b str> {
-    let inside = |c: char| c.is_alphanumeric() || "._-/".contains(c);
+    let inside = |c: char| c.is_alphanumeric() || "._-".contains(c);
     let all = [&*block.label, block.code];
     let words = all
         .into_iter()

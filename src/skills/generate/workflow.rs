@@ -277,10 +277,7 @@ impl Workflow<'_> {
                     lines.push(format!("{number}. {text}{end}{more}"));
                 }
                 None if has_code => {
-                    let text = match more {
-                        "" => text,
-                        _ => text.trim_end_matches('.'),
-                    };
+                    let text = text.trim_end_matches('.');
                     lines.push(format!("{number}. {text}{more}:"));
                     lines.push(String::new());
                     for code in new {
