@@ -341,6 +341,29 @@ fn numbered_headings_at_any_level_are_one_procedure_with_the_steps_inside() {
 }
 
 #[test]
+fn a_step_keeps_settings_and_code_that_returns_something_and_numbers_of_parts_are_no_steps() {
+    let page = "<Steps>\n<Step title=\"Set the server\">\n```bash\nACME_SERVER=http://localhost:3000     # the address\nOTHER_NAME=x\n```\n</Step>\n\
+        <Step title=\"Add a tool\">\nTo add a tool that returns a greeting, write a function:\n\n```python\nimport acme\nacme.tool(greet)\n```\n</Step>\n</Steps>\n\n\
+        ## Variables\n\n### 1. Global variables\n\n```js\nawait acme.run({ all: 1 })\n```\n\n### 2. Local variables\n\n```js\nawait acme.run({ own: 1 })\n```\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["index","tools"]}}"#,
+        ),
+        (
+            "index.mdx",
+            "# Acme\n\n```python\nimport acme\nacme.run(1)\n```\n",
+        ),
+        ("tools.mdx", page),
+    ]);
+    let workflows = section(&text, "Workflows");
+    for wanted in ["ACME_SERVER=http://localhost:3000", "acme.tool(greet)"] {
+        assert!(workflows.contains(wanted), "{wanted}: {text}");
+    }
+    assert!(!workflows.contains("Global variables"), "{text}");
+}
+
+#[test]
 fn a_page_of_a_group_of_quickstarts_without_code_comes_after_guides_with_code() {
     let tunnel = "---\ntitle: Connect a tunnel\n---\n\n1. Add the public key to the host.\n2. Restart the host.\n";
     let pay = "---\ntitle: Pay an order\n---\n\n1. Run `acme pay`.\n\n   ```bash\n   acme pay 1\n   ```\n\n2. Read the receipt.\n";
