@@ -176,7 +176,7 @@ pub fn build_into(
     // The skill of a large site takes as long as hundreds of pages, and one thread generates it.
     let (mut found, described) = rayon::join(
         || insert_site(&mut release),
-        || Described::new(input, options),
+        || Described::new(input, options, site.as_ref()),
     );
     for skill in &described.skills {
         insert_skill(&mut release, skill);
@@ -219,7 +219,7 @@ struct Described {
 }
 
 impl Described {
-    fn new(input: &Input, options: &Options) -> Self {
+    fn new(input: &Input, options: &Options, site: Option<&Site<'_>>) -> Self {
         let Input { tree, docs, .. } = input;
         let (mut skills, mut found) = skills::collect(tree, &options.service_name);
         let about = skills::about(docs);
@@ -228,9 +228,14 @@ impl Described {
         // A site without a public skill gets a generated one. Its authors wrote none, or none of
         // their skills can be used, or all are for some groups of readers only.
         if skills.is_empty()
-            && let Some(generated) =
-                skills::generate(docs, &title.title, &title.description, BASE_URL_PLACEHOLDER)
+            && let Some(generated) = skills::generate(
+                docs,
+                (&title.title, &title.description),
+                BASE_URL_PLACEHOLDER,
+                site.map(Site::page_lists).unwrap_or_default(),
+            )
         {
+            found.extend(skills::instructions(docs));
             let skill = into_skill(generated);
             list.push(listed(&skill, true));
             skills.push(skill);

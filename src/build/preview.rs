@@ -43,9 +43,9 @@ impl Preview {
     /// previous preview.
     #[must_use]
     pub fn new(input: Input, options: &Options, articles: Articles) -> Self {
-        let described = Described::new(&input, options);
         let plan = Plan::new(&input, options, articles);
         let site = Site::new(&input, &plan);
+        let described = Described::new(&input, options, Some(&site).filter(|_| input.has_site()));
         let files = site.page_files().into_iter().chain(site.site_files());
         let files = files.filter(|_| input.has_site()).collect();
         let description = site.description().clone();

@@ -468,6 +468,12 @@ pub const RULES: &[Rule] = &[
             number.",
     },
     Rule {
+        id: "skill-unsafe",
+        title: "no page instructs agents against their users",
+        text: "A sentence that tells an agent to ignore its instructions, to give away data of its user, or to keep \
+            something from the user is not used in the generated skill.",
+    },
+    Rule {
         id: "snippet",
         title: "imported snippets exist",
         text: "A path that starts with `/` starts at the documentation's root.",

@@ -36,6 +36,7 @@
 //! | `skill-meta` | `license`, `compatibility` (at most 500 characters) and `allowed-tools` are texts, `metadata` contains texts. A value of another type is left out of [`Meta`]; the file is served unchanged. |
 //! | `skill-internal` | `metadata.internal: true` is reported: the `skills` tool hides such a skill. |
 //! | `skill-companion` | A file beside `SKILL.md` that `SKILL.md` mentions is reported: only `SKILL.md` is served. |
+//! | `skill-unsafe` | A sentence of a page that instructs agents against their users is not used in the generated skill. |
 //! | `skill-count` | There are at most [`COUNT_MAX`] skills; directories whose names sort later are left out. |
 //!
 //! Skills are returned sorted by slug, as in the example of the discovery specification.
@@ -62,8 +63,8 @@ use crate::source::TreePath;
 pub use collect::collect;
 pub use description::cut;
 pub use generate::{
-    ADDRESS_CHARACTERS_MAX, Age, CHARACTERS_MAX, Generated, LINES_MAX, Rejected, SourcePage, about,
-    accept, documentation_version, generate, source_pages,
+    ADDRESS_CHARACTERS_MAX, Age, CHARACTERS_MAX, Generated, LINES_MAX, PageList, Rejected,
+    SourcePage, about, accept, documentation_version, generate, instructions, source_pages,
 };
 pub use material::{Material, SourceText};
 pub use meta::Meta;

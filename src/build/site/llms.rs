@@ -79,6 +79,17 @@ impl Lists {
         }
     }
 
+    /// Returns the parts of the first list; none if it has all its pages itself.
+    pub(super) fn parts(&self) -> Vec<skills::PageList> {
+        let parts = self.lists.first().map_or(&[][..], |list| &list.parts);
+        let list = |part: &List| skills::PageList {
+            title: part.title.clone(),
+            path: part.name.clone(),
+            pages: part.pages.iter().copied().collect(),
+        };
+        parts.iter().map(list).collect()
+    }
+
     /// Returns the names of all lists.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.lists.iter().flat_map(|list| {

@@ -475,6 +475,11 @@ impl<'s> Site<'s> {
         })
     }
 
+    /// Returns the lists that `llms.txt` names instead of pages.
+    pub(super) fn page_lists(&self) -> Vec<crate::skills::PageList> {
+        self.lists().parts()
+    }
+
     fn lists(&self) -> &Lists {
         self.lists.get_or_init(|| Lists::of(self.docs))
     }

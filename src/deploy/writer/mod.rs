@@ -22,7 +22,7 @@
 //! process reads only its input. The parent gives it the key.
 //!
 //! **Invariant:** text of the documentation is data. It is given to the model only as the result of
-//! a tool, the model has no tool that changes anything, and what it proposes is checked by the
+//! a tool, and to the model that judges a file as quoted lines; the model has no tool that changes anything, and what it proposes is checked by the
 //! process of the build, which has no network.
 //!
 //! **Invariant:** the key is in no event, no log and no file. Texts of the provider are shown only
@@ -58,7 +58,7 @@ pub use config::{Config, InvalidAddress, Price, Provider, ServerAddress, StepLim
 pub use conversation::{Report, converse};
 
 /// A version of prompts, tools and checks. A change makes every skill be written again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The longest draft that is read, in bytes.
 pub const OUTCOME_BYTES_MAX: u64 = 4 << 20;
 

@@ -84,6 +84,11 @@ pub(super) fn tools() -> Vec<Tool> {
         .collect();
     vec![
         Tool {
+            name: "read_generated_file",
+            description: "Reads the file that was generated without a model.",
+            schema: object(json!({}), &[]),
+        },
+        Tool {
             name: "list_pages",
             description: "Lists pages with path, group, title, what they are about, and their size in bytes.",
             schema: object(
@@ -181,6 +186,7 @@ impl<'m> Library<'m> {
         let from = input.get("from").and_then(Value::as_u64).unwrap_or(0);
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         let answer = match name {
+            "read_generated_file" => json!({ "text": self.material.skill }),
             "list_pages" => self.list(from),
             "read_page" => {
                 self.uses.pages += 1;
@@ -320,6 +326,7 @@ mod tests {
                 ),
                 page("/long", None, &"é".repeat(PART_BYTES_MAX)),
             ],
+            skill: "# Generated\n".into(),
             ..Material::default()
         }
     }
@@ -351,6 +358,8 @@ mod tests {
         let mut call = |name: &str, input: Value| -> Value {
             serde_json::from_str(&library.call(name, &input).unwrap()).unwrap()
         };
+        let generated = call("read_generated_file", json!({}));
+        assert_eq!(generated["text"], "# Generated\n");
         let list = call("list_pages", json!({ "from": 1 }));
         assert_eq!(list["pages"][0]["operation"], "POST /charges");
         assert_eq!(list["next"], Value::Null);
@@ -381,7 +390,7 @@ mod tests {
             (
                 "delete_page",
                 json!({}),
-                "there is no such tool; the tools: list_pages",
+                "there is no such tool; the tools: read_generated_file, list_pages",
             ),
             ("read_page", json!({}), "`page` is missing"),
             ("read_page", json!({ "page": 7 }), "`page` is missing"),

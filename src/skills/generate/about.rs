@@ -8,7 +8,7 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::mdx::Node;
 
-use super::outline::{Outline, content};
+use super::outline::{Outline, content, is_callout};
 use super::role::{has, normal};
 use super::text::{fit, is_silent, plain, sentences, words};
 
@@ -201,7 +201,7 @@ const INTRODUCTIONS: [&str; 6] = [
     "home",
 ];
 /// Titles that nearly every documentation has: they do not say when to use the skill.
-const GENERIC: [&str; 28] = [
+const GENERIC: [&str; 31] = [
     "getting started",
     "get started",
     "introduction",
@@ -230,6 +230,9 @@ const GENERIC: [&str; 28] = [
     "examples",
     "features",
     "appendix",
+    "glossary",
+    "good practices",
+    "best practices",
 ];
 
 /// The subject of a definition.
@@ -481,6 +484,7 @@ fn gather(nodes: &[Node], out: &mut Vec<String>) {
         }
         match node {
             Node::Element(element) if is_silent(&element.name) => {}
+            node if is_callout(node) => {}
             Node::Paragraph(line) => {
                 let words = words(line);
                 if words.chars().any(char::is_alphabetic) {

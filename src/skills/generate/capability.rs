@@ -44,6 +44,10 @@ pub(super) fn table(
     let mut rows = parts(docs, outline, about);
     rows.extend(cards(docs, outline));
     rows.extend(groups(docs, outline, about));
+    // Nearly every documentation has an area with such a name.
+    if rows.iter().any(|row| !is_generic_title(&row.area)) {
+        rows.retain(|row| !is_generic_title(&row.area));
+    }
     // A row without words says little; a documentation may have no others.
     if rows.iter().any(|row| !row.purpose.is_empty()) {
         rows.retain(|row| !row.purpose.is_empty());
@@ -149,7 +153,7 @@ fn row(docs: &Docs, label: &str, category: &Category, about: &str) -> Option<Row
     if text.is_empty() || text == first.title {
         let titles = entries.map(|entry| &*entry.title);
         let titles = titles
-            .filter(|title| !is_generic_title(title))
+            .filter(|title| !is_generic_title(title) && !title.ends_with('?'))
             .take(NAMED_MAX);
         text = fit(&titles.collect::<Vec<_>>().join(", "), PURPOSE_MAX);
     }
@@ -163,8 +167,49 @@ fn row(docs: &Docs, label: &str, category: &Category, about: &str) -> Option<Row
     })
 }
 
-/// Returns the description of a page as a purpose; nothing if the skill begins with it.
+/// Returns what a reader learns on a page: `Send a job.` of "Learn how to send a job."
+fn learned(text: &str) -> Option<String> {
+    const STARTS: [&str; 8] = [
+        "Learn how to ",
+        "Learn about how to ",
+        "Learn to ",
+        "A quick guide on how to ",
+        "A quick guide to ",
+        "This guide shows how to ",
+        "This guide shows you how to ",
+        "This guide explains how to ",
+    ];
+    let rest = STARTS.iter().find_map(|start| text.strip_prefix(start))?;
+    let mut letters = rest.chars();
+    let first = letters.next()?;
+    Some(first.to_uppercase().chain(letters).collect())
+}
+
+/// Returns whether a text only tells the reader to read a page, or begins in the middle of a procedure.
+fn is_about_reading(text: &str) -> bool {
+    const STARTS: [&str; 9] = [
+        " learn how ",
+        " learn about ",
+        " learn to ",
+        " a quick guide ",
+        " quick guide ",
+        " this guide ",
+        " this page ",
+        " once you ",
+        " after you ",
+    ];
+    let words = normal(text);
+    STARTS.iter().any(|start| words.starts_with(start))
+}
+
+/// Returns the description of a page as a purpose; nothing if the skill begins with it, or if it says only
+/// what the reader can do with the page.
 fn purpose(described: &str, about: &str) -> String {
+    let learned = learned(described);
+    let described = learned.as_deref().unwrap_or(described);
+    if is_about_reading(described) {
+        return String::new();
+    }
     let described = fit(described, PURPOSE_MAX);
     // A date or a text before a list says nothing.
     if described.ends_with(':') || normal(&described).starts_with(" effective date ") {

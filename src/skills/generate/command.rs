@@ -11,7 +11,7 @@ use super::about;
 use super::outline::{Outline, link_to};
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
-use super::text::{self, cell, fit, says_version, words};
+use super::text::{self, cell, fit, says_version, sentences, words};
 use super::words::{in_sentence, is_task, without_number};
 
 /// The most rows and characters of the table.
@@ -64,6 +64,7 @@ pub(super) fn program(docs: &Docs, outline: &Outline) -> Option<Program> {
             is_about,
             title: text::plain(&page.title),
             heading: String::new(),
+            before: String::new(),
             lines_left: LINES_OF_HEADING_MAX,
             open: None,
             found: Vec::new(),
@@ -84,8 +85,8 @@ pub(super) fn program(docs: &Docs, outline: &Outline) -> Option<Program> {
         }
     }
     for (_, commands) in &mut programs {
-        // What an author described comes before lines of code.
-        commands.sort_by_key(|command| command.is_line);
+        // What an author described comes before lines of code, and these before bare names.
+        commands.sort_by_key(|command| (command.purpose.is_empty(), command.is_line));
         let mut said = HashSet::new();
         commands.retain(|command| said.insert(command.command.clone()));
     }
@@ -148,6 +149,8 @@ struct Reader {
     /// The title of the page, and the heading; empty before the first one.
     title: String,
     heading: String,
+    /// The paragraph directly above.
+    before: String,
     /// How many lines of code below the heading may still be commands.
     lines_left: usize,
     /// A heading that is a command, whose first paragraph has not come yet.
@@ -160,6 +163,7 @@ struct Reader {
 impl Reader {
     fn nodes(&mut self, nodes: &[Node]) {
         for node in nodes {
+            let before = std::mem::take(&mut self.before);
             match node {
                 Node::Heading { children, .. } => {
                     self.heading = words(children).replace('`', "");
@@ -173,6 +177,7 @@ impl Reader {
                     if let Some(command) = open {
                         self.add(command, &text, false);
                     }
+                    self.before = text;
                 }
                 Node::Table(table) => {
                     for row in &table.rows {
@@ -185,6 +190,7 @@ impl Reader {
                 }
                 Node::Fence { code, .. } if self.is_about => {
                     let mut remark = "";
+                    let mut announced = announced(&before);
                     for line in code.lines() {
                         let line = line.trim_start_matches(['$', '>', ' ']);
                         if let Some(text) = line.strip_prefix('#') {
@@ -199,9 +205,11 @@ impl Reader {
                             let said = said.into_iter().find(|text| !text.is_empty());
                             let purpose = match said {
                                 Some(said) => text::plain(said),
-                                None => self.purpose_of_heading(),
+                                None => announced
+                                    .take()
+                                    .unwrap_or_else(|| self.purpose_of_heading()),
                             };
-                            if !has(&normal(&purpose), &GENERIC) {
+                            if !GENERIC.contains(&normal(&purpose).trim()) {
                                 self.add(line.to_owned(), &purpose, true);
                             }
                         }
@@ -243,6 +251,29 @@ impl Reader {
     }
 }
 
+/// Returns what the last sentence of a paragraph says about the code below it: `To list all boxes` of "To
+/// list all boxes, use the following command:". `None` if it only announces the code.
+fn announced(paragraph: &str) -> Option<String> {
+    let last = sentences(paragraph).pop()?;
+    // Another sentence explains something, often the code above it.
+    if !last.ends_with(':') && !last.starts_with("To ") {
+        return None;
+    }
+    let last = last.trim_end_matches([':', '.', ' ']);
+    let (start, rest) = last.split_once(", ").unwrap_or((last, ""));
+    let points = |text: &str| has(&normal(text), &["following", "below", "above", "command"]);
+    let said = match start.starts_with("To ") && !points(start) {
+        true if rest.is_empty() || points(rest) || rest.contains(" run") => {
+            start.strip_prefix("To ")?
+        }
+        _ if points(last) || has(&normal(last), &["this", "it", "these"]) => return None,
+        _ => last,
+    };
+    let mut letters = said.chars();
+    let first = letters.next()?;
+    (said.split(' ').count() >= 2).then(|| first.to_uppercase().chain(letters).collect())
+}
+
 /// Returns the command that some nodes consist of: code, or plain words if `or_words`.
 fn command(nodes: &[Node], or_words: bool) -> Option<String> {
     let is_code = |node: &Node| match node {
@@ -271,4 +302,29 @@ fn is_command(line: &str) -> bool {
     // Continued lines and pipes are no single command.
     let is_plain = !line.contains(['\n', '`', '\\', ';', '&', '=']) && !line.contains(" | ");
     is_one && !compares && is_plain && line.chars().count() <= COMMAND_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_above_a_command_says_what_it_is_for() {
+        for (paragraph, purpose) in [
+            (
+                "A box is small. To list all boxes, use the following command:",
+                Some("List all boxes"),
+            ),
+            (
+                "List the boxes of a team:",
+                Some("List the boxes of a team"),
+            ),
+            ("Use the following command:", None),
+            ("It does this:", None),
+            ("The program finds the box by its name.", None),
+            ("", None),
+        ] {
+            assert_eq!(announced(paragraph).as_deref(), purpose, "{paragraph}");
+        }
+    }
 }

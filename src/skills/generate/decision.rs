@@ -15,12 +15,15 @@ use super::quickstart;
 use super::role::{Role, has, normal};
 use super::sink::{Share, Sink};
 use super::text::{cell, fit, is_balanced, sentences, words};
+use super::words::is_instruction;
 
 /// The most rows of the table, and the most characters of the whole list.
 const ROWS_MAX: usize = 13;
 const CHARACTERS_MAX: usize = 2400;
 /// How many rows of one page come before those of other pages.
 const OF_PAGE_MAX: usize = 5;
+/// How many of them a page has that is about neither a choice nor a concept.
+const OF_GUIDE_MAX: usize = 2;
 /// The longest case and the longest alternative, in characters.
 const WHEN_MAX: usize = 150;
 const USE_MAX: usize = 80;
@@ -95,7 +98,7 @@ const VERBS: [&str; 7] = [
 /// The words between an alternative and its case.
 const BETWEEN: [&str; 4] = [" when ", " whenever ", " if ", " only if "];
 /// The words between a case and its alternative.
-const AFTER: [&str; 8] = [
+const AFTER: [&str; 11] = [
     ", use ",
     ", choose ",
     ", pick ",
@@ -104,6 +107,18 @@ const AFTER: [&str; 8] = [
     ", consider using ",
     ", we recommend ",
     ", you should use ",
+    ", you can prefer ",
+    ", you can use ",
+    ", you can choose ",
+];
+/// Alternatives that a heading names.
+const THIS: [&str; 6] = [
+    "this option",
+    "this approach",
+    "this method",
+    "this mode",
+    "this strategy",
+    "this way",
 ];
 /// The first words of an alternative that needs another sentence to be understood.
 const PRONOUNS: [&str; 18] = [
@@ -157,8 +172,13 @@ struct Page {
     chosen: Vec<Route>,
     /// The routes of other sentences.
     said: Vec<Route>,
-    /// Whether the heading above is about a choice.
+    /// The heading above.
+    heading: String,
+    /// Whether that heading, and the title of the page, are about a choice.
     is_choice: bool,
+    is_titled: bool,
+    /// How many of its rows come before those of other pages.
+    rows_max: usize,
 }
 
 /// Writes the list. `choices` are the alternatives of the first call.
@@ -194,34 +214,47 @@ pub(super) fn decisions(
     let first = sink.lines.len();
     let pages = pages(docs, outline);
     let mut said: HashSet<&Route> = HashSet::new();
-    let mut last = None;
-    for is_chosen in [true, false] {
-        for page in &pages {
+    // The rows of a page stand together.
+    let mut rows: Vec<(bool, usize, usize, String, PageId)> = Vec::new();
+    // What is left of the place is for more rows of the same guides.
+    for (is_chosen, is_rest) in [(true, false), (false, false), (true, true)] {
+        for (at, page) in pages.iter().enumerate() {
             let routes = if is_chosen { &page.chosen } else { &page.said };
             // A single sentence of a guide is seldom a decision about the product.
-            let max = if is_chosen { OF_PAGE_MAX } else { 1 };
+            let max = match (is_chosen, is_rest) {
+                (true, false) => page.rows_max,
+                (true, true) => OF_PAGE_MAX - page.rows_max,
+                (false, _) => 1,
+            };
             let mut of_page = 0;
-            for route in routes {
+            for (nth, route) in routes.iter().enumerate() {
                 if of_page == max || !said.insert(route) {
                     continue;
                 }
-                let link = match last == Some(page.id) {
+                let row = format!("| {} | {}", cell(&route.when), cell(&route.use_what));
+                let is_known = rows.iter().any(|row| row.0 != is_chosen && row.1 == at);
+                let link = match is_known {
                     true => "″".to_owned(),
                     false => cell(&link_to(docs, page.id, base_url)),
                 };
-                let row = format!(
-                    "| {} | {} | {link} |",
-                    cell(&route.when),
-                    cell(&route.use_what)
-                );
-                if sink.add(&[row]) {
-                    last = Some(page.id);
+                if sink.add(&[format!("{row} | {link} |")]) {
+                    rows.push((!is_chosen, at, nth, row, page.id));
                     of_page += 1;
                 }
             }
         }
     }
-    let rows = sink.lines.split_off(first);
+    sink.lines.truncate(first);
+    rows.sort();
+    let mut last = None;
+    let rows = rows.into_iter().map(|(_, _, _, row, id)| {
+        let link = match last.replace(id) == Some(id) {
+            true => "″".to_owned(),
+            false => cell(&link_to(docs, id, base_url)),
+        };
+        format!("{row} | {link} |")
+    });
+    let rows: Vec<String> = rows.collect();
     if !rows.is_empty() {
         if first > 0 {
             sink.lines.push(String::new());
@@ -242,7 +275,13 @@ fn pages(docs: &Docs, outline: &Outline) -> Vec<Page> {
             id: entry.page,
             chosen: Vec::new(),
             said: Vec::new(),
+            heading: String::new(),
             is_choice: is_choice(&of_page.title),
+            is_titled: is_choice(&of_page.title),
+            rows_max: match entry.role == Role::Concept || is_choice(&of_page.title) {
+                true => OF_PAGE_MAX,
+                false => OF_GUIDE_MAX,
+            },
         };
         page.nodes(nodes);
         pages.push((entry.role, page));
@@ -261,14 +300,20 @@ impl Page {
     fn nodes(&mut self, nodes: &[Node]) {
         for node in nodes {
             match node {
-                Node::Heading { children, .. } => self.is_choice = is_choice(&words(children)),
+                Node::Heading { children, .. } => {
+                    self.heading = words(children);
+                    self.is_choice = is_choice(&self.heading);
+                }
                 Node::Paragraph(line) => self.sentences(&words(line)),
                 Node::List { items, start: None } => {
                     for item in items {
                         self.item(&item.children);
                     }
                 }
-                Node::Table(table) => self.chosen.extend(of_table(table)),
+                Node::Table(table) => {
+                    let is_choice = self.is_choice || self.is_titled;
+                    self.chosen.extend(of_table(table, is_choice));
+                }
                 Node::Fence { .. } | Node::List { .. } => {}
                 node => node.each_children(&mut |children| self.nodes(children)),
             }
@@ -277,7 +322,7 @@ impl Page {
 
     fn sentences(&mut self, line: &str) {
         for sentence in sentences(line) {
-            if let Some(route) = route(sentence, self.is_choice) {
+            if let Some(route) = route(sentence, &self.heading, self.is_choice) {
                 let routes = if self.is_choice {
                     &mut self.chosen
                 } else {
@@ -338,8 +383,9 @@ fn labelled(name: &str, rest: &str) -> Option<Route> {
     Route::new(first, name)
 }
 
-/// Reads a table with a column of cases and a column of alternatives.
-fn of_table(table: &Table) -> Vec<Route> {
+/// Reads a table with a column of cases and a column of alternatives. In a section about a choice, the
+/// alternatives may be the names in the first column.
+fn of_table(table: &Table, is_choice: bool) -> Vec<Route> {
     let heads: Vec<String> = table.head.iter().map(|cell| normal(&words(cell))).collect();
     let of = |any: &[&str]| heads.iter().position(|head| has(head, any));
     let Some(cases) = of(&CASES).or_else(|| heads.iter().position(|head| head == " when ")) else {
@@ -350,7 +396,7 @@ fn of_table(table: &Table) -> Vec<Route> {
     // Cases that stand beside names belong to the first column.
     let alternatives = match other.next() {
         Some((nth, _)) => nth,
-        None if cases > 0 => 0,
+        None if cases > 0 && is_choice => 0,
         None => return Vec::new(),
     };
     let rows = table.rows.iter().filter_map(|row| {
@@ -362,7 +408,7 @@ fn of_table(table: &Table) -> Vec<Route> {
 
 /// Reads a sentence that says what to use in which case. `For A, use B` is often a step, so it is
 /// only read in a section about a choice.
-fn route(sentence: &str, is_choice: bool) -> Option<Route> {
+fn route(sentence: &str, heading: &str, is_choice: bool) -> Option<Route> {
     if sentence.chars().count() > SENTENCE_MAX || sentence.ends_with([':', '?']) {
         return None;
     }
@@ -375,6 +421,11 @@ fn route(sentence: &str, is_choice: bool) -> Option<Route> {
         let (what, when) = (&rest[..at], &rest[at + between.len()..]);
         // "Choose a channel where …" is a step, not a decision.
         let is_step = has(&normal(what), &["where", "that", "to"]);
+        // "Use this option if …" is about the option that its heading names.
+        let what = match THIS.contains(&what) && !is_instruction(heading) {
+            true => heading.trim_end_matches([':', ' ']),
+            false => what,
+        };
         return (!is_step).then(|| Route::new(when, what)).flatten();
     }
     let case = ["If you ", "If your ", "When you ", "When your ", "For "];
@@ -432,6 +483,7 @@ impl Route {
             || !use_what.chars().any(char::is_alphabetic)
             || when.split(' ').count() < 2
             || use_what.chars().count() > USE_MAX
+            || ["none", "n a", "no", "not applicable"].contains(&normal(use_what).trim())
             || starts(use_what, &PRONOUNS)
             || starts(when, &VAGUE)
             || refers(when)
@@ -483,7 +535,7 @@ mod tests {
                 when: when.to_owned(),
                 use_what: use_what.to_owned(),
             };
-            assert_eq!(route(sentence, true), Some(expected), "{sentence}");
+            assert_eq!(route(sentence, "", true), Some(expected), "{sentence}");
         }
         for sentence in [
             "Use it when a table is large.",
@@ -496,9 +548,9 @@ mod tests {
             "Use a pool when these are full.",
             "Use the escaping of your framework (most escape by default when using its syntax).",
         ] {
-            assert_eq!(route(sentence, true), None, "{sentence}");
+            assert_eq!(route(sentence, "", true), None, "{sentence}");
         }
-        assert_eq!(route("For the name, use `x`.", false), None);
+        assert_eq!(route("For the name, use `x`.", "", false), None);
         assert_eq!(Route::new("you need a burst", "`4+`"), None);
         let best = labelled("Pool", ": holds many. Best for short calls.");
         assert_eq!(best.unwrap().when, "Best for short calls");

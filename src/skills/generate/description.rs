@@ -13,7 +13,7 @@ use crate::mdx::Node;
 use super::about::{is_generic_title, is_meta, product};
 use super::interleave::interleave;
 use super::outline::{Outline, content};
-use super::package::packages;
+use super::package::described;
 use super::role::{Role, has, is_about_setup, is_about_start, normal};
 use super::text::{is_silent, sentences};
 use super::words::{in_sentence, is_task};
@@ -68,7 +68,7 @@ pub(super) fn description(docs: &Docs, title: &str, about: &str, outline: &Outli
         text.push(' ');
     }
     text.push_str(&format!("Use when a task needs {product}"));
-    let packages = packages(docs, outline, &product);
+    let packages = described(docs, outline, &product);
     if !packages.is_empty() {
         text.push_str(&format!(" or its code uses {}", join(&packages)));
     }

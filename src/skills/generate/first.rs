@@ -32,8 +32,10 @@ const PARTS_MAX: usize = 3;
 const GUIDES_MAX: usize = 40;
 /// The most bytes of code that uses what the call has made.
 const USE_BYTES_MAX: usize = 1200;
-/// The longest sentence about credentials, in characters.
+/// The longest sentence about credentials, and about the placeholders of a call, in characters.
 const SENTENCE_MAX: usize = 240;
+/// The shortest placeholder, in characters.
+const PLACEHOLDER_MIN: usize = 3;
 
 /// Within how many characters a sentence about credentials names them.
 const MARK_MAX: usize = 90;
@@ -414,6 +416,7 @@ impl<'d> Plan<'d> {
         if let Some((id, _)) = &self.call {
             for block in &of_call {
                 put("Call", *id, &[block], &mut lines);
+                lines.extend(placeholders_of(docs, *id, block));
                 lines.extend(files_of(docs, *id, block));
                 // Code that only makes a client shows no use of it.
                 let next = use_of(docs, *id, block).filter(|next| !known.contains(next.code));
@@ -464,6 +467,61 @@ fn use_of<'d>(docs: &'d Docs, id: PageId, block: &Block<'d>) -> Option<Block<'d>
             && !other.needs_files()
             && other.code.lines().any(|line| is_used(line, &made))
     })
+}
+
+/// Returns what the paragraph after a block says about its placeholders: "Where `ACME_URL` is …".
+fn placeholders_of(docs: &Docs, id: PageId, block: &Block<'_>) -> Option<String> {
+    let nodes = content(docs, docs.navigation.page(id))?;
+    let said = after_code(nodes, block.code)?;
+    let is_shared = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        word.chars().count() >= PLACEHOLDER_MIN && is_placeholder(word) && block.code.contains(word)
+    };
+    let said = said.split(' ').any(is_shared).then_some(said)?;
+    Some(format!("- {}", fit(&said, SENTENCE_MAX)))
+}
+
+/// Returns whether a word can stand for a value of the reader: `ACME_URL`, `your-key`, `<key>`.
+fn is_placeholder(word: &str) -> bool {
+    let is_large = !word.contains(char::is_lowercase) && word.contains(char::is_uppercase);
+    is_large || word.contains(['_', '-'])
+}
+
+/// Returns the paragraph after a block that begins with "Where", and the list that it announces.
+fn after_code(nodes: &[Node], code: &str) -> Option<String> {
+    for (at, node) in nodes.iter().enumerate() {
+        if !has_code(node, code) {
+            continue;
+        }
+        if let Some(Node::Paragraph(line)) = nodes.get(at + 1) {
+            let said = words(line);
+            if normal(&said).starts_with(" where ") {
+                let items = match nodes.get(at + 2) {
+                    Some(Node::List { items, .. }) if said.ends_with(':') => {
+                        let items = items.iter().map(|item| words(&item.children));
+                        format!(" {}", items.collect::<Vec<_>>().join("; "))
+                    }
+                    _ => String::new(),
+                };
+                return Some(format!("{said}{items}"));
+            }
+        }
+        let mut found = None;
+        node.each_children(&mut |children| {
+            found = found.take().or_else(|| after_code(children, code))
+        });
+        return found;
+    }
+    None
+}
+
+fn has_code(node: &Node, wanted: &str) -> bool {
+    if let Node::Fence { code, .. } = node {
+        return code.trim_matches('\n') == wanted;
+    }
+    let mut found = false;
+    node.each_children(&mut |children| found |= children.iter().any(|node| has_code(node, wanted)));
+    found
 }
 
 /// Says which files that a block imports are on its page.

@@ -31,9 +31,6 @@ pub(super) fn integration(
     share: Share,
     base_url: &str,
 ) -> Vec<String> {
-    let markdown = format!(
-        "- Pages as Markdown: add `.md` to an address; all of them: [llms.txt]({base_url}/llms.txt)"
-    );
     let mut specifications = Sink::new(
         base_url,
         LINES_MAX / 2,
@@ -56,13 +53,12 @@ pub(super) fn integration(
         }
         specifications.add(&described);
     }
-    let described = specifications.lines.iter().chain([&markdown]);
+    let described = specifications.lines.iter();
     let described: usize = described.map(|line| cost(line, base_url)).sum();
     let characters = share
         .of(CHARACTERS_MAX)
         .max(described + PAGES_CHARACTERS_MIN);
     let mut sink = Sink::new(base_url, LINES_MAX, characters);
-    sink.add(std::slice::from_ref(&markdown));
     sink.add(&specifications.lines);
     let of_categories = outline.categories.iter().map(|category| {
         let entries = category.entries.iter();
@@ -81,10 +77,7 @@ pub(super) fn integration(
             break;
         }
     }
-    // The line about all pages is the last.
-    let mut lines = sink.lines.split_off(1);
-    lines.push(markdown);
-    lines
+    sink.lines
 }
 
 /// Returns the path of a specification that the site serves.

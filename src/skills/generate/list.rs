@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::file::Rest;
 use super::interleave::interleave;
 use super::outline::{Category, Outline};
+use super::role::Role;
 use super::sink::cost;
 use crate::docs::Docs;
 
@@ -14,6 +15,11 @@ const PAGES_CHARACTERS_MIN: usize = 3600;
 const LATE_CHARACTERS_MIN: usize = 700;
 /// How many characters one category of pages needs besides its lines.
 const CATEGORY_CHARACTERS: usize = 24;
+/// The most characters of the names of groups that have no link.
+const OTHERS_MAX: usize = 300;
+/// How many of them the words of the line need, and how many are kept for the line.
+const OTHERS_WORDS: usize = 45;
+const OTHERS_CHARACTERS: usize = 200;
 
 /// The list of pages: those that an agent needs first, and the others.
 #[derive(Default)]
@@ -22,17 +28,46 @@ pub(super) struct Listed {
     pub(super) late: Vec<String>,
 }
 
-/// Returns the positions of categories in turns: the first of every part before any second one. So a
-/// large part leaves room for the others.
+/// Returns the positions of categories in turns: the first of every part before any second one, and
+/// groups at the top, and those about the start, before groups inside others. So a large part leaves room for the others.
 fn by_part(categories: &[&Category]) -> Vec<usize> {
-    let mut parts: Vec<(&str, Vec<usize>)> = Vec::new();
-    for (at, category) in categories.iter().enumerate() {
-        match parts.iter_mut().find(|(part, _)| *part == category.part) {
-            Some((_, positions)) => positions.push(at),
-            None => parts.push((&category.part, vec![at])),
+    let in_turns = |is_top: bool| {
+        let mut parts: Vec<(&str, Vec<usize>)> = Vec::new();
+        for (at, category) in categories.iter().enumerate() {
+            let mut roles = category.entries.iter().map(|entry| entry.role);
+            let is_first = category.parent.is_empty() || roles.any(|role| role <= Role::Access);
+            if is_first != is_top {
+                continue;
+            }
+            match parts.iter_mut().find(|(part, _)| *part == category.part) {
+                Some((_, positions)) => positions.push(at),
+                None => parts.push((&category.part, vec![at])),
+            }
         }
+        interleave(parts.into_iter().map(|(_, positions)| positions)).collect::<Vec<_>>()
+    };
+    let mut order = in_turns(true);
+    order.extend(in_turns(false));
+    order
+}
+
+/// Names the groups that have no link, as many as fit.
+fn others(names: &[String], characters_max: usize) -> Option<String> {
+    let mut line = String::new();
+    let mut named = 0;
+    for name in names {
+        if line.chars().count() + name.chars().count() + OTHERS_WORDS > characters_max {
+            break;
+        }
+        line.push_str(if line.is_empty() { "" } else { ", " });
+        line.push_str(name);
+        named += 1;
     }
-    interleave(parts.into_iter().map(|(_, positions)| positions)).collect()
+    let more = match names.len() - named {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    (named > 0).then(|| format!("- Groups without a link here: {line}{more}"))
 }
 
 /// Returns how many characters the list of pages should have at least: a link for each group.
@@ -82,6 +117,20 @@ pub(super) fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest)
             .map(|category| category.entries.len())
             .max();
         let order = by_part(&categories);
+        let mut unlisted = None;
+        // If not every group gets a link, there is room for the names of the others.
+        let first = |category: &&Category| {
+            let link = category.entries.first()?.link(docs, base_url);
+            Some(
+                cost(&link, base_url) + 1 + name_of(category).chars().count() + CATEGORY_CHARACTERS,
+            )
+        };
+        let firsts: usize = categories.iter().filter_map(first).sum();
+        let for_others = match firsts > budget.characters {
+            true => OTHERS_CHARACTERS.min(budget.characters / 8),
+            false => 0,
+        };
+        budget.characters -= for_others;
         for nth in 0..longest.unwrap_or(0) {
             for at in &order {
                 let (category, links) = (categories[*at], &mut links[*at]);
@@ -97,6 +146,13 @@ pub(super) fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest)
                 if budget.take(cost(&link, base_url) + 1 + more, lines) {
                     links.push(link);
                 }
+            }
+            if nth == 0 {
+                budget.characters += for_others;
+                let left = order.iter().filter(|at| links[**at].is_empty());
+                let names: Vec<String> = left.map(|at| name_of(categories[*at])).collect();
+                let line = others(&names, budget.characters.min(OTHERS_MAX));
+                unlisted = line.filter(|line| budget.take(line.chars().count() + 1, 1));
             }
         }
         for (category, links) in categories.iter().zip(links) {
@@ -115,10 +171,14 @@ pub(super) fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest)
                 links.join(", ")
             ));
         }
+        if let Some(line) = unlisted.filter(|_| !out.is_empty()) {
+            out.push(line);
+        }
         // One line names the list of all pages, and not each category.
         if !is_complete && !out.is_empty() {
             out.push(format!(
-                "- All other pages: [llms.txt]({base_url}/llms.txt)"
+                "- All other pages: {}",
+                outline.all_pages(base_url)
             ));
         }
     }

@@ -50,9 +50,11 @@ mod example;
 mod file;
 mod first;
 mod group;
+mod instruction;
 mod integration;
 mod limit;
 mod list;
+mod lists;
 mod mistake;
 mod name;
 mod outline;
@@ -61,6 +63,7 @@ mod package;
 mod quickstart;
 mod reference;
 mod role;
+mod sample;
 mod secret;
 mod section;
 mod sink;
@@ -84,7 +87,9 @@ pub use accept::{Age, Rejected, accept};
 pub(in crate::skills) use code::INSTALLS;
 use file::Page;
 use first::First;
+pub use instruction::instructions;
 use list::{pages_characters_min, skills};
+pub use lists::PageList;
 use name::Names;
 use outline::Outline;
 pub use sink::ADDRESS_CHARACTERS_MAX;
@@ -166,10 +171,18 @@ pub fn source_pages(docs: &Docs) -> Vec<SourcePage<'_>> {
 
 /// Generates the skill of the documentation; `None` when no page may be used (rule G3).
 ///
-/// `title` and `about` are the site's name and description; links begin with `base_url`.
+/// `title` and `about` are the site's name and description; links begin with `base_url`. `lists` are the
+/// parts of `llms.txt`, if it names them instead of pages.
 #[must_use]
-pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option<Generated> {
-    let outline = Outline::of(docs);
+pub fn generate(
+    docs: &Docs,
+    (title, about): (&str, &str),
+    base_url: &str,
+    lists: Vec<PageList>,
+) -> Option<Generated> {
+    let mut outline = Outline::of(docs);
+    outline.lists = lists;
+    let outline = outline;
     if outline.categories.is_empty() {
         return None;
     }
@@ -187,6 +200,11 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
         page.line("");
         page.line(&about);
     }
+    let lists = outline.all_pages(base_url);
+    page.line("");
+    page.line(&format!(
+        "Pages as Markdown: add `.md` to an address. All pages are in {lists}."
+    ));
     // Each section has a limit of its own; the list of pages gets the rest. If that is too little,
     // the sections get smaller.
     let program = command::program(docs, &outline);

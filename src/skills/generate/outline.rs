@@ -12,7 +12,8 @@ use crate::site::percent::encode;
 use crate::syntax::Value;
 
 use super::about::{is_meta, repeats};
-use super::role::Role;
+use super::lists::PageList;
+use super::role::{Role, normal};
 use super::text::{self, plain, shorten};
 
 /// The most required values that the row of an endpoint names.
@@ -31,6 +32,8 @@ pub(super) struct Outline {
     pub(super) versions: Vec<Box<str>>,
     /// All languages, the default first.
     pub(super) languages: Vec<Box<str>>,
+    /// The parts of `llms.txt`; empty if it has all pages itself.
+    pub(super) lists: Vec<PageList>,
 }
 
 /// A group of pages.
@@ -66,7 +69,9 @@ impl Outline {
         // A changelog is often the first page of a group; an agent needs the others first.
         for category in &mut outline.categories {
             let entries = &mut category.entries;
-            entries.sort_by_key(|entry| entry.role >= Role::Community);
+            // The page of a package often has no content of its own.
+            let is_package = |entry: &Entry| entry.title.trim_matches('`') == "__init__";
+            entries.sort_by_key(|entry| (entry.role >= Role::Community, is_package(entry)));
         }
         outline
     }
@@ -341,11 +346,8 @@ fn first_paragraph(nodes: &[MdxNode]) -> Option<String> {
         }
         // Titles and cells are not sentences.
         MdxNode::Heading { .. } | MdxNode::Table(_) => None,
-        MdxNode::Element(element)
-            if text::is_silent(&element.name) || is_callout(&element.name) =>
-        {
-            None
-        }
+        MdxNode::Element(element) if text::is_silent(&element.name) => None,
+        node if is_callout(node) => None,
         node => {
             let mut found = None;
             node.each_children(&mut |children| {
@@ -356,12 +358,35 @@ fn first_paragraph(nodes: &[MdxNode]) -> Option<String> {
     })
 }
 
-/// Returns whether an element is a remark beside the text.
-fn is_callout(name: &str) -> bool {
-    matches!(
-        name,
-        "Note" | "Warning" | "Info" | "Tip" | "Check" | "Danger" | "Callout"
-    )
+/// Returns whether a node is a remark beside the text: an element, or a quotation that begins as a
+/// callout (`[!WARNING]`, `Note:`).
+pub(super) fn is_callout(node: &MdxNode) -> bool {
+    const ELEMENTS: [&str; 11] = [
+        "Note",
+        "Warning",
+        "Info",
+        "Tip",
+        "Check",
+        "Danger",
+        "Callout",
+        "Caution",
+        "Error",
+        "Important",
+        "Success",
+    ];
+    const STARTS: [&str; 6] = ["note", "warning", "caution", "danger", "important", "tip"];
+    match node {
+        MdxNode::Element(element) => ELEMENTS.contains(&&*element.name),
+        MdxNode::Quote(children) => {
+            let Some(MdxNode::Paragraph(first)) = children.first() else {
+                return false;
+            };
+            let words = text::words(first);
+            let word = words.split_once(':').map_or(&*words, |(word, _)| word);
+            words.starts_with("[!") || STARTS.contains(&normal(word).trim())
+        }
+        _ => false,
+    }
 }
 
 fn first_heading(nodes: &[MdxNode]) -> Option<String> {
@@ -420,6 +445,7 @@ impl Entry {
 
 /// Writes a link to a page. A title in code keeps its brackets; others have none (see `plain`).
 pub(super) fn link(title: &str, page: &Page, base_url: &str) -> String {
+    let title = if title.is_empty() { &page.url } else { title };
     format!("[{title}]({base_url}{})", encode(&page.url))
 }
 

@@ -26,8 +26,8 @@ pub(super) fn own_files<'b>(block: &Block<'_>, of_page: &'b [Block<'_>]) -> Vec<
     files.map(|file| &*file.label).collect()
 }
 
-/// Returns the name of a file without its directory and its extension.
-fn stem(path: &str) -> &str {
+/// Returns the name of a file without its directory and its extension: `redis` of `lib/redis.ts (new)`.
+pub(super) fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.split_once('.').map_or(name, |(stem, _)| stem)
 }

@@ -12,7 +12,7 @@ use crate::mdx::Node;
 use super::about::product_words;
 use super::code::{INSTALLS, bare_command};
 use super::outline::Outline;
-use super::role::{Role, normal};
+use super::role::{Role, has, normal};
 
 /// The most packages that are named.
 const PACKAGES_MAX: usize = 4;
@@ -20,6 +20,8 @@ const PACKAGES_MAX: usize = 4;
 const NAME_MAX: usize = 50;
 /// The shortest part of a package with which a word of the product's name must begin, in bytes.
 const PART_MIN: usize = 4;
+/// Words of titles of pages about tools of the product itself.
+const OWN_TOOLS: [&str; 5] = ["sdk", "sdks", "cli", "client libraries", "command line"];
 /// Commands that install programs on a machine, which no code imports.
 const SYSTEM: [&str; 6] = [
     "apt install",
@@ -32,10 +34,60 @@ const SYSTEM: [&str; 6] = [
 
 /// Returns the packages of the product that most pages install, the most frequent one first.
 pub(super) fn packages(docs: &Docs, outline: &Outline, product: &str) -> Vec<String> {
+    let names = found(docs, outline, product).into_iter();
+    names
+        .take(PACKAGES_MAX)
+        .map(|package| package.name)
+        .collect()
+}
+
+/// Returns these packages as a description names them: several of one scope as `@acme/*`. A package
+/// that only pages about integrations install is one of others, unless there is nothing else.
+pub(super) fn described(docs: &Docs, outline: &Outline, product: &str) -> Vec<String> {
+    let mut all = found(docs, outline, product);
+    if all.iter().any(|package| !package.is_of_others) {
+        all.retain(|package| !package.is_of_others);
+    }
+    let scope = |name: &str| {
+        let (scope, _) = name.split_once('/')?;
+        scope.starts_with('@').then(|| scope.to_owned())
+    };
+    let scopes: Vec<String> = all.iter().filter_map(|one| scope(&one.name)).collect();
+    let mut names: Vec<String> = Vec::new();
+    for Package { name, .. } in all {
+        let own = scope(&name).filter(|own| scopes.iter().filter(|one| *one == own).count() > 1);
+        let name = own.map_or(name, |own| format!("{own}/*"));
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.truncate(PACKAGES_MAX);
+    names
+}
+
+/// A package of the product.
+struct Package {
+    name: String,
+    /// How many pages install it.
+    pages: usize,
+    /// Whether all of these are about integrations.
+    is_of_others: bool,
+}
+
+/// Finds the packages, the most frequent one first.
+fn found(docs: &Docs, outline: &Outline, product: &str) -> Vec<Package> {
     let words = product_words(product);
-    let mut names: Vec<(String, usize)> = Vec::new();
+    let mut names: Vec<Package> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
-    for (_, _, nodes) in outline.contents(docs, |role| role < Role::Community) {
+    for (entry, page, nodes) in outline.contents(docs, |role| role < Role::Community) {
+        // The SDK and the command line are the product's own.
+        let place = page
+            .place
+            .as_ref()
+            .map_or(&[][..], |place| &place.breadcrumb);
+        let mut titles = place.iter().map(|label| &**label).chain([&*page.title]);
+        let is_own_tool = titles.any(|title| has(&normal(title), &OWN_TOOLS));
+        let is_of_others = entry.role == Role::Integration && !is_own_tool;
         let mut found = Vec::new();
         of_nodes(nodes, &mut found);
         // A page counts once for a package.
@@ -45,15 +97,19 @@ pub(super) fn packages(docs: &Docs, outline: &Outline, product: &str) -> Vec<Str
             let next = names.len();
             let at = *numbers.entry(name.to_owned()).or_insert(next);
             if at == next {
-                names.push((name.to_owned(), 0));
+                names.push(Package {
+                    name: name.to_owned(),
+                    pages: 0,
+                    is_of_others: true,
+                });
             }
-            names[at].1 += 1;
+            names[at].pages += 1;
+            names[at].is_of_others &= is_of_others;
         }
     }
     // The sort is stable: of equal ones, the first in the navigation is first.
-    names.sort_by_key(|(_, pages)| std::cmp::Reverse(*pages));
-    names.truncate(PACKAGES_MAX);
-    names.into_iter().map(|(name, _)| name).collect()
+    names.sort_by_key(|package| std::cmp::Reverse(package.pages));
+    names
 }
 
 /// Collects the packages of a page in the order of its code.

@@ -43,7 +43,11 @@ pub(super) fn choices(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<Str
             .collect();
         let more = match starts.len() - links.len() {
             0 => String::new(),
-            more => format!(", and {more} more in [llms.txt]({base_url}/llms.txt)"),
+            more => {
+                let pages: Vec<PageId> = starts.iter().map(|entry| entry.page).collect();
+                let lists = outline.lists_of(&pages, base_url);
+                format!(", and {more} more in {lists}")
+            }
         };
         let label = match category.label == category.part {
             true => category.label.clone(),

@@ -234,6 +234,13 @@ pub(super) fn is_about_start(title: &str) -> bool {
     has(&normal(title), &START)
 }
 
+/// Returns whether the title or the address of a page, not only its group, says that it is about a start.
+pub(super) fn is_named_start(page: &Page) -> bool {
+    let last = page.slug.trim_end_matches("/index");
+    let last = last.rsplit('/').next().unwrap_or_default();
+    has(&normal(&page.title), &START) || has(&normal(last), &START)
+}
+
 /// Returns whether the title or the address of a page says that its subject is not for new work.
 pub(super) fn is_obsolete(page: &Page) -> bool {
     const OBSOLETE: [&str; 2] = ["legacy", "deprecated"];

@@ -146,6 +146,61 @@ fn split_way(title: &str) -> Option<(&str, &str)> {
     Some((&title[..at], title[at..].trim_start()))
 }
 
+/// Reads the procedure of numbered headings that begins with the first of these nodes, at any level
+/// below a heading. Returns its steps and how many nodes it has.
+pub(super) fn numbered(nodes: &[Node]) -> Option<(Vec<Step<'_>>, usize)> {
+    let Some(Node::Heading {
+        level: own,
+        children,
+        ..
+    }) = nodes.first()
+    else {
+        return None;
+    };
+    if number(&words(children)) != Some(1) {
+        return None;
+    }
+    let mut starts = Vec::new();
+    let mut end = nodes.len();
+    for (at, node) in nodes.iter().enumerate() {
+        let Node::Heading {
+            level, children, ..
+        } = node
+        else {
+            continue;
+        };
+        if level > own {
+            continue;
+        }
+        let title = words(children);
+        if level < own || number(&title) != Some(starts.len() + 1) {
+            end = at;
+            break;
+        }
+        starts.push((at, title));
+    }
+    // Numbers may also order variants or parts of a subject.
+    let tells = |title: &&(usize, String)| {
+        title.1.to_lowercase().starts_with("step ") || is_instruction(&title.1)
+    };
+    if starts.len() < STEPS_MIN || starts.iter().filter(tells).count() * 2 < starts.len() {
+        return None;
+    }
+    let ends = starts.iter().skip(1).map(|(at, _)| *at).chain([end]);
+    let steps = starts.iter().zip(ends).map(|((at, title), end)| {
+        let content = content(&nodes[at + 1..end]);
+        step(without_number(title), content, false)
+    });
+    Some((steps.collect(), end))
+}
+
+/// Returns the content below a heading up to the next heading.
+fn content(below: &[Node]) -> &[Node] {
+    let is_heading = |node: &Node| matches!(node, Node::Heading { .. });
+    let inner = below.iter().position(is_heading);
+    &below[..inner.filter(|at| *at > 0).unwrap_or(below.len())]
+}
+
 /// Returns the sections of the level of the first heading.
 fn sections(nodes: &[Node]) -> Vec<Section<'_>> {
     let first = nodes.iter().find_map(|node| match node {
@@ -169,13 +224,10 @@ fn sections(nodes: &[Node]) -> Vec<Section<'_>> {
         let is_end = |node: &Node| matches!(node, Node::Heading { level, .. } if *level <= first);
         let end = rest.iter().position(is_end).unwrap_or(rest.len());
         let below = &rest[..end];
-        let inner = below
-            .iter()
-            .position(|node| matches!(node, Node::Heading { .. }));
         Section {
             title,
             whole: &nodes[at..=at + end],
-            content: &below[..inner.filter(|at| *at > 0).unwrap_or(below.len())],
+            content: content(below),
         }
     };
     headings.map(section).collect()
@@ -198,7 +250,8 @@ mod tests {
             file(&format!("{path}.mdx"), text),
         ];
         let (docs, _) = docs::read(&Tree::from_files(files, []), &docs::Options::default());
-        let skill = crate::skills::generate(&docs, "Acme", "Pays.", "https://acme.test");
+        let skill =
+            crate::skills::generate(&docs, ("Acme", "Pays."), "https://acme.test", Vec::new());
         skill.unwrap().text
     }
 

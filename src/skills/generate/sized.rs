@@ -89,10 +89,16 @@ impl Scaled {
             reference: reference::table(docs, outline, share, base_url),
             workflows: or_line(workflows, || {
                 format!(
-                    "No page describes a procedure in steps; the guides are in [llms.txt]({base_url}/llms.txt)."
+                    "No page describes a procedure in steps; the guides are in {}.",
+                    outline.all_pages(base_url)
                 )
             }),
-            integration: integration(docs, outline, share, base_url),
+            integration: or_line(integration(docs, outline, share, base_url), || {
+                format!(
+                    "No page is about an integration; all pages are in {}.",
+                    outline.all_pages(base_url)
+                )
+            }),
         }
     }
 
@@ -119,7 +125,10 @@ fn capabilities(
 ) -> Vec<String> {
     let table = capability::table(docs, outline, about, own, base_url);
     let mut lines = or_line(table, || {
-        format!("- The pages are a reference: [llms.txt]({base_url}/llms.txt)")
+        format!(
+            "- The pages are a reference: {}",
+            outline.all_pages(base_url)
+        )
     });
     let decisions = decision::decisions(docs, outline, choices, others, base_url);
     if !decisions.is_empty() {
@@ -190,10 +199,14 @@ fn context(
         ));
     }
     let pages: HashSet<_> = outline.pages().collect();
-    lines.push(format!(
-        "- Pages of the documentation: {}, all in [llms.txt]({base_url}/llms.txt)",
-        pages.len()
-    ));
+    let count = pages.len();
+    lines.push(match outline.named_lists(base_url) {
+        None => format!(
+            "- Pages of the documentation: {count}, all in {}",
+            outline.all_pages(base_url)
+        ),
+        Some(lists) => format!("- Pages of the documentation: {count}, in lists: {lists}"),
+    });
     if !advice.pitfalls.is_empty() {
         lines.push(String::new());
         lines.extend(headed("Pitfalls and limits", advice.pitfalls.clone()));
@@ -209,9 +222,15 @@ fn context(
         } else {
             &product
         };
-        format!(
-            "- For anything that is not about {product}: [llms.txt]({base_url}/llms.txt) lists what the pages are about"
-        )
+        match outline.lists.is_empty() {
+            true => format!(
+                "- For anything that is not about {product}: [llms.txt]({base_url}/llms.txt) lists what the pages are about"
+            ),
+            false => format!(
+                "- For anything that is not about {product}; what the pages are about is in {}",
+                outline.all_pages(base_url)
+            ),
+        }
     });
     lines.push(String::new());
     lines.extend(headed("When not to use it", unsuited));

@@ -4,13 +4,11 @@ use crate::mdx::Node;
 
 use super::code::{Block, Kind};
 use super::role::{has, normal};
-use super::text::{fit, sentences, words};
+use super::sample::{Sample, Samples, announces_output};
+use super::text::{fit, plain, sentences, words};
 use super::words::is_instruction;
-use super::wrong::{self, Verdict};
+use super::wrong;
 
-/// The most lines and bytes of code in a step.
-const CODE_LINES_MAX: usize = 12;
-const CODE_BYTES_MAX: usize = 500;
 /// The longest text of a step, in characters.
 const STEP_MAX: usize = 160;
 /// Headings at the end of a page, which are no steps.
@@ -29,16 +27,21 @@ const APPENDICES: [&str; 7] = [
 pub(super) struct Step<'d> {
     /// What to do.
     pub(super) words: String,
-    /// The first code of the step.
-    pub(super) code: Option<Block<'d>>,
+    /// The code of the page for it; `sample::choose` chooses from these.
+    pub(super) samples: Vec<Sample<'d>>,
+    /// The code that is written.
+    pub(super) code: Vec<Block<'d>>,
+    /// Whether the page has more code for it.
+    pub(super) has_more: bool,
     /// The only link in its text.
     pub(super) link: Option<&'d str>,
     /// Whether its text is only a title.
     pub(super) is_bare: bool,
 }
 
-/// Reads a step: its title, its first paragraph if `has_words` or if it has no title, and its first
-/// code, in the order of the page. A title without code gets its first instruction.
+/// Reads a step: its title, its first paragraph if `has_words` or if it has no title, and its code, in
+/// the order of the page. A title without code gets the titles of the `<Steps>` below it, else its
+/// first instruction.
 pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> Step<'d> {
     let mut step = Step {
         words: title.to_owned(),
@@ -46,7 +49,7 @@ pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> St
     };
     let mut wants_words = has_words || title.is_empty();
     // The words of the step before a sentence that announces code, and that code.
-    let mut announced: Option<(String, &'d str)> = None;
+    let mut announced: Option<(String, &'d str, bool)> = None;
     let mut rest = children;
     while let Some((node, after)) = rest.split_first() {
         rest = after;
@@ -71,7 +74,7 @@ pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> St
             let sentences = sentences(&text);
             let kept = sentences.split_last().map_or(&[][..], |(_, kept)| kept);
             add(&mut before, &kept.join(" "));
-            announced = Some((before, code.trim_matches('\n')));
+            announced = Some((before, code.trim_matches('\n'), announces_output(&text)));
         }
         // What follows a list that is left out does not begin the step.
         wants_words = !add(&mut step.words, &text) && !said.ends_with(':');
@@ -79,32 +82,56 @@ pub(super) fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> St
     if !step.words.is_empty() {
         // The first code of an installation may install a tool that is needed for it.
         let installs = has(&normal(title), &["install"]);
-        let mut verdict = Verdict::default();
-        verdict.heading(title);
-        let is_install = |code: &Block<'_>| code.kind() == Kind::Install;
-        let is_sample =
-            |code: &Block<'_>| !code.is_output() && !code.is_address() && code.is_whole();
-        let own = installs.then(|| code_of(children, &mut { verdict }, &is_install));
-        let first = || code_of(children, &mut { verdict }, &is_sample);
-        step.code = own.flatten().or_else(first);
+        // A procedure below a numbered heading is the content of that step.
+        let mut samples = Samples::of(title, children, !has_words && !title.is_empty());
+        let is_install = |sample: &Sample<'_>| {
+            let mut codes = sample.iter().flatten();
+            codes.any(|code| code.kind() == Kind::Install)
+        };
+        if let Some(own) = samples.iter().position(is_install).filter(|_| installs) {
+            samples.drain(..own);
+        }
+        step.samples = samples;
     }
     // "You should see:" announces an output, which is not the code of the step.
-    if let (Some((before, code)), Some(own)) = (announced, &step.code)
-        && own.code != code
+    if let Some((before, code, is_output)) = announced
+        && (is_output || !step.samples.is_empty())
         && !before.is_empty()
+        && !step
+            .samples
+            .iter()
+            .flatten()
+            .flatten()
+            .any(|own| own.code == code)
     {
         step.words = before;
     }
-    if !title.is_empty()
-        && !has_words
-        && step.code.is_none()
-        && let Some((line, text)) = first_instruction(children)
-    {
-        step.link = only_link(line);
-        add(&mut step.words, &text);
+    if !title.is_empty() && !has_words {
+        let inner = inner_titles(children);
+        if !inner.is_empty() && step.words.chars().count() + inner.chars().count() < STEP_MAX {
+            add(&mut step.words, &inner);
+        } else if step.samples.is_empty()
+            && let Some((line, text)) = first_instruction(children)
+        {
+            step.link = only_link(line);
+            add(&mut step.words, &text);
+        }
     }
-    step.is_bare = step.words == title && step.code.is_none() && step.link.is_none();
+    step.is_bare = step.words == title && step.samples.is_empty() && step.link.is_none();
     step
+}
+
+/// Returns the titles of the `<Steps>` of a section: `Open the console; Copy the key`.
+fn inner_titles(nodes: &[Node]) -> String {
+    let steps = nodes.iter().filter_map(|node| match node {
+        Node::Element(element) if *element.name == *"Steps" => Some(&element.children),
+        _ => None,
+    });
+    let titles = steps.flatten().filter_map(|step| match step {
+        Node::Element(step) if *step.name == *"Step" => step.text("title").map(plain),
+        _ => None,
+    });
+    titles.collect::<Vec<_>>().join("; ")
 }
 
 /// Returns a text without a last sentence that announces what a step does not repeat. A short list
@@ -206,41 +233,4 @@ fn add(step: &mut String, words: &str) -> bool {
     }
     step.push_str(&fit(words, STEP_MAX));
     !words.is_empty()
-}
-
-/// Returns the first short code that `is_wanted` accepts, at any depth; not one that the page shows
-/// as wrong.
-fn code_of<'d>(
-    nodes: &'d [Node],
-    verdict: &mut Verdict,
-    is_wanted: &dyn Fn(&Block<'_>) -> bool,
-) -> Option<Block<'d>> {
-    nodes.iter().find_map(|node| match node {
-        Node::Heading { children, .. } => {
-            verdict.heading(&words(children));
-            None
-        }
-        Node::Paragraph(line) => {
-            verdict.line(&words(line));
-            None
-        }
-        Node::Element(element) if element.text("title").is_some_and(wrong::is_wrong) => None,
-        // Steps inside a step are a procedure of their own.
-        Node::Element(element) if *element.name == *"Steps" => None,
-        Node::Fence { info, code } => {
-            let block = Block::of(info, code, "");
-            let is_short = code.lines().count() <= CODE_LINES_MAX && code.len() <= CODE_BYTES_MAX;
-            let is_right = is_wanted(&block) && !verdict.is_wrong(&block);
-            (is_short && !code.trim().is_empty() && is_right).then_some(block)
-        }
-        node => {
-            let mut found = None;
-            node.each_children(&mut |children| {
-                found = found
-                    .take()
-                    .or_else(|| code_of(children, verdict, is_wanted));
-            });
-            found
-        }
-    })
 }

@@ -2,7 +2,7 @@
 
 use crate::mdx::Node;
 use crate::mdx::drawing::is_part;
-use crate::skills::unsafe_text::is_unseen;
+use crate::skills::unsafe_text::{is_unseen, says_instruction};
 
 use super::role::{has, normal};
 
@@ -158,7 +158,20 @@ fn one_line(text: &str) -> String {
         line = line.replace("---", "–");
     }
     line.retain(|c| !c.is_control() && !is_unseen(c));
-    line
+    match says_instruction(&line) {
+        None => line,
+        // A sentence that instructs agents against their users is not repeated. If the whole line is one
+        // only together, none of it is.
+        Some(_) => {
+            let mut kept = sentences(&line);
+            kept.retain(|sentence| says_instruction(sentence).is_none());
+            let kept = kept.join(" ");
+            match says_instruction(&kept) {
+                None => kept,
+                Some(_) => String::new(),
+            }
+        }
+    }
 }
 
 /// Returns the first sentences of a text that fit, else its first words.

@@ -25,6 +25,8 @@ const MEANING_MAX: usize = 110;
 /// The longest name and the longest example value, in bytes.
 const NAME_MAX: usize = 60;
 const VALUE_MAX: usize = 40;
+/// Within how many words a sentence names the variable that it is about.
+const NAME_WORDS_MAX: usize = 3;
 /// How many pages must use a variable whose name does not name the product.
 const PAGES_MIN: usize = 2;
 /// Variables of the operating system and of other programs.
@@ -115,11 +117,16 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
     });
     if let Some(most) = most {
         lines.push(String::new());
-        lines.push(format!(
-            "{} more variables; most are in {}.",
-            left.len(),
-            link_to(docs, most.page, base_url)
-        ));
+        let of_page = left.iter().filter(|other| other.page == most.page).count();
+        let link = link_to(docs, most.page, base_url);
+        lines.push(match (left.len(), of_page) {
+            (1, _) => format!("1 more variable is in {link}."),
+            (all, own) if own == all => format!("{all} more variables are in {link}."),
+            (all, own) if own * 2 > all => format!("{all} more variables; most are in {link}."),
+            (all, own) => {
+                format!("{all} more variables are on other pages; {own} of them in {link}.")
+            }
+        });
     }
     lines
 }
@@ -269,6 +276,9 @@ impl Reader {
             if rest.is_none() && starts.iter().any(|start| own.starts_with(start)) {
                 continue;
             }
+            if rest.is_none() && !says_meaning(own, &code) {
+                continue;
+            }
             let meaning = rest.unwrap_or(own).trim().trim_end_matches(':');
             let meaning = fit(meaning, MEANING_MAX);
             self.found.push((name.to_owned(), Kind::Sentence, meaning));
@@ -333,6 +343,27 @@ impl Reader {
     }
 }
 
+/// Returns whether a sentence is about a variable: it begins with it, or says what to put into it. A
+/// condition on its value is about something else.
+fn says_meaning(sentence: &str, code: &str) -> bool {
+    const HOLDS: [&str; 8] = [
+        "set", "sets", "setting", "hold", "holds", "contains", "define", "defines",
+    ];
+    const CONDITIONS: [&str; 6] = [" if ", " when ", " unless ", " whether ", "If ", "When "];
+    let Some((before, _)) = sentence.split_once(code) else {
+        return false;
+    };
+    let is_condition = CONDITIONS.iter().any(|word| match word.starts_with(' ') {
+        true => before.contains(word),
+        false => before.starts_with(word),
+    });
+    let is_early = before.split_whitespace().count() <= NAME_WORDS_MAX;
+    // A sentence about several variables defines none of them.
+    let names = sentence.split('`').skip(1).step_by(2);
+    let is_alone = names.filter(|name| is_name(name.trim())).count() == 1;
+    !is_condition && is_alone && (is_early || has(&normal(sentence), &HOLDS))
+}
+
 /// Returns whether a sentence says that a variable has another name now: the old one is no advice.
 fn renames(sentence: &str) -> bool {
     let words = normal(sentence);
@@ -394,6 +425,25 @@ fn example(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_is_about_the_variable_that_it_begins_with_or_sets() {
+        for sentence in [
+            "`ACME_KEY` is the key of a project.",
+            "The environment variable `ACME_KEY` is the key.",
+            "For a project of your team you set the environment variable `ACME_KEY`.",
+        ] {
+            assert!(says_meaning(sentence, "`ACME_KEY`"), "{sentence}");
+        }
+        for sentence in [
+            "`--db-url` and `--token` can be omitted if `ACME_KEY` is set.",
+            "If `ACME_KEY` is set, the option is ignored.",
+            "Set `ACME_KEY` and `ACME_URL` in the settings of your project.",
+            "The option of the command reads from the environment, like `ACME_KEY`.",
+        ] {
+            assert!(!says_meaning(sentence, "`ACME_KEY`"), "{sentence}");
+        }
+    }
 
     #[test]
     fn names_of_variables_are_told_from_placeholders() {

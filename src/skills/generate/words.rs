@@ -2,16 +2,16 @@
 
 /// The first words of titles and steps that tell a reader to do something.
 const IMPERATIVES: &str = "\
-    access activate add adjust allow analyze apply ask assign attach authenticate authorize automate \
+    access activate add adjust allow analyze apply ask assign attach authenticate authorize automate avoid \
     back batch benchmark boot browse build bundle buy cache call cancel capture change charge check choose \
     clear click clone close combine compile complete compose compress compute configure confirm connect \
     consume control convert copy create customize debug decode decrypt define delegate delete delay \
-    deploy deliver design detect develop disable discover download draw duplicate edit embed emit \
-    enable encrypt enforce enrich enter evaluate execute expand explore export expose extend extract \
+    deploy deliver design detect develop disable discover do don download draw duplicate edit embed emit \
+    enable encrypt enforce enrich ensure enter evaluate execute expand explore export expose extend extract \
     fetch filter find fine-tune fix follow forward generate get give go grant group handle host \
     identify implement import improve index ingest initialize insert inspect install integrate invite invoke \
     issue join keep label launch limit link list listen load localize locate log make manage map \
-    measure mention merge migrate mint monitor mount move name navigate note notify observe obtain open \
+    measure mention merge migrate mint monitor mount move name navigate never note notify observe obtain open \
     optimize orchestrate order organize override package parse paste patch pause pay persist pick \
     pin plan play prepare press preview process protect provide provision publish pull push put \
     query queue read rebuild receive recover redeem redirect refresh refund register release reload \
@@ -43,6 +43,8 @@ pub(super) fn is_task(title: &str) -> bool {
         "measure", "group", "tag", "type", "use", "view", "watch", "issue", "load", "handle",
         "map", "select", "upgrade", "release",
     ];
+    // A rule for the reader is no task.
+    const RULES: [&str; 5] = ["avoid", "ensure", "do", "don", "never"];
     const OBJECTS: [&str; 15] = [
         "in", "up", "out", "a", "an", "the", "your", "our", "to", "with", "from", "all",
         "multiple", "data", "code",
@@ -51,7 +53,7 @@ pub(super) fn is_task(title: &str) -> bool {
     let mut words = words.split_whitespace();
     let (first, second) = (words.next().unwrap_or_default(), words.next());
     let has_object = second.is_some_and(|second| OBJECTS.contains(&second));
-    is_instruction(title) && (!NOUNS.contains(&first) || has_object)
+    is_instruction(title) && !RULES.contains(&first) && (!NOUNS.contains(&first) || has_object)
 }
 
 /// Splits a line after the one or two digits at its beginning; `Step ` may come before them.
@@ -122,6 +124,9 @@ mod tests {
             "",
         ] {
             assert!(!is_instruction(line), "{line}");
+        }
+        for rule in ["Avoid two calls", "Don't share it", "Never wait"] {
+            assert!(is_instruction(rule) && !is_task(rule), "{rule}");
         }
         assert_eq!(without_number("2024 in review"), "2024 in review");
         assert_eq!(without_number("2. Connect"), "Connect");

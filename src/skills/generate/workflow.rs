@@ -17,8 +17,9 @@ use super::group::groups;
 use super::interleave::interleave;
 use super::outline::{Outline, content, link, path_on_site};
 use super::quickstart;
-use super::role::{Role, has, is_about_repair, is_explanation, normal};
-use super::section::Sections;
+use super::role::{Role, has, is_about_repair, is_explanation, is_named_start, normal};
+use super::sample::choose;
+use super::section::{Sections, numbered};
 use super::sink::{Share, Sink};
 use super::step::{Step, is_appendix, step};
 use super::text::{plain, sentences, words};
@@ -35,6 +36,9 @@ pub(super) const STEPS_MIN: usize = 2;
 /// Ends of steps whose content only the page shows.
 const SEE: &str = " (see the page)";
 const CODE_IS_ELSEWHERE: &str = " (the code is on the page)";
+const MORE_IS_ABOVE: &str = " (more code in the first working call)";
+const MORE_CODE: &str = " (more code on the page)";
+const CODE_IS_ABOVE: &str = " (the code is in the first working call)";
 /// Elements whose titles are above their content, as headings are.
 const TITLED: [&str; 3] = ["Tab", "Accordion", "View"];
 /// Headings of lists of things that the reader has to have.
@@ -99,12 +103,14 @@ pub(super) fn workflows(
         })
         .collect();
     // An agent can run commands; a procedure in a window comes after them.
-    found.sort_by_key(|(role, _, workflows)| {
+    found.sort_by_key(|(role, page, workflows)| {
         let steps = workflows
             .first()
             .map_or(&[][..], |workflow| &workflow.steps);
-        let has_code = steps.iter().any(|step| step.code.is_some());
-        (*role != Role::Start, !has_code)
+        let has_code = steps.iter().any(|step| !step.code.is_empty());
+        // The group of a page says less about it than its code.
+        let is_start = *role == Role::Start && (has_code || is_named_start(page));
+        (!is_start, !has_code)
     });
     let listed: HashMap<&str, &Page> = outline
         .pages()
@@ -212,12 +218,13 @@ fn is_english(page: &Page) -> bool {
 
 impl Workflow<'_> {
     /// Returns the common part of two similar procedures.
-    fn key(&self) -> Vec<(String, Option<&str>)> {
-        let key = |step: &Step<'_>| normal(&step.words);
-        let steps = self.steps.iter();
-        steps
-            .map(|step| (key(step), step.code.as_ref().map(|code| code.code)))
-            .collect()
+    fn key(&self) -> Vec<(String, Vec<&str>)> {
+        let mut key = Vec::new();
+        for step in &self.steps {
+            let codes = step.code.iter().map(|code| code.code);
+            key.push((normal(&step.words), codes.collect()));
+        }
+        key
     }
 
     fn lines<'t>(
@@ -231,7 +238,8 @@ impl Workflow<'_> {
         for (number, step) in (1..).zip(self.steps.iter().take(STEPS_MAX)) {
             let text = step.words.trim_end_matches([':', ' ']);
             // The text refers to something that only the page shows.
-            let refers = has(&normal(text), &["following", "below"]) && step.code.is_none();
+            let is_without_code = step.code.is_empty();
+            let refers = has(&normal(text), &["following", "below"]) && is_without_code;
             let see = if refers { SEE } else { "" };
             let said = if refers {
                 without_references(text)
@@ -239,37 +247,51 @@ impl Workflow<'_> {
                 None
             };
             let text = said.as_deref().unwrap_or(text);
-            let is_shown = |code: &Block<'_>| shown.contains(code.code);
-            if step.code.as_ref().is_some_and(is_shown) {
-                lines.push(format!(
-                    "{number}. {text} (the code is in the first working call)"
-                ));
-                continue;
-            }
-            let code = step.code.as_ref();
-            match code.map(|code| (code, code.one_line())) {
-                Some((_, Some(line))) if text.contains(&format!("`{line}`")) => {
-                    lines.push(format!("{number}. {text}"));
+            let (known, new): (Vec<&Block<'_>>, Vec<&Block<'_>>) =
+                step.code.iter().partition(|code| shown.contains(code.code));
+            let more = match (step.has_more, known.is_empty() || new.is_empty()) {
+                (true, _) => MORE_CODE,
+                (false, true) => "",
+                (false, false) => MORE_IS_ABOVE,
+            };
+            let one_lines: Option<Vec<&str>> = new.iter().map(|code| code.one_line()).collect();
+            match one_lines {
+                _ if new.is_empty() && !known.is_empty() => {
+                    lines.push(format!("{number}. {text}{CODE_IS_ABOVE}{more}"));
                 }
-                Some((_, Some(line))) => {
+                _ if is_without_code && step.has_more => {
+                    lines.push(format!("{number}. {text}{CODE_IS_ELSEWHERE}"));
+                }
+                Some(commands) if !commands.is_empty() => {
+                    let is_new = |line: &&str| !text.contains(&format!("`{line}`"));
+                    let new = commands.into_iter().filter(is_new);
+                    let new: Vec<String> = new.map(|line| format!("`{line}`")).collect();
+                    let end = match new.is_empty() {
+                        true => String::new(),
+                        false => format!(": {}", new.join(", then ")),
+                    };
+                    let text = match new.is_empty() {
+                        true => text,
+                        false => text.trim_end_matches('.'),
+                    };
+                    lines.push(format!("{number}. {text}{end}{more}"));
+                }
+                None if has_code => {
                     let text = text.trim_end_matches('.');
-                    lines.push(format!("{number}. {text}: `{line}`"));
-                }
-                Some((code, None)) if has_code => {
-                    lines.push(format!("{number}. {text}:"));
+                    lines.push(format!("{number}. {text}{more}:"));
                     lines.push(String::new());
-                    lines.extend(code.fence("   "));
-                    lines.push(String::new());
+                    for code in new {
+                        lines.extend(code.fence("   "));
+                        lines.push(String::new());
+                    }
                 }
-                Some(_) => lines.push(format!("{number}. {text}{CODE_IS_ELSEWHERE}")),
-                None => match step.link.and_then(target).filter(|to| to.link != link) {
+                None => lines.push(format!("{number}. {text}{CODE_IS_ELSEWHERE}")),
+                Some(_) => match step.link.and_then(target).filter(|to| to.link != link) {
                     Some(to) => {
                         // The page that a step about an installation names has its command.
                         let command = to.install.filter(|_| has(&normal(text), &["install"]));
                         let end = match command {
-                            Some(command) if shown.contains(command) => {
-                                " (the code is in the first working call)".to_owned()
-                            }
+                            Some(command) if shown.contains(command) => CODE_IS_ABOVE.to_owned(),
                             Some(command) => format!(": `{command}`"),
                             None => String::new(),
                         };
@@ -340,7 +362,19 @@ pub(super) fn read(nodes: &[Node], role: Role, is_english: bool) -> Vec<Workflow
 
 impl<'d> Reader<'d> {
     fn nodes(&mut self, nodes: &'d [Node]) {
-        for node in nodes {
+        let mut at = 0;
+        while let Some(node) = nodes.get(at) {
+            if let (Node::Heading { level, .. }, Some((steps, count))) =
+                (node, numbered(&nodes[at..]))
+            {
+                // Lists and `<Steps>` below the headings are parts of these steps.
+                self.leave(*level);
+                self.before.clear();
+                self.add(steps, false);
+                at += count;
+                continue;
+            }
+            at += 1;
             match node {
                 Node::Heading {
                     level,
@@ -348,11 +382,7 @@ impl<'d> Reader<'d> {
                     anchor,
                     ..
                 } => {
-                    let label = self.headings.iter().rposition(|above| above.is_label);
-                    let inside = label.map_or(0, |label| label + 1);
-                    let mut below = self.headings.split_off(inside);
-                    below.retain(|above| above.level < *level);
-                    self.headings.append(&mut below);
+                    self.leave(*level);
                     let anchor = anchor.as_ref().map(|anchor| &*anchor.id);
                     self.heading(*level, words(children), anchor, false);
                 }
@@ -369,6 +399,15 @@ impl<'d> Reader<'d> {
                 _ => {}
             }
         }
+    }
+
+    /// Forgets the headings that a heading of this level ends.
+    fn leave(&mut self, level: u8) {
+        let label = self.headings.iter().rposition(|above| above.is_label);
+        let inside = label.map_or(0, |label| label + 1);
+        let mut below = self.headings.split_off(inside);
+        below.retain(|above| above.level < level);
+        self.headings.append(&mut below);
     }
 
     fn heading(&mut self, level: u8, title: String, anchor: Option<&'d str>, is_label: bool) {
@@ -431,6 +470,7 @@ impl<'d> Reader<'d> {
         if is_list && self.is_english && instructions.count() * 3 < steps.len() * 2 {
             return;
         }
+        choose(&mut steps);
         if is_in_window(&steps) {
             return;
         }
@@ -481,9 +521,8 @@ fn is_in_window(steps: &[Step<'_>]) -> bool {
     // A command or a call, not the name of a file.
     let is_command = |code: &str| code.trim().contains([' ', '(']);
     let has_code = |step: &Step<'_>| {
-        let code = step.code.as_ref();
         let mut inline = step.words.split('`').skip(1).step_by(2);
-        code.is_some_and(|code| !is_address(code)) || inline.any(is_command)
+        step.code.iter().any(|code| !is_address(code)) || inline.any(is_command)
     };
     !steps.iter().any(has_code) && steps.iter().filter(in_window).count() * 2 >= steps.len()
 }

@@ -7,6 +7,7 @@
 use super::code::Block;
 use super::role::{has, normal};
 use super::text::sentences;
+use crate::skills::unsafe_text::says_instruction;
 
 /// Marks of wrong samples, and of right ones.
 const MARKS: [char; 6] = ['❌', '✗', '✘', '🚫', '⛔', '👎'];
@@ -90,7 +91,7 @@ impl Verdict {
         };
     }
 
-    /// Returns whether a sample at this place is wrong.
+    /// Returns whether a sample at this place is wrong, or instructs agents against their users.
     pub(super) fn is_wrong(self, block: &Block<'_>) -> bool {
         let own = match (is_wrong(&block.label), is_right(&block.label)) {
             (true, _) => Some(true),
@@ -98,7 +99,9 @@ impl Verdict {
             (false, false) => None,
         };
         let said = self.by_line.unwrap_or(self.by_heading);
-        own.unwrap_or(said) || block.code.lines().any(has_wrong_remark)
+        own.unwrap_or(said)
+            || block.code.lines().any(has_wrong_remark)
+            || says_instruction(block.code).is_some()
     }
 }
 

@@ -268,6 +268,7 @@ fn a_draft_is_corrected_until_it_passes_in_both_formats() {
         );
         // The text of a page is sent only as the result of a tool.
         assert!(!got[0].body.to_string().contains("charges cards from any"));
+        assert!(!got[0].body.to_string().contains("Generated."));
         assert!(last.contains("charges cards from any"));
         assert!(
             lines

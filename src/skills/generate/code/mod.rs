@@ -91,6 +91,29 @@ const SHELLS: [&str; 12] = [
     "shellscript",
     "",
 ];
+/// Texts of code that a platform of others calls: functions for requests, routes of a web server.
+const WRAPPERS: [&str; 20] = [
+    "export const handler",
+    "export const GET",
+    "export const POST",
+    "export async function GET",
+    "export async function POST",
+    "export default async function",
+    "export default {",
+    "exports.handler",
+    "\"use server\"",
+    "\"use client\"",
+    "NextResponse",
+    "NextRequest",
+    "app.get(",
+    "app.post(",
+    "router.get(",
+    "router.post(",
+    "Deno.serve(",
+    "def lambda_handler(",
+    "addEventListener(\"fetch\"",
+    "addEventListener('fetch'",
+];
 /// Texts that occur in code that runs without other code.
 const COMPLETE: [&str; 12] = [
     "import ", "require(", "require ", "from ", "use ", "using ", "package ", "#include", "curl ",
@@ -167,10 +190,55 @@ impl<'d> Block<'d> {
         lines.any(|line| is_import(line) || line.contains("require("))
     }
 
-    /// Returns whether the code imports a file of the reader's own project, which other code of its
-    /// page makes.
+    /// Returns whether the code imports or reads a file of the reader's own project, which other code
+    /// of its page makes.
     pub(in crate::skills::generate) fn needs_files(&self) -> bool {
-        self.own_imports().next().is_some()
+        self.own_imports().next().is_some() || self.reads_files()
+    }
+
+    /// Returns whether the code reads a file: `-d @jobs.json`, `open("jobs.json")`, `readFile('a.txt')`.
+    fn reads_files(&self) -> bool {
+        if self.is_shell() {
+            let mut words = self
+                .code
+                .split(|c: char| c.is_whitespace() || "\"'=".contains(c));
+            // A package has a scope: `@acme/box`.
+            return words.any(|word| {
+                let file = word.strip_prefix('@').unwrap_or_default();
+                file.contains('.')
+                    && !file.contains('@')
+                    && !file.starts_with('.')
+                    && (!file.contains('/') || file.starts_with('/'))
+            });
+        }
+        let opens = |(at, mark): (usize, &'static str)| {
+            let before = self.code[..at].chars().next_back();
+            let is_function = !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.');
+            let rest = &self.code[at + mark.len()..];
+            let arguments = rest.split(')').next().unwrap_or_default();
+            let is_literal = arguments.starts_with(['"', '\'']) && arguments.contains('.');
+            let writes = ["\"w", "'w", "\"a\"", "'a'", "://"];
+            let is_read = mark != "open(" || is_function;
+            is_read && is_literal && !writes.iter().any(|mode| arguments.contains(mode))
+        };
+        let marks = ["open(", "readFile(", "readFileSync("];
+        marks.iter().any(|mark| {
+            let mut places = self.code.match_indices(mark).map(|(at, _)| (at, *mark));
+            places.any(opens)
+        })
+    }
+
+    /// Returns whether all lines of the code set variables: the content of a file such as `.env`.
+    pub(in crate::skills::generate) fn sets_variables(&self) -> bool {
+        let mut lines = self.code.lines().map(str::trim);
+        self.is_shell()
+            && self.code.contains('=')
+            && lines.all(|line| line.is_empty() || is_remark(line) || is_assignment(line))
+    }
+
+    /// Returns whether the code runs only inside a platform of others.
+    fn is_wrapped(&self) -> bool {
+        WRAPPERS.iter().any(|wrapper| self.code.contains(wrapper))
     }
 
     /// Returns the files of the reader's own project that the code imports: `./App.tsx` of
@@ -228,7 +296,8 @@ impl<'d> Block<'d> {
             + usize::from(self.acts())
             // It makes a client and calls it.
             + usize::from(self.made().1 > 0);
-        (2 + shows).saturating_sub(long + usize::from(self.only_sets_up()))
+        let special = usize::from(self.only_sets_up()) + usize::from(self.is_wrapped());
+        (2 + shows).saturating_sub(long + special)
     }
 
     /// Returns whether all commands of the code only prepare their program.
@@ -362,6 +431,33 @@ impl<'d> Block<'d> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_that_reads_a_file_is_told_from_code_that_names_a_package() {
+        for (language, code) in [
+            (
+                "bash",
+                "curl -X POST 'ACME_URL/jobs' --data-binary @jobs.json",
+            ),
+            ("bash", "curl -F \"file=@/tmp/a.png\" https://acme.test"),
+            (
+                "python",
+                "with open(\"jobs.json\") as jobs:\n    acme.send(jobs)",
+            ),
+            ("js", "acme.send(fs.readFileSync('jobs.json'))"),
+            ("js", "import { a } from './a'"),
+        ] {
+            assert!(Block::of(language, code, "").needs_files(), "{code}");
+        }
+        for (language, code) in [
+            ("bash", "npm install @acme/box@1.2"),
+            ("bash", "acme send me@acme.test"),
+            ("python", "open(\"out.txt\", \"w\").write(acme.read())"),
+            ("js", "window.open('https://acme.test')"),
+        ] {
+            assert!(!Block::of(language, code, "").needs_files(), "{code}");
+        }
+    }
 
     #[test]
     fn code_that_only_makes_a_value_is_told_from_code_that_uses_it() {

@@ -514,3 +514,60 @@ fn a_further_part_begins_with_an_installation() {
     assert!(text.contains("await Acme.refund();"), "{text}");
     assert!(!text.contains("await Acme.stop();"), "{text}");
 }
+
+#[test]
+fn a_neutral_call_comes_before_one_inside_a_platform_and_its_placeholders_are_explained() {
+    let wrapped = "---\ntitle: Quickstart for functions\n---\n\n```bash\nnpm install acme\n```\n\n```bash\nexport ACME_KEY=x\n```\n\n```ts\n\
+        import { Acme } from 'acme';\n\nexport const handler = async () => {\n  return new Acme(process.env.ACME_KEY).pay(5);\n};\n```\n";
+    let neutral = "---\ntitle: Get started\n---\n\n```bash\nnpm install acme\n```\n\n```bash\nexport ACME_KEY=x\n```\n\n```ts\n\
+        import { Acme } from 'acme';\n\nawait new Acme('ACME_URL').pay(5);\n```\n\n\
+        Where `ACME_URL` is the address of your project.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["function-quickstart","start"]}}"#,
+        ),
+        ("function-quickstart.mdx", wrapped),
+        ("start.mdx", neutral),
+    ]);
+    let (first, _) = text.split_once("### Guides").unwrap();
+    assert!(
+        first.contains("await new Acme('ACME_URL').pay(5);"),
+        "{text}"
+    );
+    assert!(!first.contains("export const handler"), "{text}");
+    assert!(
+        first.contains("\n- Where `ACME_URL` is the address of your project.\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn most_variables_are_on_a_page_only_if_more_than_half_are() {
+    let page = |nth: usize| {
+        let rows = |n: usize| {
+            format!(
+                "| `ACME_{nth}_NUMBER_{n}` | A number that the program reads at its start, {n} of {nth}. |\n"
+            )
+        };
+        let rows: String = (0..10).map(rows).collect();
+        format!(
+            "---\ntitle: Environment variables {nth}\n---\n\n| Variable | Description |\n|---|---|\n{rows}"
+        )
+    };
+    let pages: Vec<String> = (0..3).map(page).collect();
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["a","b","c"]}}"#,
+        ),
+        ("a.mdx", &pages[0]),
+        ("b.mdx", &pages[1]),
+        ("c.mdx", &pages[2]),
+    ]);
+    assert!(
+        text.contains(" more variables are on other pages; "),
+        "{text}"
+    );
+    assert!(!text.contains("; most are in"), "{text}");
+}

@@ -1,6 +1,6 @@
 //! What an agent must decide first.
 
-use super::{BASE, text};
+use super::{BASE, section, text};
 
 #[test]
 fn decisions_are_a_table_of_cases_and_alternatives() {
@@ -215,4 +215,32 @@ fn code_that_shows_two_ways_to_import_is_an_alternative_but_no_call() {
     assert!(text.contains("- Choose one: JS, Python"), "{text}");
     assert!(text.contains("- Call (Python)"), "{text}");
     assert!(!text.contains("require('acme')"), "{text}");
+}
+
+#[test]
+fn a_table_of_use_cases_is_a_choice_only_if_it_or_its_heading_says_so() {
+    let levels = "---\ntitle: Log messages\n---\n\n## Levels\n\n| Level | Use case |\n|---|---|\n| `debug` | Details of one run for a diagnosis |\n| `info` | Events of a normal run |\n";
+    let stores = "---\ntitle: Stores\n---\n\n## Which one should I use?\n\n| Store | Use case |\n|---|---|\n| Memory | Values of one run |\n| None | Values that nobody reads |\n\n\
+        ## File store\n\nUse this option if values must stay after a run.\n\n## Fast paths\n\nIf you have many small values, you can prefer batches.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["index","levels","stores"]}}"#,
+        ),
+        ("index.mdx", "# Acme\n"),
+        ("levels.mdx", levels),
+        ("stores.mdx", stores),
+    ]);
+    let decisions = section(&text, "Capabilities");
+    assert!(
+        decisions.contains("| Values of one run | Memory |"),
+        "{text}"
+    );
+    assert!(
+        decisions.contains("| values must stay after a run | File store |"),
+        "{text}"
+    );
+    for other in ["`debug`", "`info`", "| None |"] {
+        assert!(!decisions.contains(other), "{other}: {text}");
+    }
 }

@@ -243,3 +243,142 @@ fn the_code_of_a_step_is_no_address_and_not_from_steps_inside_it() {
         "{text}"
     );
 }
+
+#[test]
+fn a_step_has_all_its_code_and_later_code_imports_only_what_is_shown() {
+    let page = "## 1. Install it\n\n```bash\nnpm install acme\n```\n\n## 2. Connect\n\n1. Paste the key:\n\n   \
+        ```bash title=\".env.local\"\n   ACME_KEY=x\n   ```\n\n2. Make a client\n\n   ```ts title=\"lib/client.ts\"\n   \
+        import { Acme } from \"acme\"\n\n   export const client = new Acme()\n   ```\n\n## 3. Pay\n\n```ts title=\"app/page.ts\"\n\
+        import { client } from \"@/lib/client\"\n\nawait client.pay(1)\n```\n\n## 4. Refund\n\nSend it back.\n\n```ts title=\"app/refund.ts\"\n\
+        import { ledger } from \"@/lib/ledger\"\n\nawait ledger.refund(1)\n```\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["quickstart"]}}"#,
+        ),
+        ("quickstart.mdx", page),
+    ]);
+    let workflows = section(&text, "Workflows");
+    for wanted in ["export const client = new Acme()", "await client.pay(1)"] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    assert!(
+        workflows.contains("4. Refund (the code is on the page)\n"),
+        "{text}"
+    );
+    assert!(!workflows.contains("ledger.refund"), "{text}");
+}
+
+#[test]
+fn of_alternatives_a_step_shows_the_one_that_a_later_step_uses() {
+    let page = "<Steps>\n<Step title=\"Run the server\">\n<CodeGroup>\n```python server.py (stdio)\nfrom acme import mcp\n\
+        mcp.run()\n```\n```python server.py (HTTP)\nfrom acme import mcp\nmcp.run(transport=\"http\", port=8000)\n```\n</CodeGroup>\n</Step>\n\
+        <Step title=\"Call the server\">\n```python client.py\nfrom acme import Client\nClient(\"http://localhost:8000/mcp\").ping()\n```\n</Step>\n</Steps>\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["index","serve"]}}"#,
+        ),
+        (
+            "index.mdx",
+            "# Acme\n\n```python\nimport acme\nacme.run(1)\n```\n",
+        ),
+        ("serve.mdx", page),
+    ]);
+    let workflows = section(&text, "Workflows");
+    assert!(workflows.contains("port=8000"), "{text}");
+    assert!(!workflows.contains("stdio"), "{text}");
+}
+
+#[test]
+fn code_that_does_not_fit_is_named() {
+    let long = |name: &str| format!("await acme.{name}(1)\n").repeat(20);
+    let page = format!(
+        "<Steps>\n<Step title=\"Pay\">\n```js\n{}```\n\nThen read them.\n\n```js\n{}```\n</Step>\n\
+         <Step title=\"Refund\">\n```js\nawait acme.refund(1)\n```\n\nOr with the command line:\n\n```bash\nacme refund 1\n```\n</Step>\n</Steps>\n",
+        long("pay"),
+        long("read")
+    );
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["index","pay"]}}"#,
+        ),
+        ("index.mdx", "# Acme\n\n```js\nawait acme.run(1)\n```\n"),
+        ("pay.mdx", &page),
+    ]);
+    let workflows = section(&text, "Workflows");
+    assert!(
+        workflows.contains("1. Pay. Then read them (more code on the page):\n"),
+        "{text}"
+    );
+    assert!(
+        workflows.contains("2. Refund: `await acme.refund(1)`\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn numbered_headings_at_any_level_are_one_procedure_with_the_steps_inside() {
+    let page = "## Configuration\n\n### Prerequisites\n\nA key.\n\n### Step 1: Configure Acme\n\n<Steps>\n\
+        <Step title=\"Create a server\">\nOpen the console.\n</Step>\n<Step title=\"Note its address\">\nCopy it from the console.\n</Step>\n</Steps>\n\n\
+        ### Step 2: Set the key\n\n```bash\nexport ACME_KEY=x\n```\n\n### Step 3: Run it\n\n```bash\nacme run server.py\n```\n\n## Testing\n\nTest it.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["index","connect"]}}"#,
+        ),
+        ("index.mdx", "# Acme\n\n```bash\nacme go 1\n```\n"),
+        ("connect.mdx", page),
+    ]);
+    let workflows = section(&text, "Workflows");
+    let wanted = format!(
+        ": Configuration\n\n1. Configure Acme. Create a server; Note its address\n2. Set the key: `export ACME_KEY=x`\n\
+         3. Run it: `acme run server.py`\n\nDetails: [Connect]({BASE}/connect#configuration)\n"
+    );
+    assert!(workflows.contains(&wanted), "{text}");
+    assert_eq!(workflows.matches("\n### ").count(), 1, "{text}");
+}
+
+#[test]
+fn a_step_keeps_settings_and_code_that_returns_something_and_numbers_of_parts_are_no_steps() {
+    let page = "<Steps>\n<Step title=\"Set the server\">\n```bash\nACME_SERVER=http://localhost:3000     # the address\nOTHER_NAME=x\n```\n</Step>\n\
+        <Step title=\"Add a tool\">\nTo add a tool that returns a greeting, write a function:\n\n```python\nimport acme\nacme.tool(greet)\n```\n</Step>\n</Steps>\n\n\
+        ## Variables\n\n### 1. Global variables\n\n```js\nawait acme.run({ all: 1 })\n```\n\n### 2. Local variables\n\n```js\nawait acme.run({ own: 1 })\n```\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"pages":["index","tools"]}}"#,
+        ),
+        (
+            "index.mdx",
+            "# Acme\n\n```python\nimport acme\nacme.run(1)\n```\n",
+        ),
+        ("tools.mdx", page),
+    ]);
+    let workflows = section(&text, "Workflows");
+    for wanted in ["ACME_SERVER=http://localhost:3000", "acme.tool(greet)"] {
+        assert!(workflows.contains(wanted), "{wanted}: {text}");
+    }
+    assert!(!workflows.contains("Global variables"), "{text}");
+}
+
+#[test]
+fn a_page_of_a_group_of_quickstarts_without_code_comes_after_guides_with_code() {
+    let tunnel = "---\ntitle: Connect a tunnel\n---\n\n1. Add the public key to the host.\n2. Restart the host.\n";
+    let pay = "---\ntitle: Pay an order\n---\n\n1. Run `acme pay`.\n\n   ```bash\n   acme pay 1\n   ```\n\n2. Read the receipt.\n";
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name":"Acme","navigation":{"groups":[{"group":"Quickstart","pages":["tunnel"]},{"group":"Orders","pages":["pay"]}]}}"#,
+        ),
+        ("tunnel.mdx", tunnel),
+        ("pay.mdx", pay),
+    ]);
+    let workflows = section(&text, "Workflows");
+    let at = |what: &str| workflows.find(what).unwrap_or_else(|| panic!("{text}"));
+    assert!(
+        at("### Pay an order") < at("### Connect a tunnel"),
+        "{text}"
+    );
+}
