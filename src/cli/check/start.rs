@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use super::conf::RULE;
-use crate::cli::{secrets, serve, settings};
+use crate::cli::{named, serve, settings};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::database::DatabaseError;
@@ -206,7 +206,7 @@ impl Checker<'_> {
                 self.error(keys, why);
             }
         }
-        for (key, path) in secrets::named(config) {
+        for (key, path) in named::secrets(config) {
             // These are made at the first start.
             let is_made = matches!(
                 &*key,
