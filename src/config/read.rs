@@ -136,6 +136,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     within(top, "verification", |section| {
         super::verification::read(section, verification, service, report);
     });
+    service.edge.clone_from(&verification.edge_domain);
     read_server(top, server, report);
 }
 
@@ -156,6 +157,8 @@ fn read_service(section: Section<'_, '_, '_>, service: &mut Service) {
         name,
         domain,
         api_host,
+        // It is `verification.edge_domain`.
+        edge: _,
         scheme,
         port,
         frames,
