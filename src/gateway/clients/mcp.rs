@@ -21,9 +21,9 @@ impl Clients {
     ///
     /// # Errors
     ///
-    /// The time; then the response must be 429.
-    pub fn may_ask(&self, client: IpAddr, site: &ProjectId) -> Result<(), Duration> {
-        let mut waits = None;
+    /// The limit with the longest time, and this time; then the response must be 429.
+    pub fn may_ask(&self, client: IpAddr, site: &ProjectId) -> Result<(), (LimitKind, Duration)> {
+        let mut longest: Option<(LimitKind, Duration)> = None;
         for (kind, address) in self.asked(client, site) {
             let Some(rate) = self.mcp_rate(kind) else {
                 continue;
@@ -33,18 +33,19 @@ impl Clients {
             let state = shard.state(address, now, self.shard_addresses_max);
             let wait = state.mcp.wait(rate, now);
             drop(shard);
-            if wait.is_none() {
+            let Some(wait) = wait else {
                 continue;
-            }
+            };
             match kind {
                 LimitKind::McpSite => self.report_exceeded_as(kind, site.as_str()),
                 _ => self.report_exceeded(kind, address),
             }
-            if self.is_enforced(kind) {
-                waits = waits.max(wait);
+            let is_longest = longest.is_none_or(|(_, known)| wait > known);
+            if is_longest && self.is_enforced(kind) {
+                longest = Some((kind, wait));
             }
         }
-        waits.map_or(Ok(()), Err)
+        longest.map_or(Ok(()), Err)
     }
 
     /// Counts messages of a client to a site. The messages of a batch may take more than is left;
