@@ -250,7 +250,10 @@ fn read_tls(
     section.set("default", default, |value| {
         parsed(Host::parse)(value).map(Some)
     });
-    section.set("redirect", redirect, boolean);
+    section.set("redirect", redirect, |value| match value.is_null() {
+        true => Ok(None),
+        false => boolean(value).map(Some),
+    });
     section.set("hsts_seconds", hsts, seconds(0..=2 * 365 * DAY_SECONDS));
     section.set("min_version", min_version, one_of(&MinVersion::NAMES));
     if let Some(list) = section.list("cipher_suites", |value| {
@@ -261,15 +264,15 @@ fn read_tls(
     if let Some(list) = section.list("groups", |value| tls::Config::group(&strict::text(value)?)) {
         *groups = list;
     }
-    let (redirect, hsts) = (&tls.redirect, &tls.hsts);
+    let (redirect, hsts) = (tls.redirect == Some(true), &tls.hsts);
     if let Some(why) = tls.contradiction() {
         report.error(section.value(), why);
     }
-    if (*redirect || !hsts.is_zero()) && listen.https.is_empty() {
+    if (redirect || !hsts.is_zero()) && listen.https.is_empty() {
         let why = "`tls.redirect` and `tls.hsts_seconds` need an address in `listen.https`";
         report.error(section.value(), why);
     }
-    if *redirect && service.scheme != Scheme::Https {
+    if redirect && service.scheme != Scheme::Https {
         let why = "`tls.redirect` needs `service.scheme: https`";
         report.error(section.value(), why);
     }
