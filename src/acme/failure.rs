@@ -43,6 +43,8 @@ pub(super) enum Cause {
     Forbidden,
     /// The authority knows the certificate that the order replaces as replaced already.
     Replaced,
+    /// The command of the operator, which sets the records of DNS-01.
+    Command,
     /// This machine: its disk is full, or a secret cannot be encrypted.
     Ourselves,
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::archive::{Entry, QUEUE_ROWS, Writer};
 use super::directory::{ARCHIVE, VERSION};
-use super::{Database, Directory, Error, Manifest, Places};
+use super::{Database, Directory, Error, Manifest, NamedFile, Places};
 use crate::clock::Clock;
 use crate::deploy::queue::{Postgres, QueueError, Sqlite};
 use crate::error::chain;
@@ -116,6 +116,7 @@ pub fn create(
         },
         projects,
         files,
+        directories: places.directories(),
         releases: ids(kept),
         missing: ids(missing),
     };
@@ -328,9 +329,9 @@ impl Making<'_> {
         if let Some(tls) = &places.tls {
             self.tree("tls", tls)?;
         }
-        for (name, path) in &places.files {
+        for NamedFile { key, path, .. } in &places.files {
             if path.is_file() {
-                self.file("file", name, path)?;
+                self.file("file", key, path)?;
             }
         }
         Ok(())

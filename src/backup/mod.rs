@@ -59,8 +59,20 @@ pub struct Places {
     pub certificates: PathBuf,
     /// The directory of other certificates.
     pub tls: Option<PathBuf>,
-    /// Further files that the configuration names, each with the key that names it.
-    pub files: Vec<(Box<str>, PathBuf)>,
+    /// Further files that the configuration names.
+    pub files: Vec<NamedFile>,
+}
+
+/// A file that the configuration names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFile {
+    /// The key of the configuration that names it.
+    pub key: Box<str>,
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether a file that is there before a restore stays, because other programs of the machine
+    /// may use it too.
+    pub stays: bool,
 }
 
 /// The database of a queue.
@@ -87,6 +99,10 @@ pub struct Manifest {
     pub projects: u64,
     /// How many other files the archive has.
     pub files: u64,
+    /// The places that are directories: a restore makes them, also if no file is in them. Backups
+    /// of earlier versions have none.
+    #[serde(default)]
+    directories: Vec<Box<str>>,
     /// The releases that the pointers name.
     pub releases: Vec<ReleaseId>,
     /// The releases that pointers name and that the store could not give.
@@ -166,6 +182,26 @@ pub enum Error {
     /// The site records cannot be locked.
     #[error("lock the site records")]
     Sites(#[from] SiteError),
+}
+
+// === impl Places ===
+
+impl Places {
+    /// Returns the directories of files, each with the name of its place.
+    fn trees(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let tls = self.tls.as_deref();
+        let own = [
+            ("certificates", &*self.certificates),
+            ("sites", &*self.sites),
+        ];
+        own.into_iter().chain(tls.map(|tls| ("tls", tls)))
+    }
+
+    /// Returns the names of the places that are directories now.
+    fn directories(&self) -> Vec<Box<str>> {
+        let trees = self.trees().filter(|(_, path)| path.is_dir());
+        trees.map(|(name, _)| name.into()).collect()
+    }
 }
 
 // === impl Error ===

@@ -22,10 +22,11 @@ const POINTER_BYTES_MAX: u64 = 1 << 20;
 /// The longest configuration that is read.
 const CONFIGURATION_BYTES_MAX: u64 = 16 << 20;
 
-/// The longest password that is read.
-const PASSWORD_BYTES_MAX: u64 = 64 << 10;
-/// The key of the configuration that names the file with the password of the queue's database.
-const PASSWORD: &str = "queue.postgres.password_file";
+/// The longest file that is read to connect to the database of the queue.
+const CONNECTING_BYTES_MAX: u64 = 1 << 20;
+/// The keys of the configuration that name files without which this database cannot be reached:
+/// its password, and the authorities of its certificate.
+const CONNECTING: [&str; 2] = ["queue.postgres.password_file", "queue.postgres.ca_file"];
 
 /// A backup that was read and found to be whole.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +43,8 @@ pub struct CheckedBackup {
     pub has_queue_rows: bool,
     /// The names of the files at the place `file`.
     named: HashSet<Box<str>>,
-    /// The password of the database of the queue.
-    password: Option<Vec<u8>>,
+    /// The files without which the database of the queue cannot be reached.
+    connecting: HashMap<Box<str>, Vec<u8>>,
 }
 
 /// What a restore has written.
@@ -53,6 +54,8 @@ pub struct Restored {
     pub moved: Vec<(PathBuf, PathBuf)>,
     /// The files of the backup that the configuration of this machine has no place for.
     pub left_out: Vec<String>,
+    /// The files of the machine that were there before, and are as they were.
+    pub stayed: Vec<PathBuf>,
 }
 
 /// Reads all of a backup and checks every digest. Nothing is written.
@@ -98,11 +101,11 @@ pub fn check(
             QUEUE_ROWS => checked.has_queue_rows = true,
             "file" => {
                 checked.named.insert(entry.path.clone());
-                if *entry.path == *PASSWORD {
+                if CONNECTING.contains(&&*entry.path) {
                     let mut text = Vec::new();
-                    let mut limited = (&mut bytes).take(PASSWORD_BYTES_MAX);
+                    let mut limited = (&mut bytes).take(CONNECTING_BYTES_MAX);
                     limited.read_to_end(&mut text).map_err(on())?;
-                    checked.password = Some(text);
+                    checked.connecting.insert(entry.path.clone(), text);
                 }
             }
             _ => {}
@@ -178,7 +181,10 @@ pub fn restore(
     places: &Places,
     replace: bool,
 ) -> Result<Restored, Error> {
-    let mut restored = Restored::default();
+    let mut restored = Restored {
+        stayed: staying(places),
+        ..Restored::default()
+    };
     // A restore of this backup that was interrupted has written everything that is there. What one
     // of another backup has written is in the way.
     let is_repeated = Local::is_incomplete(&places.store.path, &backup.name);
@@ -251,6 +257,10 @@ pub fn restore(
             io::copy(&mut bytes, &mut io::sink()).map_err(on())?;
             continue;
         };
+        if restored.stayed.contains(&to) {
+            io::copy(&mut bytes, &mut io::sink()).map_err(on())?;
+            continue;
+        }
         if &*entry.place == "queue" {
             for rest in ["-wal", "-shm"] {
                 let mut beside = to.clone().into_os_string();
@@ -267,6 +277,13 @@ pub fn restore(
             to_flush.push(above.to_owned());
         }
     }
+    for (name, path) in places.trees() {
+        let directories = &backup.manifest.directories;
+        if directories.iter().any(|known| **known == *name) && !path.exists() {
+            make_directory(path).map_err(Error::on("make directory", path))?;
+            to_flush.push(path.to_owned());
+        }
+    }
     for directory in &to_flush {
         let open = File::open(directory).map_err(Error::on("open", directory))?;
         let flushed = rustix::fs::syncfs(&open).map_err(io::Error::from);
@@ -276,39 +293,50 @@ pub fn restore(
     Ok(restored)
 }
 
-/// A database, with its password in a file that stays while others are moved and written.
+/// A database, with copies of the files without which it cannot be reached: the files themselves are
+/// moved and written meanwhile.
 struct Reachable {
     database: Database,
-    _password: Option<tempfile::NamedTempFile>,
+    _copies: Vec<tempfile::NamedTempFile>,
 }
 
 impl Reachable {
-    /// It uses the password of this machine. If there is none, it uses the password in the backup.
+    /// It uses the files of this machine. One that is missing is taken from the backup.
     fn new(database: &Database, checked: &CheckedBackup) -> Result<Self, Error> {
         let mut database = database.clone();
-        let Some(path) = database.config.password_file.clone() else {
-            return Ok(Self {
-                database,
-                _password: None,
-            });
-        };
-        let copy = || -> io::Result<Option<tempfile::NamedTempFile>> {
-            let known = match (fs::read(&path), &checked.password) {
-                (Ok(known), _) => known,
-                (Err(_), Some(known)) => known.clone(),
-                (Err(error), None) => return Err(error),
+        let mut copies = Vec::new();
+        let config = &mut database.config;
+        let paths = [&mut config.password_file, &mut config.ca_file];
+        for (key, path) in CONNECTING.into_iter().zip(paths) {
+            let Some(path) = path else {
+                continue;
             };
-            let mut file = tempfile::NamedTempFile::new()?;
-            file.write_all(&known)?;
-            Ok(Some(file))
-        };
-        let password = copy().map_err(Error::on("read the password in", &path))?;
-        database.config.password_file = password.as_ref().map(|file| file.path().to_owned());
+            let copy = || -> io::Result<tempfile::NamedTempFile> {
+                let known = match (fs::read(&*path), checked.connecting.get(key)) {
+                    (Ok(known), _) => known,
+                    (Err(_), Some(known)) => known.clone(),
+                    (Err(error), None) => return Err(error),
+                };
+                let mut file = tempfile::NamedTempFile::new()?;
+                file.write_all(&known)?;
+                Ok(file)
+            };
+            let copied = copy().map_err(Error::on("read", path))?;
+            *path = copied.path().to_owned();
+            copies.push(copied);
+        }
         Ok(Self {
             database,
-            _password: password,
+            _copies: copies,
         })
     }
+}
+
+/// Returns the files of the machine that are there and stay.
+fn staying(places: &Places) -> Vec<PathBuf> {
+    let staying = places.files.iter();
+    let staying = staying.filter(|file| file.stays && file.path.exists());
+    staying.map(|file| file.path.clone()).collect()
 }
 
 /// Returns the places of a backup that are not empty.
@@ -321,8 +349,8 @@ fn occupied(checked: &CheckedBackup, places: &Places) -> Vec<PathBuf> {
     ];
     all.extend(places.tls.clone());
     let named = places.files.iter();
-    let named = named.filter(|(name, _)| checked.named.contains(name));
-    all.extend(named.map(|(_, path)| path.clone()));
+    let named = named.filter(|file| !file.stays && checked.named.contains(&file.key));
+    all.extend(named.map(|file| file.path.clone()));
     if let (Some(path), Some(text)) = (&places.configuration, &checked.configuration)
         && fs::read(path).ok().as_ref() != Some(text)
     {
@@ -389,8 +417,8 @@ fn place_of(entry: &Entry, places: &Places) -> Result<Option<PathBuf>, Error> {
         "tls" => places.tls.as_deref().map_or(Ok(None), below),
         "file" => {
             let mut named = places.files.iter();
-            let found = named.find(|(name, _)| *name == entry.path);
-            Ok(found.map(|(_, path)| path.clone()))
+            let found = named.find(|file| file.key == entry.path);
+            Ok(found.map(|file| file.path.clone()))
         }
         other => Err(Error::Damaged(vec![format!(
             "the archive has files of an unknown kind, {other:?}"
@@ -398,12 +426,16 @@ fn place_of(entry: &Entry, places: &Places) -> Result<Option<PathBuf>, Error> {
     }
 }
 
+fn make_directory(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(path)
+}
+
 /// Replaces a file.
 fn write(path: &Path, mode: u32, bytes: &mut dyn Read) -> Result<(), Error> {
     let write = |bytes: &mut dyn Read| {
         if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
-            let mut builder = fs::DirBuilder::new();
-            builder.recursive(true).mode(0o700).create(above)?;
+            make_directory(above)?;
         }
         let mut name = path.as_os_str().to_owned();
         name.push(".restoring");

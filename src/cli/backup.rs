@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 
-use super::secrets;
+use super::named;
 use super::settings::{self, Settings};
-use crate::backup::{self, Created, Database, Directory, Places};
+use crate::backup::{self, Created, Database, Directory, NamedFile, Places};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::store::documents::SealKey;
@@ -16,8 +16,8 @@ use crate::store::documents::SealKey;
 /// Make a backup of this node while it runs
 ///
 /// It has the releases with their pointers, the sites and audit log of the API, admin keys,
-/// certificates, the queue of updates, the configuration, the site records in files and the secret
-/// files that the configuration names. Everything but the files of releases is encrypted with the
+/// certificates, the queue of updates, the configuration, the site records in files and the other
+/// files that the configuration names: secrets, certificates, authorities. Everything but the files of releases is encrypted with the
 /// key of `backup.key_file`. Releases that the directory has already are not copied again.
 ///
 /// Exit status: 0 on success, 1 if the backup was made without damaged releases, or without a queue
@@ -79,8 +79,17 @@ pub(super) fn places(config: &Config, configuration: Option<PathBuf>) -> Places 
         sites: config.sites.path.clone(),
         certificates: settings::certificates_path(config),
         tls: config.tls.directory.clone(),
-        files: secrets::named(config),
+        files: files(config),
     }
+}
+
+/// Returns the files that the configuration names.
+fn files(config: &Config) -> Vec<NamedFile> {
+    let of = |stays: bool| move |(key, path)| NamedFile { key, path, stays };
+    let own = named::secrets(config).into_iter();
+    let own = own.chain(named::others(config)).map(of(false));
+    let authorities = named::authorities(config).into_iter().map(of(true));
+    own.chain(authorities).collect()
 }
 
 /// Returns the database of the queue, if it is not in a file.

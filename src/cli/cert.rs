@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use serde_json::json;
 
+use super::check::ignore_broken_pipe;
 use super::settings::{self, Acting};
 use crate::acme::{Authorities, Name, OrderState, Reason, Record, Request, Vault, renewal};
 use crate::clock::Clock;
@@ -183,9 +184,9 @@ fn list(vault: &Vault, as_json: bool, days: Option<u64>) -> anyhow::Result<()> {
             true => row.to_json(name).to_string(),
             false => row.line(name, now),
         };
-        writeln!(out, "{line}").context("print the certificates")?;
+        ignore_broken_pipe(writeln!(out, "{line}")).context("print the certificates")?;
     }
-    out.flush().context("print the certificates")
+    ignore_broken_pipe(out.flush()).context("print the certificates")
 }
 
 fn keys(vault: &Vault) -> anyhow::Result<Vec<(Kind, Box<str>)>> {

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 
+use super::check::ignore_broken_pipe;
 use super::key::wait_for_gateways;
 use super::settings::{self, Acting};
 use crate::clock::Clock;
@@ -133,8 +134,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if !matches!(args.action, Action::List | Action::Key { .. }) {
         wait_for_gateways(|time| tokens.wait_until_read(time));
     }
-    io::stdout()
-        .write_all(printed.as_bytes())
-        .context("print the outcome")?;
+    let written = io::stdout().write_all(printed.as_bytes());
+    match args.action {
+        Action::List => ignore_broken_pipe(written),
+        // A token that nobody has read is lost.
+        _ => written,
+    }
+    .context("print the outcome")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 
+use super::check::ignore_broken_pipe;
 use super::settings::{self, Settings};
 use super::{deploying, project};
 use crate::clock::Clock;
@@ -121,9 +122,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 .iter()
                 .map(|listed| line(listed, now))
                 .collect();
-            io::stdout()
-                .write_all(lines.as_bytes())
-                .context("print the keys")?;
+            let printed = io::stdout().write_all(lines.as_bytes());
+            ignore_broken_pipe(printed).context("print the keys")?;
         }
         Action::Revoke { id, settings } => {
             let keys = deploying::open_keys(&settings.load()?)?;

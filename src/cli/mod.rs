@@ -17,6 +17,7 @@ pub mod edge;
 pub mod fleet;
 pub mod key;
 pub mod man;
+mod named;
 mod operator;
 pub mod preview;
 pub mod publish;

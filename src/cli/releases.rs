@@ -6,6 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 
+use super::check::ignore_broken_pipe;
 use super::deploying;
 use super::project;
 use super::settings::{self, Settings};
@@ -76,9 +77,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             .context("print the outcome")?;
         return Ok(ExitCode::FAILURE);
     }
-    io::stdout()
-        .write_all(lines.as_bytes())
-        .context("print the releases")?;
+    let printed = io::stdout().write_all(lines.as_bytes());
+    ignore_broken_pipe(printed).context("print the releases")?;
     Ok(ExitCode::SUCCESS)
 }
 

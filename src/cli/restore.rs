@@ -124,11 +124,18 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         other => other?,
     };
     if let Some(user) = user {
-        give(&places, user)?;
+        give(&places, &restored.stayed, user)?;
     }
     let mut out = io::stdout().lock();
     for (from, to) in &restored.moved {
         writeln!(out, "moved {} to {}", from.display(), to.display())?;
+    }
+    for path in &restored.stayed {
+        writeln!(
+            out,
+            "{} is there already, and stays as it is",
+            path.display()
+        )?;
     }
     for name in &restored.left_out {
         writeln!(
@@ -166,8 +173,8 @@ fn of_backup(
     Ok((config, Some(file)))
 }
 
-/// Makes a user the owner of everything that was restored.
-fn give(places: &Places, user: User) -> anyhow::Result<()> {
+/// Makes a user the owner of everything that was restored, but not of files that have `stayed`.
+fn give(places: &Places, stayed: &[PathBuf], user: User) -> anyhow::Result<()> {
     let mut paths = vec![
         places.store.path.clone(),
         places.queue.clone(),
@@ -176,7 +183,8 @@ fn give(places: &Places, user: User) -> anyhow::Result<()> {
     ];
     paths.extend(places.tls.clone());
     paths.extend(places.configuration.clone());
-    paths.extend(places.files.iter().map(|(_, path)| path.clone()));
+    let files = places.files.iter().map(|file| &file.path);
+    paths.extend(files.filter(|path| !stayed.contains(path)).cloned());
     for path in paths {
         give_tree(&path, user).with_context(|| format!("give {} to the user", path.display()))?;
     }

@@ -11,8 +11,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::deploying::KEYS;
-use super::settings;
-use crate::config::{self, Config};
+use super::{named, settings};
+use crate::config::Config;
 
 /// The permissions of all other users.
 const OTHERS: u32 = 0o007;
@@ -44,53 +44,10 @@ pub(super) fn check(config: &Config) -> anyhow::Result<()> {
     anyhow::bail!("{}", lines.join("\n"))
 }
 
-/// Returns the secret files that the configuration names, each with the key that names it.
-pub(super) fn named(config: &Config) -> Vec<(Box<str>, PathBuf)> {
-    let mut named = Vec::new();
-    let mut add = |key: String, path: &Option<PathBuf>| {
-        named.extend(path.clone().map(|path| (key.into_boxed_str(), path)));
-    };
-    for (at, credential) in config.git.credentials.iter().enumerate() {
-        add(format!("git.credentials[{at}].https"), &credential.https);
-        add(
-            format!("git.credentials[{at}].ssh_key"),
-            &credential.ssh_key,
-        );
-    }
-    let model = &config.generate.model;
-    add("generate.model.key_file".to_owned(), &model.key_file);
-    let password = &config.queue.postgres.password_file;
-    add("queue.postgres.password_file".to_owned(), password);
-    if let Some(shared) = config.store.shared() {
-        let password = &shared.config.database.password_file;
-        add("store.postgres.password_file".to_owned(), password);
-        let secret = &shared.config.objects.secret_file;
-        add("store.objects.secret_file".to_owned(), secret);
-    }
-    add("acme.key_file".to_owned(), &config.acme.key_file);
-    for (at, authority) in config.acme.authorities.iter().enumerate() {
-        add(
-            format!("acme.authorities[{at}].eab_key_file"),
-            &authority.eab_key_file,
-        );
-    }
-    add(
-        "listen.operator_token".to_owned(),
-        &config.listen.operator_token,
-    );
-    add("edges.key".to_owned(), &config.edges.key);
-    if let config::Store::Follow { follow, .. } = &config.store {
-        let token = Some(follow.token_file.clone());
-        add("store.follow.token_file".to_owned(), &token);
-        add("store.follow.key_file".to_owned(), &follow.key_file);
-    }
-    named
-}
-
 /// Returns the secrets that group or others may read or change. A file that does not exist is
 /// left out: the code that reads it reports that.
 pub(super) fn exposed(config: &Config) -> Vec<Exposed> {
-    let named = named(config).into_iter();
+    let named = named::secrets(config).into_iter();
     let mut secrets: Vec<_> = named.map(|(_, path)| path).collect();
     secrets.extend(config.backup.key_file.clone());
     if let Some(directory) = &config.tls.directory {

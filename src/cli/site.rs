@@ -12,6 +12,7 @@ use anyhow::{Context as _, bail};
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Map, Number, Value};
 
+use super::check::ignore_broken_pipe;
 use super::project;
 use super::settings::{self, Acting};
 use crate::clock::{Clock, Day};
@@ -213,9 +214,8 @@ pub(super) fn operator() -> Caller {
 
 /// Prints text that may have come from other people.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
-    io::stdout()
-        .write_all(printable(text).as_bytes())
-        .context("print")
+    let printed = io::stdout().write_all(printable(text).as_bytes());
+    ignore_broken_pipe(printed).context("print")
 }
 
 fn line(site: &Map<String, Value>, config: &Config) -> String {

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 
+use super::check::ignore_broken_pipe;
 use super::settings::{self, Settings};
 use super::{deploying, project};
 use crate::clock::Clock;
@@ -116,7 +117,7 @@ fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout();
     // The text may have what an author wrote.
     for line in text.lines() {
-        writeln!(out, "{}", printable(line)).context("print")?;
+        ignore_broken_pipe(writeln!(out, "{}", printable(line))).context("print")?;
     }
-    out.flush().context("print")
+    ignore_broken_pipe(out.flush()).context("print")
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 
+use super::check::ignore_broken_pipe;
 use super::settings::{self, Settings};
 use super::{deploying, project};
 use crate::clock::Clock;
@@ -174,7 +175,6 @@ fn print_all(updates: &[Update]) -> anyhow::Result<()> {
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout();
     // The record may contain text of an author.
-    out.write_all(printable(text).as_bytes())
-        .and_then(|()| out.flush())
-        .context("print")
+    let printed = out.write_all(printable(text).as_bytes());
+    ignore_broken_pipe(printed.and_then(|()| out.flush())).context("print")
 }

@@ -28,7 +28,7 @@ use crate::gateway::access;
 use crate::gateway::clients::ClientLimits;
 use crate::gateway::{Limits, UpstreamLimits, copies, memory, tls};
 use crate::numbers;
-use crate::site::{Network, PrivateHosts, Service};
+use crate::site::{Network, PrivateHosts, Scheme, Service};
 use crate::source::{git, remote};
 use crate::store::{local, shared};
 use crate::telemetry::logging;
@@ -246,6 +246,20 @@ impl Config {
     /// All diagnostics, in the order of the file.
     pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
         read::read(file, text)
+    }
+
+    /// Returns whether requests without TLS are redirected to TLS, for hosts that have a certificate:
+    /// as the operator says, else if this process gets certificates by ACME, from an authority or
+    /// from the node that it follows.
+    #[must_use]
+    pub fn redirects(&self) -> bool {
+        let follows = match &self.store {
+            Store::Follow { follow, .. } => follow.key_file.is_some(),
+            Store::Local(_) | Store::Shared(_) => false,
+        };
+        let has_tls = !self.listen.https.is_empty() && self.service.scheme == Scheme::Https;
+        let by_default = has_tls && (self.acme.is_on() || follows);
+        self.tls.redirect.unwrap_or(by_default)
     }
 }
 

@@ -136,6 +136,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     within(top, "verification", |section| {
         super::verification::read(section, verification, service, report);
     });
+    service.edge.clone_from(&verification.edge_domain);
     read_server(top, server, report);
 }
 
@@ -156,6 +157,8 @@ fn read_service(section: Section<'_, '_, '_>, service: &mut Service) {
         name,
         domain,
         api_host,
+        // It is `verification.edge_domain`.
+        edge: _,
         scheme,
         port,
         frames,
@@ -247,7 +250,10 @@ fn read_tls(
     section.set("default", default, |value| {
         parsed(Host::parse)(value).map(Some)
     });
-    section.set("redirect", redirect, boolean);
+    section.set("redirect", redirect, |value| match value.is_null() {
+        true => Ok(None),
+        false => boolean(value).map(Some),
+    });
     section.set("hsts_seconds", hsts, seconds(0..=2 * 365 * DAY_SECONDS));
     section.set("min_version", min_version, one_of(&MinVersion::NAMES));
     if let Some(list) = section.list("cipher_suites", |value| {
@@ -258,15 +264,15 @@ fn read_tls(
     if let Some(list) = section.list("groups", |value| tls::Config::group(&strict::text(value)?)) {
         *groups = list;
     }
-    let (redirect, hsts) = (&tls.redirect, &tls.hsts);
+    let (redirect, hsts) = (tls.redirect == Some(true), &tls.hsts);
     if let Some(why) = tls.contradiction() {
         report.error(section.value(), why);
     }
-    if (*redirect || !hsts.is_zero()) && listen.https.is_empty() {
+    if (redirect || !hsts.is_zero()) && listen.https.is_empty() {
         let why = "`tls.redirect` and `tls.hsts_seconds` need an address in `listen.https`";
         report.error(section.value(), why);
     }
-    if *redirect && service.scheme != Scheme::Https {
+    if redirect && service.scheme != Scheme::Https {
         let why = "`tls.redirect` needs `service.scheme: https`";
         report.error(section.value(), why);
     }

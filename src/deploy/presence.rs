@@ -59,6 +59,14 @@ impl Presence {
         is_unlocked(&self.path(worker))
     }
 
+    /// Returns whether a worker of this machine is alive.
+    #[must_use]
+    pub fn is_any_alive(&self) -> bool {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten();
+        let mut paths = entries.flatten().map(|entry| entry.path());
+        paths.any(|path| path.extension().is_some_and(|end| end == "lock") && !is_unlocked(&path))
+    }
+
     /// Removes the files of workers that have ended. Call it when their leases have been ended.
     pub fn sweep(&self) {
         let entries = fs::read_dir(&self.directory);
@@ -104,9 +112,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let presence = Presence::new(directory.path().join("workers"));
         let (one, other) = (WorkerId::new("host-1-a"), WorkerId::new("host/2"));
-        let _present = presence.enter(&one).unwrap();
+        let present = presence.enter(&one).unwrap();
         let mut killed = presence.enter(&other).unwrap();
         assert!(!presence.has_ended(&one) && !presence.has_ended(&other));
+        assert!(presence.is_any_alive());
         assert!(!presence.has_ended(&WorkerId::new("another machine's")));
 
         // This is the state after `kill -9`: the lock is released, and the file is still there.
@@ -115,5 +124,8 @@ mod tests {
         assert!(presence.has_ended(&other) && !presence.has_ended(&one));
         presence.sweep();
         assert!(!path.exists() && presence.path(&one).exists());
+        assert!(presence.is_any_alive());
+        drop(present);
+        assert!(!presence.is_any_alive());
     }
 }

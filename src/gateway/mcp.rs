@@ -11,10 +11,11 @@ use std::sync::Arc;
 use pingora::Result;
 use pingora::proxy::Session;
 
+use super::clients::LimitKind;
 use super::fast_path::FastResponse;
 use super::request::{announced, read_content, with_headers};
 use super::turns::Turns;
-use super::{Gateway, too_many};
+use super::{Gateway, too_many_of};
 use crate::discovery::paths::McpPath;
 use crate::index::{Reading, Served};
 use crate::mcp::{BODY_BYTES_MAX, count_messages, is_search, transport};
@@ -84,10 +85,14 @@ pub(super) async fn respond(
         return Ok(rejected);
     }
     let project = &served.site.project;
-    if let Err(wait) = gateway.clients.may_ask(client, project) {
+    if let Err((limit, wait)) = gateway.clients.may_ask(client, project) {
+        let detail = match limit {
+            LimitKind::McpSite => "this site gets too many messages from all clients together",
+            _ => "this address sends too many messages to MCP servers",
+        };
         return Ok(Response {
             cors: Cors::Mcp,
-            ..too_many(wait)
+            ..too_many_of(detail, wait)
         });
     }
     gateway.clients.ask(client, project, 1);

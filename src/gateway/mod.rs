@@ -255,8 +255,13 @@ const GATEWAY_FAILED: &str = "the gateway failed";
 
 /// Makes the response to a client that has exceeded a limit, and must wait this long.
 fn too_many(wait: std::time::Duration) -> Response {
-    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let detail = "this address sends too many requests, or receives too many bytes";
+    too_many_of(detail, wait)
+}
+
+/// Makes the response to a client that must wait this long, and says which limit was exceeded.
+fn too_many_of(detail: &str, wait: std::time::Duration) -> Response {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let mut response = Problem::new(429, detail).response();
     response
         .more

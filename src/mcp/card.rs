@@ -90,13 +90,58 @@ impl Server<'_> {
         } else {
             self.description
         };
-        let text = format!("Documentation: {text}");
-        first(&text).to_owned()
+        first(&format!("Documentation: {text}"))
     }
 }
 
-/// Cuts a text to the length that a card allows.
-fn first(text: &str) -> &str {
-    let end = text.char_indices().nth(TEXT_CHARS_MAX);
-    end.map_or(text, |(end, _)| &text[..end])
+/// Cuts a text to the length that a card allows, after a word.
+fn first(text: &str) -> String {
+    if text.chars().count() <= TEXT_CHARS_MAX {
+        return text.to_owned();
+    }
+    // One character is for the ellipsis.
+    let end = text.char_indices().nth(TEXT_CHARS_MAX - 1);
+    let (start, rest) = text.split_at(end.map_or(text.len(), |(end, _)| end));
+    let kept = match rest.starts_with(char::is_whitespace) {
+        true => start,
+        // A text without spaces is cut anywhere.
+        false => start
+            .rsplit_once(char::is_whitespace)
+            .map_or(start, |(kept, _)| kept),
+    };
+    let is_open = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '-' | '–' | '—');
+    format!("{}…", kept.trim_end_matches(is_open))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_after_a_word() {
+        let short = "é".repeat(TEXT_CHARS_MAX);
+        assert_eq!(first(&short), short);
+        for (text, expected) in [
+            (
+                format!("{} word, and more", "a".repeat(90)),
+                format!("{} word…", "a".repeat(90)),
+            ),
+            (
+                format!("{} bcdef", "a".repeat(97)),
+                format!("{}…", "a".repeat(97)),
+            ),
+            (
+                format!("{} bc", "a".repeat(96)),
+                format!("{} bc", "a".repeat(96)),
+            ),
+            (
+                format!("{} b cd", "a".repeat(97)),
+                format!("{} b…", "a".repeat(97)),
+            ),
+            ("語".repeat(200), format!("{}…", "語".repeat(99))),
+        ] {
+            assert_eq!(first(&text), expected, "{text}");
+            assert!(first(&text).chars().count() <= TEXT_CHARS_MAX);
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! make a [`Host`], so equal hosts are equal bytes and a lookup is a map access.
 //!
 //! Internationalised names are accepted in their ASCII form only (`xn--…`); clients that
-//! follow the URL standard send this form. IP literals name a machine, not a site, and are
+//! follow the URL standard send this form. The error for another form names it. IP literals name a machine, not a site, and are
 //! rejected. Underscores are accepted, because names in customers' DNS contain them.
 //!
 //! Sources: RFC 9110 §7.2 (the `Host` field), RFC 3986 §3.2.2 (its syntax),
@@ -36,6 +36,12 @@ pub enum InvalidHost {
     /// Not a letter, digit, hyphen, underscore or dot.
     #[error("host contains {0:?}")]
     Character(char),
+    /// An internationalised name that is not in its ASCII form (RFC 5890 §2.3.2.1).
+    #[error("host has other letters than those of ASCII: use {ascii}")]
+    International {
+        /// The ASCII form.
+        ascii: Box<str>,
+    },
     /// Two dots in a row, a dot in front, or a label DNS cannot carry.
     #[error("host has an empty label or one longer than {LABEL_LENGTH_MAX} octets")]
     Label,
@@ -59,8 +65,18 @@ impl Host {
     /// assert_eq!(host.as_str(), "docs.example.com");
     /// # Ok::<(), waypost::site::InvalidHost>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Says why the text is not a host name, and the ASCII form of an internationalised one.
     pub fn parse(text: &str) -> Result<Self, InvalidHost> {
-        normalise(text).map(|name| Self(name.into()))
+        match normalise(text) {
+            Ok(name) => Ok(Self(name.into())),
+            Err(error @ InvalidHost::Character(found)) if !found.is_ascii() => {
+                Err(ascii_form(text).map_or(error, |ascii| InvalidHost::International { ascii }))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the name.
@@ -80,6 +96,12 @@ impl Borrow<str> for Host {
     fn borrow(&self) -> &str {
         &self.0
     }
+}
+
+/// Returns the ASCII form of an internationalised name, if it has one.
+fn ascii_form(text: &str) -> Option<Box<str>> {
+    let ascii = idna::domain_to_ascii(text).ok()?;
+    Some(normalise(&ascii).ok()?.into())
 }
 
 /// Brings a `Host` field into the normal form of [`Host`].
@@ -184,7 +206,7 @@ mod tests {
             ("a b", InvalidHost::Character(' ')),
             ("a,b", InvalidHost::Character(',')),
             ("user@a", InvalidHost::Character('@')),
-            ("bücher.example", InvalidHost::Character('ü')),
+            ("a\u{202E}b", InvalidHost::Character('\u{202E}')),
             ("a:b", InvalidHost::Port),
             ("a:80:80", InvalidHost::Port),
             ("a:123456", InvalidHost::Port),
@@ -193,6 +215,19 @@ mod tests {
             ("[::1]:80", InvalidHost::Address),
         ] {
             assert_eq!(Host::parse(text), Err(why), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_ascii_form_of_an_internationalised_name_is_told() {
+        for (text, expected) in [
+            ("bücher.example", "xn--bcher-kva.example"),
+            ("DOCS.Bücher.Example.:443", "docs.xn--bcher-kva.example"),
+            ("例え.テスト", "xn--r8jz45g.xn--zckzah"),
+        ] {
+            let ascii = expected.into();
+            let expected = InvalidHost::International { ascii };
+            assert_eq!(Host::parse(text), Err(expected), "{text}");
         }
     }
 

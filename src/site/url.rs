@@ -20,6 +20,9 @@ pub struct Service {
     pub domain: Host,
     /// The host that the admin API answers on.
     pub api_host: Host,
+    /// The domain whose subdomains customers' domains are aliases of, if it is not below `domain`
+    /// by default.
+    pub edge: Option<Host>,
     /// The scheme of the addresses of sites.
     pub scheme: Scheme,
     /// The port of the addresses of sites; 0 means the default port.
@@ -74,6 +77,7 @@ impl Default for Service {
             name: "waypost".into(),
             domain: host("waypost.localhost"),
             api_host: host("api.waypost.localhost"),
+            edge: None,
             scheme: Scheme::Https,
             port: 0,
             frames: Frames::default(),

@@ -1194,6 +1194,41 @@ fn a_wildcard_is_proven_by_the_command_of_the_operator() {
 }
 
 #[test]
+fn a_failing_command_for_dns_counts_as_a_failure_and_its_record_is_removed() {
+    let settings = Settings::new();
+    let base = Setup::new();
+    let script = base.path("dns");
+    let text = format!(
+        "#!/bin/sh\necho \"$1 $2\" >> {}/calls\necho no such zone >&2\nexit 3\n",
+        base.path("").display()
+    );
+    fs::write(&script, text).unwrap();
+    let more = format!(
+        "challenges: [dns-01], dns_command: [sh, {}]",
+        script.display()
+    );
+    let setup = setup(&settings.listen(), &settings.entry(), &more);
+    let _pebble = settings.start();
+    let edge = setup.acme("").start();
+    let failed = |failures: u64| {
+        edge.wait_for_log(|line| line["name"] == DOMAIN && line["failures"] == failures)
+    };
+    failed(1);
+    let second = failed(2);
+    let message = second["message"].as_str().unwrap();
+    assert!(message.contains("`acme.dns_command` set"), "{message}");
+    assert!(message.contains("no such zone"), "{message}");
+    let listed = stdout(edge.setup.run(&["cert", "list"]));
+    assert!(
+        listed.contains("  failed ") && listed.contains("no such zone"),
+        "{listed}"
+    );
+    let calls = fs::read_to_string(base.path("calls")).unwrap();
+    let attempt = format!("set _acme-challenge.{DOMAIN}\nremove _acme-challenge.{DOMAIN}\n");
+    assert!(calls.starts_with(&attempt.repeat(2)), "{calls}");
+}
+
+#[test]
 fn an_external_account_is_named_to_the_authority() {
     let settings = Settings::new().external();
     let base = Setup::new();

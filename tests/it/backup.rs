@@ -7,9 +7,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use crate::certificates::Authority;
 use crate::edge::Setup;
 use crate::http::TIMEOUT;
-use crate::presets::{DOMAIN, SKILL};
+use crate::presets::{DOMAIN, SKILL, SUBDOMAIN};
 use crate::repository::{API, Repository, follow, key, queue, setup};
 
 /// Runs the program without a configuration of the test.
@@ -548,4 +549,100 @@ fn a_backup_copies_only_site_records_while_it_locks_them() {
         backup.join().unwrap();
     });
     succeeds(&elsewhere.restore(&["--check"]));
+}
+
+#[test]
+fn a_node_whose_sites_are_all_kept_by_the_api_starts_after_a_restore() {
+    let elsewhere = Elsewhere::new();
+    let setup = Setup::new();
+    let tls = setup.path("tls");
+    fs::create_dir(&tls).unwrap();
+    let setup = setup.conf("tls", &format!("{{ directory: {} }}", tls.display()));
+    let record = setup.path("record.json");
+    fs::write(&record, r#"{"owner":"acme","subdomain":"acme"}"#).unwrap();
+    succeeds(&setup.run(&["site", "set", "acme", record.to_str().unwrap()]));
+    setup.publish("acme", &[("skill.md", SKILL)]);
+    assert_eq!(files(&setup.path("sites")), Vec::<PathBuf>::new());
+    elsewhere.backup(&setup);
+    lose(&setup);
+    succeeds(&elsewhere.restore(&[]));
+    let edge = setup.start();
+    assert_eq!(edge.get(SUBDOMAIN, "/skill.md").text(), SKILL);
+}
+
+#[test]
+fn named_files_that_are_no_secrets_are_restored_too() {
+    let elsewhere = Elsewhere::new();
+    let setup = setup();
+    let authority = Authority::new();
+    let (certificate, key) = (setup.path("edges.crt"), setup.path("edges.key"));
+    let pair = authority.issue(&["localhost"]);
+    fs::write(&certificate, pair.certificate.pem()).unwrap();
+    fs::write(&key, pair.key.serialize_pem()).unwrap();
+    let (own, known) = (setup.path("authority.pem"), setup.path("known_hosts"));
+    authority.write(&own);
+    fs::write(&known, "git.acme.test ssh-ed25519 AAAA\n").unwrap();
+    let login = setup.path("login.key");
+    fs::write(&login, "key\n").unwrap();
+    for secret in [&key, &login] {
+        fs::set_permissions(secret, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let named = [&certificate, &key, &own, &known, &login];
+    let path = |path: &Path| path.display().to_string();
+    let setup = setup
+        .conf(
+            "edges",
+            &format!(
+                "{{ listen: \"127.0.0.1:0\", certificate: {}, key: {} }}",
+                path(&certificate),
+                path(&key)
+            ),
+        )
+        .conf(
+            "acme",
+            &format!(
+                "{{ authorities: [{{ directory: \"https://127.0.0.1:1/directory\", ca_file: {} }}], \
+                 agree_to_terms: true, key_file: {} }}",
+                path(&own),
+                path(&path_of(&elsewhere, "acme.key"))
+            ),
+        )
+        .conf(
+            "listen",
+            "{ http: [\"127.0.0.1:0\"], https: [\"127.0.0.1:0\"], operator: \"127.0.0.1:0\" }",
+        )
+        .conf(
+            "git",
+            &format!(
+                "{{ mirrors: {}, credentials: [{{ host: git.acme.test, owners: [acme], \
+                 ssh_key: {}, ssh_known_hosts: {} }}] }}",
+                path(&path_of(&elsewhere, "mirrors")),
+                path(&login),
+                path(&known)
+            ),
+        )
+        .acme("");
+    let before = named.map(|path| fs::read(path).unwrap());
+    elsewhere.backup(&setup);
+    lose(&setup);
+    for file in named {
+        fs::remove_file(file).unwrap();
+    }
+    // The authorities of a machine are there before its gateway.
+    fs::write(&known, "others\n").unwrap();
+    let text = succeeds(&elsewhere.restore(&[]));
+    let stays = format!("{} is there already, and stays as it is", known.display());
+    assert!(text.contains(&stays), "{text}");
+    assert_eq!(fs::read_to_string(&known).unwrap(), "others\n");
+    fs::remove_file(&known).unwrap();
+    succeeds(&elsewhere.restore(&["--replace"]));
+    for (path, before) in named.into_iter().zip(before) {
+        assert!(fs::read(path).unwrap() == before, "{}", path.display());
+    }
+    setup.start();
+}
+
+/// Returns a path that is not on the node.
+fn path_of(elsewhere: &Elsewhere, name: &str) -> PathBuf {
+    elsewhere.0.path().join(name)
 }

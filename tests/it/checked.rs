@@ -4,10 +4,13 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
-use std::process::Output;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
 use crate::certificates::Authority;
 use crate::edge::{LOCAL_UPSTREAMS, Setup};
+use crate::http::{TIMEOUT, pause};
 use crate::ports::free_address;
 use crate::store_postgres::{Objects, cluster, command, init, machine, private};
 
@@ -116,6 +119,109 @@ fn everything_that_would_fail_is_found_at_once_with_its_line() {
         place.is_some_and(|place| place.starts_with(|first: char| first.is_ascii_digit()))
     };
     assert!(text.lines().filter(is_placed).count() >= 10, "{text}");
+}
+
+#[test]
+fn every_further_address_directory_file_and_program_is_looked_at() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let other_port = other.local_addr().unwrap();
+    let closed_at = free_address();
+    let setup = Setup::new().site("acme", "");
+    let file = setup.path("file");
+    fs::write(&file, "").unwrap();
+    let key = setup.path("edges.key");
+    fs::write(&key, "key\n").unwrap();
+    private(&key);
+    let key = key.display();
+    let account = setup.path("acme.key");
+    let account = account.display();
+    let setup = setup
+        .conf(
+            "listen",
+            "{ http: [\"127.0.0.1:0\"], https: [\"127.0.0.1:0\"], operator: \"127.0.0.1:0\" }",
+        )
+        .conf(
+            "edges",
+            &format!("{{ listen: \"{port}\", certificate: /nowhere/edges.crt, key: {key} }}"),
+        )
+        .conf("worker", &format!("{{ operator: \"{other_port}\" }}"))
+        .conf(
+            "upstream",
+            &format!(
+                "{{ {LOCAL_UPSTREAMS}, copies: {{ directory: {}/copies }} }}",
+                file.display()
+            ),
+        )
+        .conf("generate", "{ command: [no-such-writer] }")
+        .conf(
+            "acme",
+            &format!(
+                "{{ authorities: [{{ directory: \"https://{closed_at}/directory\" }}], \
+                 agree_to_terms: true, key_file: {account}, challenges: [dns-01], \
+                 dns_command: [/nowhere/dns, set] }}"
+            ),
+        );
+    let text = finds(
+        &setup.run(&["check"]),
+        1,
+        &[
+            &format!("listen on {port}: Address already in use"),
+            &format!("listen on {other_port}: Address already in use"),
+            "`edges.certificate`: there is no file /nowhere/edges.crt",
+            "file is not a directory",
+            "`generate.command`: there is no program no-such-writer",
+            "`acme.dns_command`: there is no program /nowhere/dns",
+            &format!("the authority at {closed_at} does not accept connections now"),
+        ],
+    );
+    assert_eq!(text.matches("error[").count(), 6, "{text}");
+    assert_eq!(text.matches("warning[").count(), 1, "{text}");
+    let text = finds(&setup.run(&["check", "--offline"]), 1, &[]);
+    assert!(!text.contains("does not accept"), "{text}");
+    // A file that is there and cannot be executed is no program; one that can be executed is.
+    let script = setup.path("writer");
+    fs::write(&script, "#!/bin/sh\n").unwrap();
+    let command = format!("{{ command: [{}] }}", script.display());
+    let output = setup.run_with("generate", &command, &["check", "--offline"]);
+    finds(&output, 1, &["`generate.command`: ", "cannot be executed"]);
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = setup.run_with("generate", &command, &["check", "--offline"]);
+    assert!(!finds(&output, 1, &[]).contains("generate.command"));
+    let output = setup.run_with("generate", "{ command: [sh] }", &["check", "--offline"]);
+    assert!(!finds(&output, 1, &[]).contains("generate.command"));
+}
+
+#[test]
+fn the_address_of_a_worker_that_runs_is_not_taken() {
+    let address = free_address();
+    let setup = Setup::new().site("acme", "").conf(
+        "worker",
+        &format!("{{ operator: \"{address}\", embedded: false }}"),
+    );
+    setup.write_conf();
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_waypost"))
+        .args(["worker", "--conf"])
+        .arg(setup.path("waypost.yaml"))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let since = Instant::now();
+    let workers = setup.path("updates.sqlite.workers");
+    let is_there = |entries: fs::ReadDir| {
+        entries
+            .flatten()
+            .any(|e| e.path().extension().is_some_and(|end| end == "lock"))
+    };
+    while !fs::read_dir(&workers).is_ok_and(is_there) {
+        assert!(since.elapsed() < TIMEOUT, "the worker in time");
+        pause();
+    }
+    let output = setup.run(&["check"]);
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    finds(&output, 0, &[]);
 }
 
 #[test]

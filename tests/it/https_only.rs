@@ -108,10 +108,48 @@ fn a_key_that_a_trusted_peer_has_received_without_tls_is_rejected() {
 }
 
 #[test]
-fn nothing_is_redirected_by_default() {
+fn without_acme_nothing_is_redirected_by_default() {
     let gateway = start("", "", "");
-    let response = gateway.edge.get(DOMAIN, "/skill.md");
+    let edge = &gateway.edge;
+    let response = edge.get(DOMAIN, "/skill.md");
     assert_eq!((response.status, response.text()), (200, SKILL));
+    assert_eq!(edge.get(DOMAIN, "/guide").status, 404);
+}
+
+#[test]
+fn with_acme_hosts_that_have_a_certificate_are_redirected_by_default() {
+    let of_setting = |redirect: &str| {
+        let authority = Authority::new();
+        let setup = encrypted(&authority, Setup::new());
+        let key = setup.path("acme.key").display().to_string();
+        let directory = setup.path("certificates").display().to_string();
+        let setup = setup
+            // Nothing answers there.
+            .conf(
+                "acme",
+                &format!(
+                    "{{ authorities: [{{ directory: \"https://127.0.0.1:1/directory\" }}], \
+                     agree_to_terms: true, key_file: {key} }}"
+                ),
+            )
+            .conf(
+                "tls",
+                &format!("{{ directory: \"{directory}\", {redirect} }}"),
+            )
+            .acme("")
+            .with_skill();
+        let edge = setup.start();
+        let status = |host, path| edge.get(host, path).status;
+        let challenge = "/.well-known/acme-challenge/x";
+        let of_host = [status(DOMAIN, "/guide"), status(DOMAIN, "/skill.md")];
+        assert_eq!(status(DOMAIN, challenge), 404);
+        // It has no certificate.
+        assert_eq!(status(SUBDOMAIN, "/guide"), 404);
+        of_host
+    };
+    assert_eq!(of_setting(""), [308, 200]);
+    assert_eq!(of_setting("redirect: null"), [308, 200]);
+    assert_eq!(of_setting("redirect: false"), [404, 200]);
 }
 
 /// A site's own server that sends a `Strict-Transport-Security` of its own for one path.

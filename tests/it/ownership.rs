@@ -594,8 +594,15 @@ fn a_name_below_a_domain_of_another_owner_needs_that_owner() {
 
 #[test]
 fn names_that_nobody_can_own_are_refused() {
-    let platform = Platform::start("");
+    let platform = Platform::start("edge_domain: edge.other-zone.com");
     for (host, why) in [
+        ("edge.other-zone.com", "names of the edge"),
+        ("a.edge.other-zone.com", "names of the edge"),
+        ("docs.acme.alt", "reserved"),
+        ("a-.acme.test", "begins or ends with a hyphen"),
+        ("docs_one.acme.test", "has an underscore"),
+        ("xn--a.acme.test", "is no name of IDNA"),
+        ("m%C3%BCnchen.test", "use xn--mnchen-3ya.test"),
         ("evil.waypost.localhost", "default subdomains"),
         (API, "host of the admin API"),
         ("docs.localhost", "reserved"),
@@ -623,6 +630,14 @@ fn names_that_nobody_can_own_are_refused() {
         .write_site("filed", "domains: [docs.filed.test]");
     platform.edge.publish("filed", &[("skill.md", SKILL)]);
     assert!(platform.is_served("docs.filed.test"));
+    // But no record can have a name of the edge.
+    platform
+        .edge
+        .write_site("wrong", "domains: [docs.wrong.test, a.edge.other-zone.com]");
+    platform.edge.wait_for_log(|line| {
+        let text = line["message"].as_str().unwrap_or_default();
+        text.contains("a.edge.other-zone.com") && text.contains("names of the edge")
+    });
 }
 
 #[test]

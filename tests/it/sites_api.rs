@@ -329,3 +329,34 @@ fn a_project_of_another_owner_serves_no_release_of_the_owner_before() {
     create("initech");
     assert!(serves());
 }
+
+#[test]
+fn a_reader_that_has_seen_enough_of_a_list_is_no_mistake() {
+    let setup = unproven();
+    let file = setup.path("record.json");
+    std::fs::write(&file, record("one", "docs.one.test").to_string()).unwrap();
+    command(&setup, &["site", "set", "one", file.to_str().unwrap()]);
+    key(&setup, "acme", "owner");
+    for arguments in [
+        &["site", "audit"][..],
+        &["site", "list"],
+        &["domain", "list"],
+        &["key", "list"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_waypost"))
+            .args(arguments)
+            .arg("--conf")
+            .arg(setup.path("waypost.yaml"))
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            (output.status.code(), &*text),
+            (Some(0), ""),
+            "{arguments:?}"
+        );
+    }
+}

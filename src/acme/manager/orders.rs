@@ -136,7 +136,7 @@ impl Manager {
             Cause::Authority | Cause::Account => "authority",
             Cause::Limit | Cause::Quota | Cause::Budget => "limited",
             Cause::Name | Cause::Forbidden | Cause::Replaced => "name",
-            Cause::Ourselves => "ourselves",
+            Cause::Ourselves | Cause::Command => "ourselves",
         };
         self.metrics.orders.with_label_values(&[result]).inc();
         let Some(entry) = self.state.entries.get_mut(name) else {
@@ -152,7 +152,13 @@ impl Manager {
         let retries = &self.shared.config.retries;
         let is_of_name = matches!(
             failure.cause,
-            Cause::Name | Cause::Forbidden | Cause::Limit | Cause::Quota | Cause::Replaced
+            Cause::Name
+                | Cause::Forbidden
+                | Cause::Limit
+                | Cause::Quota
+                | Cause::Replaced
+                // It may work for other names: they are in other zones.
+                | Cause::Command
         );
         if is_of_name {
             entry.failures = entry.failures.saturating_add(1);
@@ -275,7 +281,8 @@ async fn order_anywhere(
         let failure = Failure { text, ..failure };
         let now = shared.clock.unix_seconds();
         match failure.cause {
-            Cause::Name | Cause::Replaced => {
+            // The authority has placed the order, and another one needs the same command.
+            Cause::Name | Cause::Replaced | Cause::Command => {
                 authority.budget().works(lane);
                 return Err(failure);
             }

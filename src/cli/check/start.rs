@@ -4,6 +4,7 @@
 //! Nothing is created or changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -16,14 +17,16 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use super::conf::RULE;
-use crate::cli::{secrets, serve, settings};
+use crate::cli::{deploying, named, serve, settings};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::database::DatabaseError;
 use crate::deploy::queue::{Postgres, QueueError, Sqlite};
+use crate::deploy::run::generate;
 use crate::diagnostic::Diagnostic;
 use crate::error::chain;
 use crate::gateway::access::Target;
+use crate::gateway::followers::Identity;
 use crate::gateway::tls::Certificates;
 use crate::origin::Resolver;
 use crate::site::{Origin, Site};
@@ -34,6 +37,8 @@ use crate::syntax::strict::Report;
 
 /// How long a server of a site may take to accept a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(3);
+/// The port of an authority that names none.
+const HTTPS_PORT: u16 = 443;
 /// How many servers are tried at the same time.
 const CONNECTS_MAX: usize = 64;
 /// How many diagnostics of one kind are listed; the rest is counted.
@@ -70,6 +75,8 @@ pub(super) fn check(
     let checker = Checker { report, document };
     checker.addresses(config);
     checker.paths(config);
+    checker.named_files(config);
+    checker.programs(config);
     checker.queue(config);
     if let Some(why) = &unused.database {
         checker.store_database(why);
@@ -79,6 +86,7 @@ pub(super) fn check(
     }
     if !is_offline {
         checker.database(config);
+        checker.authorities(config);
     }
     let certificates = checker.certificates(config);
     let mut found = Vec::new();
@@ -144,20 +152,38 @@ impl Checker<'_> {
         let http = listen.http.iter().map(|address| ("http", *address));
         let https = listen.https.iter().map(|address| ("https", *address));
         let operator = listen.operator.map(|address| ("operator", address));
+        let of_listen = http.chain(https).chain(operator);
+        let of_listen = of_listen.map(|(key, address)| (["listen", key], address));
+        let edges = config.edges.listen;
+        let edges = edges.map(|address| (["edges", "listen"], address));
         let mut seen: BTreeSet<SocketAddr> = BTreeSet::new();
-        for (key, address) in http.chain(https).chain(operator) {
-            let keys = ["listen", key];
+        for (keys, address) in of_listen.chain(edges) {
             if address.port() != 0 && !seen.insert(address) {
-                self.error(&keys, format!("`listen` names {address} twice"));
-            } else if !is_running && let Err(error) = serve::socket(address) {
-                let why = format!("{error:#}");
-                // systemd may open the socket and pass it.
-                let is_denied = error.downcast_ref::<io::Error>();
-                match is_denied.is_some_and(|e| e.kind() == io::ErrorKind::PermissionDenied) {
-                    true => self.warning(&keys, why),
-                    false => self.error(&keys, why),
-                }
+                self.error(&keys, format!("`{}` names {address} twice", keys[0]));
+            } else if !is_running {
+                self.address(&keys, address);
             }
+        }
+        // A worker of this configuration has its address itself, and so has a gateway.
+        if let Some(address) = config.worker.operator
+            && !is_running
+            && !deploying::presence(config).is_any_alive()
+        {
+            self.address(&["worker", "operator"], address);
+        }
+    }
+
+    /// Reports why a process cannot listen on an address.
+    fn address(&self, keys: &[&str], address: SocketAddr) {
+        let Err(error) = serve::socket(address) else {
+            return;
+        };
+        let why = format!("{error:#}");
+        // systemd may open the socket and pass it.
+        let is_denied = error.downcast_ref::<io::Error>();
+        match is_denied.is_some_and(|e| e.kind() == io::ErrorKind::PermissionDenied) {
+            true => self.warning(keys, why),
+            false => self.error(keys, why),
         }
     }
 
@@ -179,6 +205,9 @@ impl Checker<'_> {
         }
         if config.acme.is_on() {
             directories.push((&["acme", "directory"], certificates));
+        }
+        if let Some(path) = &config.copies.directory {
+            directories.push((&["upstream", "copies", "directory"], path.clone()));
         }
         let mut files = Vec::new();
         if let Target::File(path) = &config.access_log {
@@ -206,7 +235,13 @@ impl Checker<'_> {
                 self.error(keys, why);
             }
         }
-        for (key, path) in secrets::named(config) {
+    }
+
+    fn named_files(&self, config: &Config) {
+        let named = named::secrets(config).into_iter();
+        let others = named::authorities(config).into_iter();
+        let others = others.chain(named::others(config));
+        for (key, path) in named.chain(others) {
             // These are made at the first start.
             let is_made = matches!(
                 &*key,
@@ -222,11 +257,58 @@ impl Checker<'_> {
                 self.error(&top, format!("`{key}`: {why}"));
             }
         }
+        let edges = &config.edges;
+        if let (Some(_), Some(certificate), Some(key)) =
+            (edges.listen, &edges.certificate, &edges.key)
+            && certificate.exists()
+            && key.exists()
+            && let Err(error) = Identity::read(certificate, key)
+        {
+            let why = format!("{}: {}", certificate.display(), chain(&error));
+            self.error(&["edges", "certificate"], why);
+        }
+    }
+
+    /// Looks for the programs of the operator.
+    fn programs(&self, config: &Config) {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if config.acme.is_on()
+            && let Some(program) = config.acme.dns_command.first()
+            && let Err(why) = may_start(program, &path)
+        {
+            let why = format!("`acme.dns_command`: {why}");
+            self.error(&["acme", "dns_command"], why);
+        }
+        if let Some(program) = config.generate.command.first()
+            && let Err(why) = may_start(program, OsStr::new(generate::PATH))
+        {
+            let why = format!("`generate.command`: {why}");
+            let keys = ["generate", "command"];
+            // Only the machines of workers need it.
+            match config.worker.embedded {
+                true => self.error(&keys, why),
+                false => self.warning(&keys, why),
+            }
+        }
+    }
+
+    /// Looks whether the certificate authorities accept connections.
+    fn authorities(&self, config: &Config) {
         for authority in &config.acme.authorities {
-            if let Some(path) = &authority.ca_file
-                && let Err(why) = may(path, Access::READ_OK, "read")
-            {
-                self.error(&["acme", "authorities"], format!("`ca_file`: {why}"));
+            let address = authority.directory.parse::<http::Uri>();
+            let address = address.ok().and_then(|uri| uri.into_parts().authority);
+            let Some(address) = address else {
+                continue;
+            };
+            let port = address.port_u16().unwrap_or(HTTPS_PORT);
+            let host = address.host();
+            // Names of IPv6 addresses are in brackets.
+            let name = host.trim_start_matches('[').trim_end_matches(']');
+            if let Err(why) = connects(name, port) {
+                let why = format!(
+                    "the authority at {host}:{port} does not accept connections now: {why}"
+                );
+                self.warning(&["acme", "authorities"], why);
             }
         }
     }
@@ -354,6 +436,21 @@ fn may(path: &Path, access: Access, how: &str) -> Result<(), String> {
     })
 }
 
+/// Returns why a program cannot be started. A name without a slash is looked for in `directories`.
+fn may_start(program: &str, directories: &OsStr) -> Result<(), String> {
+    let is_file = |path: &PathBuf| path.is_file();
+    let found = match program.contains('/') {
+        true => Some(PathBuf::from(program)).filter(is_file),
+        false => std::env::split_paths(directories)
+            .map(|directory| directory.join(program))
+            .find(is_file),
+    };
+    match found {
+        Some(path) => may(&path, Access::EXEC_OK, "executed"),
+        None => Err(format!("there is no program {program}")),
+    }
+}
+
 /// Returns why files cannot be made in a directory, which may not exist yet.
 fn may_write_directory(path: &Path) -> Result<(), String> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -364,6 +461,25 @@ fn may_write_directory(path: &Path) -> Result<(), String> {
         return Err(format!("{} is not a directory", existing.display()));
     }
     may(existing, Access::WRITE_OK | Access::EXEC_OK, "written")
+}
+
+/// Returns why a server accepts no connection.
+fn connects(host: &str, port: u16) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let connecting = async {
+        let connected = TcpStream::connect((host, port));
+        tokio::time::timeout(CONNECT_TIME, connected).await
+    };
+    let connected = runtime.block_on(connecting);
+    // A lookup of the name that does not end is not waited for.
+    runtime.shutdown_background();
+    match connected {
+        Ok(connected) => connected.map(drop).map_err(|error| error.to_string()),
+        Err(_elapsed) => Err(format!("no answer in {} s", CONNECT_TIME.as_secs())),
+    }
 }
 
 /// Returns a warning for each server of a site that accepts no connection.

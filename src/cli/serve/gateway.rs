@@ -62,7 +62,12 @@ pub(super) fn open(
         top: Arc::default(),
         proxy_protocol: config.connections.proxy_protocol.clone(),
         fast_path: config.connections.fast_path,
-        tls: tls::Policy::new(&config.tls, &config.service, &state.resolver),
+        tls: tls::Policy::new(
+            &config.tls,
+            config.redirects(),
+            &config.service,
+            &state.resolver,
+        ),
         challenges: state.resolver.challenges.clone(),
         drain: drain.clone(),
         resolver,

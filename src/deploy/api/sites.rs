@@ -21,6 +21,7 @@ use crate::deploy::sites::{
 };
 use crate::error::chain;
 use crate::response::{Conditions, Outcome, Problem, Response};
+use crate::site::percent::decode_or_keep;
 use crate::site::{Host, ProjectId};
 use crate::store::audit::{Entry, Filter, Who};
 
@@ -76,7 +77,8 @@ impl Api {
                     .await
             }
             Resource::Check(project, host) => {
-                let (project, Ok(host)) = (parse(project)?, Host::parse(host)) else {
+                let host = Host::parse(&decode_or_keep(host));
+                let (project, Ok(host)) = (parse(project)?, host) else {
                     return Err(problem(Refused::NoDomain));
                 };
                 let path = format!("/v1/sites/{project}/domains/{host}");
@@ -162,6 +164,7 @@ impl Api {
         project: ProjectId,
         host: &str,
     ) -> Result<Response, ErrorResponse> {
+        let host = &*decode_or_keep(host);
         let host = match (Host::parse(host), request.method) {
             (Ok(host), _) => host,
             (Err(error), "PUT") => {

@@ -1,12 +1,17 @@
 //! Which names no customer can have, and which names are above a name.
 //!
 //! Sources: RFC 2606 and RFC 6761 (reserved names), RFC 6762 (`local`), RFC 7686 (`onion`), RFC
-//! 8375 (`home.arpa`), the resolution of ICANN of 29 July 2024 (`internal`), publicsuffix.org.
+//! 8375 (`home.arpa`), RFC 9476 (`alt`), the resolution of ICANN of 29 July 2024 (`internal`),
+//! publicsuffix.org; RFC 1123 §2.1 and UTS #46 (the letters of a host name).
+
+use idna::AsciiDenyList;
+use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use crate::site::{Host, Service};
 
 /// Names that nobody can own, and all names below them.
-const NEVER: [&str; 8] = [
+const NEVER: [&str; 9] = [
+    "alt",
     "localhost",
     "invalid",
     "onion",
@@ -29,7 +34,11 @@ pub(super) fn rejection(host: &Host, service: &Service, is_closed: bool) -> Opti
         name.strip_suffix(top)
             .is_some_and(|above| above.is_empty() || above.ends_with('.'))
     };
-    if below(service.domain.as_str()) || below(service.api_host.as_str()) {
+    let of_edge = service
+        .edge
+        .as_ref()
+        .is_some_and(|edge| below(edge.as_str()));
+    if of_edge || below(service.domain.as_str()) || below(service.api_host.as_str()) {
         return Some(format!("{host} belongs to this service"));
     }
     if NEVER.iter().any(|top| below(top)) {
@@ -40,8 +49,8 @@ pub(super) fn rejection(host: &Host, service: &Service, is_closed: bool) -> Opti
             "{host} is a name for closed networks: it needs `verification.resolvers`"
         ));
     }
-    if name.split('.').any(|label| label.starts_with('_')) {
-        return Some(format!("{host} has a label that begins with _"));
+    if let Some(why) = misspelled(name) {
+        return Some(format!("{host} {why}"));
     }
     if psl::suffix_str(name) == Some(name) {
         return Some(format!(
@@ -49,6 +58,24 @@ pub(super) fn rejection(host: &Host, service: &Service, is_closed: bool) -> Opti
         ));
     }
     None
+}
+
+/// Returns why no client and no certificate authority takes a text for a host name.
+fn misspelled(name: &str) -> Option<&'static str> {
+    if name.split('.').any(|label| label.starts_with('_')) {
+        return Some("has a label that begins with _");
+    }
+    if name.contains('_') {
+        return Some("has an underscore: no certificate can have such a name");
+    }
+    let has_hyphen_outside = |label: &str| label.starts_with('-') || label.ends_with('-');
+    if name.split('.').any(has_hyphen_outside) {
+        return Some("has a label that begins or ends with a hyphen");
+    }
+    let (ascii, length) = (AsciiDenyList::STD3, DnsLength::Verify);
+    let read = Uts46::new().to_ascii(name.as_bytes(), ascii, Hyphens::CheckFirstLast, length);
+    read.is_err()
+        .then_some("has a label that begins with xn-- and is no name of IDNA")
 }
 
 /// Returns the names above a host that may have an owner of their own, the nearest first: up to the
@@ -84,13 +111,22 @@ mod tests {
         let service = Service {
             domain: host("waypost.dev"),
             api_host: host("api.waypost.app"),
+            edge: Some(host("edge.waypost-zone.com")),
             ..Service::default()
         };
         for (name, why) in [
             ("acme.waypost.dev", "belongs to this service"),
             ("api.waypost.app", "belongs to this service"),
             ("x.api.waypost.app", "belongs to this service"),
+            ("edge.waypost-zone.com", "belongs to this service"),
+            ("a.edge.waypost-zone.com", "belongs to this service"),
             ("docs.localhost", "reserved"),
+            ("docs.acme.alt", "reserved"),
+            ("docs_one.acme.com", "has an underscore"),
+            ("a-.com", "begins or ends with a hyphen"),
+            ("-a.acme.com", "begins or ends with a hyphen"),
+            ("xn--a.com", "no name of IDNA"),
+            ("docs.xn--mnchen-3y.de", "no name of IDNA"),
             ("1.2.3.in-addr.arpa", "reserved"),
             ("docs.example.com", "reserved"),
             ("docs.acme.internal", "closed networks"),
@@ -106,6 +142,9 @@ mod tests {
             "docs.acme.co.uk",
             "acme.github.io",
             "waypost.app",
+            "waypost-zone.com",
+            "xn--mnchen-3ya.de",
+            "r3---sn.acme.com",
         ] {
             assert_eq!(rejection(&host(name), &service, false), None, "{name}");
         }

@@ -64,26 +64,31 @@ impl Clients {
     ///
     /// # Errors
     ///
-    /// The time; then the response must be 429.
-    pub fn may_ask(&self, client: IpAddr, site: &ProjectId) -> Result<(), Duration> {
+    /// The limit with the longest time, and this time; then the response must be 429.
+    pub fn may_ask(&self, client: IpAddr, site: &ProjectId) -> Result<(), (LimitKind, Duration)> {
         let address = Address::of(client, self.limits.ipv6_prefix);
         let now = self.began.elapsed();
-        let mut waits = None;
+        let mut longest: Option<(LimitKind, Duration)> = None;
+        let mut refuse = |kind, wait| {
+            let is_longest = longest.is_none_or(|(_, known)| wait > known);
+            if is_longest && self.is_enforced(kind) {
+                longest = Some((kind, wait));
+            }
+        };
         let of_client = self.mcp.and_then(|rate| {
             let mut shard = self.shard(address);
             let state = shard.state(address, now, self.shard_addresses_max);
             state.mcp.wait(rate, now)
         });
-        if of_client.is_some() {
+        if let Some(wait) = of_client {
             self.report_exceeded(LimitKind::Mcp, address);
-            waits = of_client.filter(|_| self.is_enforced(LimitKind::Mcp));
+            refuse(LimitKind::Mcp, wait);
         }
-        let of_site = self.wait_of_site(address, site, now);
-        if of_site.is_some() {
+        if let Some(wait) = self.wait_of_site(address, site, now) {
             self.report_exceeded_as(LimitKind::McpSite, site.as_str());
-            waits = waits.max(of_site.filter(|_| self.is_enforced(LimitKind::McpSite)));
+            refuse(LimitKind::McpSite, wait);
         }
-        waits.map_or(Ok(()), Err)
+        longest.map_or(Ok(()), Err)
     }
 
     /// Counts messages of a client to a site. The messages of a batch may take more than is left;

@@ -49,8 +49,9 @@ pub struct Config {
     /// It is used if the client sends no server name, or a name without a certificate. Without a
     /// default, such handshakes fail.
     pub default: Option<Host>,
-    /// Whether requests without TLS are redirected, for hosts that have a certificate.
-    pub redirect: bool,
+    /// Whether requests without TLS are redirected, for hosts that have a certificate; `None`: if
+    /// this process gets certificates by ACME.
+    pub redirect: Option<bool>,
     /// How long browsers use only TLS for a host (`Strict-Transport-Security`); zero: the
     /// header is not sent.
     pub hsts: Duration,

@@ -1,6 +1,7 @@
 //! Requests without TLS for hosts that have a certificate, and HSTS.
 //!
-//! The operator may send requests without TLS to the same address with TLS. Three kinds are never
+//! Requests without TLS are sent to the same address with TLS if this process gets certificates by
+//! ACME, or as the operator says. Three kinds are never
 //! redirected:
 //!
 //! * requests for a host without a certificate of its own,
@@ -36,16 +37,22 @@ pub struct Policy {
 // === impl Policy ===
 
 impl Policy {
-    /// Makes it of the operator's settings and of the certificates that are in use.
+    /// Makes it of the operator's settings and of the certificates that are in use. `redirects` says
+    /// whether requests without TLS are redirected.
     #[must_use]
-    pub fn new(config: &Config, service: &Service, certificates: &Arc<Resolver>) -> Self {
+    pub fn new(
+        config: &Config,
+        redirects: bool,
+        service: &Service,
+        certificates: &Arc<Resolver>,
+    ) -> Self {
         let seconds = u32::try_from(config.hsts.as_secs()).unwrap_or(u32::MAX);
         let hsts = Hsts {
             seconds,
             ..Hsts::default()
         };
         Self {
-            redirected: config.redirect.then(|| Arc::clone(certificates)),
+            redirected: redirects.then(|| Arc::clone(certificates)),
             port: match service.port {
                 0 | 443 => String::new(),
                 port => format!(":{port}"),
@@ -104,7 +111,7 @@ mod tests {
                 ..Service::default()
             };
             assert_eq!(
-                Policy::new(&Config::default(), &service, &Arc::default()).port,
+                Policy::new(&Config::default(), false, &service, &Arc::default()).port,
                 expected
             );
         }
@@ -112,7 +119,8 @@ mod tests {
 
     #[test]
     fn nothing_is_redirected_and_hsts_is_off_by_default() {
-        let policy = Policy::new(&Config::default(), &Service::default(), &Arc::default());
+        let (config, service) = (Config::default(), Service::default());
+        let policy = Policy::new(&config, false, &service, &Arc::default());
         assert!(!policy.may_redirect("docs.acme.test") && policy.hsts().is_none());
     }
 }

@@ -584,11 +584,19 @@ fn domain(value: &Value, service: &Service) -> Result<Host, Expected> {
     if host == service.api_host {
         return Err("another host: this one is the host of the admin API".into());
     }
-    let above = host.as_str().strip_suffix(service.domain.as_str());
-    if above.is_some_and(|above| above.is_empty() || above.ends_with('.')) {
+    let is_below = |top: &Host| {
+        let above = host.as_str().strip_suffix(top.as_str());
+        above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
+    };
+    if is_below(&service.domain) {
         return Err(format!(
             "a domain of the customer: hosts below {} are default subdomains",
             service.domain
+        ));
+    }
+    if let Some(edge) = service.edge.as_ref().filter(|edge| is_below(edge)) {
+        return Err(format!(
+            "a domain of the customer: {edge} and hosts below it are names of the edge"
         ));
     }
     Ok(host)

@@ -192,6 +192,10 @@ fn a_client_that_sends_too_many_messages_has_to_wait() {
         assert!((5..=15).contains(&answered), "{answered}");
         let rejected = responses.last().unwrap();
         assert_eq!(rejected.status, 429);
+        assert!(
+            rejected.text().contains("this address sends"),
+            "{rejected:?}"
+        );
         assert!(rejected.field("retry-after").is_some());
         assert_eq!(rejected.field("access-control-allow-origin"), Some("*"));
         // All other paths of the site are served.
@@ -214,11 +218,13 @@ fn all_clients_of_a_site_together_have_a_limit_that_leaves_other_sites_alone() {
         .start();
     edge.publish("acme", &documentation());
     edge.publish("other", &documentation());
-    let statuses: Vec<u16> = (0..10)
-        .map(|_| post_with(&edge, "/mcp", &JSON, PING).status)
+    let responses: Vec<_> = (0..10)
+        .map(|_| post_with(&edge, "/mcp", &JSON, PING))
         .collect();
-    assert_eq!(statuses[0], 200);
-    assert_eq!(statuses[9], 429);
+    assert_eq!(responses[0].status, 200);
+    assert_eq!(responses[9].status, 429);
+    let text = responses[9].text();
+    assert!(text.contains("this site gets too many messages"), "{text}");
     let mut connection = Connection::open(edge.http);
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: other.test\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",

@@ -29,7 +29,7 @@ use super::{Config, WriteError};
 use crate::skills::{CHARACTERS_MAX, LINES_MAX, Material};
 
 /// The search path for the command and the programs that it starts.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The JSON object on the command's standard input.
 #[derive(Debug, Serialize)]

@@ -45,6 +45,7 @@ use crate::docs::Docs;
 use crate::skills::written::{self, Draft};
 use crate::skills::{self, Age, Generated, Material};
 
+pub use command::PATH;
 pub(super) use command::run;
 pub use files::{SkillFiles, WaitingSkill};
 pub(super) use model::{Running, run as run_model};
