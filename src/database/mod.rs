@@ -24,7 +24,7 @@ mod value;
 pub use config::Config;
 pub use error::DatabaseError;
 pub(crate) use link::{Link, was_in_the_way};
-pub(crate) use promises::{Promises, check_schema, init};
+pub(crate) use promises::{Promises, check_schema, init, migrate};
 pub use rejection::Rejection;
 pub(crate) use session::{Failure, READ, Repeat, Session, WRITE};
 pub(crate) use value::{Cell, Cells, Value, stored};
@@ -40,6 +40,10 @@ pub struct Schema {
     pub section: &'static str,
     /// The version of the tables that this program writes.
     pub version: u32,
+    /// The lowest version whose programs may use these tables.
+    pub compatible: u32,
     /// The statements that make the tables.
     pub script: &'static str,
+    /// The statements that raise older tables by one version each, from version 1 on.
+    pub raises: &'static [&'static str],
 }

@@ -9,7 +9,9 @@ use super::{Config, DatabaseError, Rejection, Schema};
 /// The oldest version that is supported, as `server_version_num`.
 const SERVER_MIN: u64 = 140_000;
 
-/// The life of a database: it changes when a standby takes over, and when a backup is restored.
+/// The life of a database: it changes when a standby takes over, and when a dump or a backup to a
+/// point in time is restored. A copy of all files of the server has the same life, and goes on from
+/// an earlier state: the marks of single changes show that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
     /// `None` if the user may not read it.
@@ -22,8 +24,8 @@ pub(crate) struct Life {
     tables: u64,
 }
 
-/// The history of a server: it changes when a standby takes over, and when a copy of all its files
-/// is restored.
+/// The history of a server: it changes when a standby takes over, and when a backup to a point in
+/// time is restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct History {
     system: String,
@@ -243,6 +245,37 @@ fn found_version(
             .map_err(|_large| DatabaseError::Corrupt(format!("the schema version {version}")))
     };
     Ok(Some((version()?, version()?)))
+}
+
+/// Raises the schema to the version of this program, in one transaction. Returns that version.
+pub(crate) fn migrate(link: &Link, schema: &Schema, service: &str) -> Result<u32, DatabaseError> {
+    let (holds, known) = (schema.holds, schema.version);
+    // Who is second waits, and finds the tables raised.
+    link.batch("BEGIN")?;
+    if found_version(link, schema, service)?.is_some() {
+        link.batch(&format!(
+            "LOCK TABLE {}.identity IN EXCLUSIVE MODE",
+            schema.name
+        ))?;
+    }
+    let found = match found_version(link, schema, service)? {
+        Some((found, _)) if (1..known).contains(&found) => found,
+        _ => {
+            link.batch("ROLLBACK")?;
+            return check_schema(link, schema, service).map(|()| known);
+        }
+    };
+    let raised = usize::try_from(found - 1).unwrap_or(usize::MAX);
+    for script in schema.raises.iter().skip(raised) {
+        link.batch(script)?;
+    }
+    link.execute(
+        "UPDATE identity SET version = ?1, compatible = ?2",
+        &[u64::from(known).into(), u64::from(schema.compatible).into()],
+    )?;
+    link.batch("COMMIT")?;
+    log::info!(target: "database", "the {holds} was raised from schema {found} to {known}");
+    Ok(known)
 }
 
 /// Makes the schema. Returns `false` if the database has it already. A database with tables of

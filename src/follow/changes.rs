@@ -239,6 +239,7 @@ impl ChangeLog {
             ring: self.ring,
             source_revision,
             store: self.store.since(store),
+            mark: None,
             after,
             revision,
             latest,

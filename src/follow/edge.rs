@@ -306,8 +306,7 @@ impl Follower {
         let (waiting, refused) = (self.waiting.len(), self.refused.len());
         let mut report = self.reporter.report(waiting, refused, complete);
         report.refuses = self.refuses;
-        let (id, after) = (&identity.id, position.revision);
-        match self.client.changes(id, after, wait, &report)? {
+        match self.client.changes(&position, wait, &report)? {
             Changes::None => {
                 self.comparisons = 0;
                 self.contacted();
@@ -523,6 +522,10 @@ impl Follower {
         let refused = self.refused.values().map(|(revision, _)| *revision).min();
         let refused = refused.map_or(u64::MAX, |revision| revision.saturating_sub(1));
         kept.revision = self.complete(&position).min(refused);
+        if kept.revision != position.revision {
+            // The mark is of another change. Without one, the next process compares everything.
+            kept.mark = None;
+        }
         if let Some(store) = &mut kept.store {
             store.revision = self.complete_of_store(store);
         }
@@ -532,6 +535,7 @@ impl Follower {
         let is_written = self.written.as_ref().is_some_and(|written| {
             written.identity == kept.identity
                 && written.revision == kept.revision
+                && written.mark == kept.mark
                 && written.source_revision == kept.source_revision
                 && written.store == kept.store
                 && contact < written.contact.saturating_add(CONTACT_SECONDS)

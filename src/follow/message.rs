@@ -56,6 +56,10 @@ pub(super) struct Head {
     /// store share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) store: Option<StoreRevision>,
+    /// Of a message that was made of a database, and is not sent: the mark of the change with the
+    /// number `revision`.
+    #[serde(skip)]
+    pub(super) mark: Option<String>,
     /// The revision that the edge has named; 0 in a snapshot.
     pub(super) after: u64,
     /// The revision of an edge that has applied the message.

@@ -35,6 +35,9 @@ pub(super) struct Position {
     /// decrypted; `None` if the source knew no key of this edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
+    /// Of a shared store: the mark of the change with the number `revision`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) mark: Option<String>,
     /// The address of the source.
     #[serde(default)]
     url: String,
@@ -52,6 +55,7 @@ impl Position {
             source_revision: 0,
             store: None,
             key: None,
+            mark: None,
             url: url.to_owned(),
             contact,
         }
@@ -62,6 +66,7 @@ impl Position {
         Self {
             source_revision: head.source_revision,
             store: head.store,
+            mark: head.mark,
             ..Self::new(url, head.identity, head.revision, 0)
         }
     }

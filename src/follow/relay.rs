@@ -28,8 +28,10 @@ use crate::error::chain;
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
-/// How long a token counts as accepted. An edge asks at least every 30 seconds.
-const ACCEPTED: Duration = Duration::from_secs(300);
+/// How long a token counts as accepted: a removed edge gets files of the cache for so long. An edge
+/// asks at least every 30 seconds; if it asks only for files, every minute one of its requests goes
+/// to the first source.
+const ACCEPTED: Duration = Duration::from_secs(60);
 /// How many tokens are remembered.
 const TOKENS_MAX: usize = 10_000;
 /// How many requests are passed on at the same time. Each needs a thread.
@@ -133,7 +135,13 @@ impl Relay {
             signature,
             is_compressed,
         } = passed;
-        self.accept(digest, status != StatusCode::UNAUTHORIZED);
+        match status {
+            StatusCode::UNAUTHORIZED => self.forget(digest),
+            // Only a source that has checked the token responds so. Anything else may come from a
+            // server in between, or from a source that is overloaded and has checked nothing.
+            StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::GONE => self.accept(digest),
+            _ => {}
+        }
         match (status, signature) {
             (StatusCode::OK, Some(signature)) => SourceResponse::Message {
                 content: content.into(),
@@ -169,18 +177,20 @@ impl Relay {
             .is_some_and(|at| at.elapsed() < ACCEPTED)
     }
 
-    fn accept(&self, token: Digest, is_accepted: bool) {
+    fn accept(&self, token: Digest) {
         let accepted = self.accepted.lock();
         let mut accepted = accepted.unwrap_or_else(PoisonError::into_inner);
-        if !is_accepted {
-            accepted.remove(&token);
-            return;
-        }
         if accepted.len() >= TOKENS_MAX {
             accepted.retain(|_, at| at.elapsed() < ACCEPTED);
         }
         if accepted.len() < TOKENS_MAX {
             accepted.insert(token, Instant::now());
         }
+    }
+
+    fn forget(&self, token: Digest) {
+        let accepted = self.accepted.lock();
+        let mut accepted = accepted.unwrap_or_else(PoisonError::into_inner);
+        accepted.remove(&token);
     }
 }

@@ -10,7 +10,7 @@ use super::position::Position;
 use super::report::Report;
 use super::store_revision::{StoreRevision, store_of};
 use crate::digest::Digest;
-use crate::store::shared::{Change, Changes as Stored, Life};
+use crate::store::shared::{Change, Changes as Stored, Life, Place};
 use crate::store::{Shared, Store};
 
 /// The source or the store that is followed.
@@ -32,17 +32,20 @@ pub(super) struct OfStore {
 // === impl Upstream ===
 
 impl Upstream {
-    /// Asks for the changes after a revision, and waits for them. A node also gets the report.
+    /// Asks for the changes after a position, and waits for them. A node also gets the report.
     pub(super) fn changes(
         &self,
-        identity: &str,
-        after: u64,
+        known: &Position,
         wait: Duration,
         report: &Report,
     ) -> Result<Changes, FollowError> {
+        let identity = &known.identity.id;
         match self {
-            Self::Node(client) => client.changes(identity, after, wait, report),
-            Self::Store(store) => store.changes(identity, after, wait),
+            Self::Node(client) => client.changes(identity, known.revision, wait, report),
+            Self::Store(store) => {
+                let (revision, mark) = (known.revision, known.mark.clone());
+                store.changes(identity, &Place { revision, mark }, wait)
+            }
         }
     }
 
@@ -109,7 +112,12 @@ impl OfStore {
         }
     }
 
-    fn changes(&self, identity: &str, after: u64, wait: Duration) -> Result<Changes, FollowError> {
+    fn changes(
+        &self,
+        identity: &str,
+        after: &Place,
+        wait: Duration,
+    ) -> Result<Changes, FollowError> {
         let shared = self.shared()?;
         shared
             .wait_for_change(after, wait)
@@ -120,7 +128,8 @@ impl OfStore {
         if id(&changes.life) != identity {
             return Ok(Changes::Gone);
         }
-        match changes.revision == after {
+        let after = after.revision;
+        match changes.place.revision == after {
             true => Ok(Changes::None),
             false => Ok(Changes::Some(self.message(Kind::Changes, after, changes))),
         }
@@ -166,6 +175,7 @@ impl OfStore {
         };
         let entries: Vec<_> = stored.changes.into_iter().map(entry).collect();
         let id = id(&stored.life);
+        let Place { revision, mark } = stored.place;
         Message {
             head: Head {
                 version: VERSION,
@@ -179,11 +189,12 @@ impl OfStore {
                 source_revision: 0,
                 store: Some(StoreRevision {
                     id,
-                    revision: stored.revision,
+                    revision,
                     newest: stored.latest,
                 }),
+                mark,
                 after,
-                revision: stored.revision,
+                revision,
                 latest: stored.latest,
                 entries: entries.len() as u64,
             },
@@ -240,6 +251,7 @@ mod tests {
                 revision,
                 newest,
             }),
+            mark: None,
             after: 0,
             revision: 1,
             latest: 1,

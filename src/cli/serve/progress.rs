@@ -66,7 +66,7 @@ impl Progress {
     fn step(&self, shared: &Shared, looked: &mut Looked) {
         let followed = shared.followed();
         let revision = match looked.revision {
-            Some(before) if before != followed => match shared.changes(before) {
+            Some(before) if before != followed => match shared.changes_since(before) {
                 Ok(Some(changes)) => {
                     for change in changes.changes {
                         if let (true, Some(current)) = (change.revision <= followed, change.current)
@@ -75,7 +75,7 @@ impl Progress {
                             looked.pending.insert(change.project, pending);
                         }
                     }
-                    changes.revision.min(followed)
+                    changes.place.revision.min(followed)
                 }
                 Ok(None) => followed,
                 Err(_away) => return,

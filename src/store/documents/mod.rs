@@ -20,6 +20,7 @@ pub use local::LocalDocuments;
 pub use seal::{KeyFileError, SealKey, Sealed, UnsealError};
 
 use super::FileError;
+use super::shared::Place;
 use crate::digest::Digest;
 
 /// The longest name that is used as a key as it is.
@@ -61,7 +62,7 @@ pub struct KnownKeys {
     /// For each part of the keys: when it was last changed, and its keys.
     parts: HashMap<u8, (Option<SystemTime>, HashSet<Box<str>>)>,
     /// The history of a database, and the last of its revisions that was read.
-    position: Option<(String, u64)>,
+    position: Option<(String, Place)>,
 }
 
 /// A place where documents are kept.
@@ -175,20 +176,20 @@ impl Kind {
 // === impl KnownKeys ===
 
 impl KnownKeys {
-    /// Returns the revision of a database up to which they are known; `None` if it has another
-    /// history now.
-    pub(super) fn revision_in(&self, history: &str) -> Option<u64> {
-        let (known, revision) = self.position.as_ref()?;
-        (known == history).then_some(*revision)
+    /// Returns the place in the changes of a database up to which they are known; `None` if it has
+    /// another history now.
+    pub(super) fn place_in(&self, history: &str) -> Option<&Place> {
+        let (known, place) = self.position.as_ref()?;
+        (known == history).then_some(place)
     }
 
-    /// Notes keys that exist, and keys that do not, up to a revision of a database. Returns what
-    /// has changed.
+    /// Notes keys that exist, and keys that do not, up to a place in the changes of a
+    /// database. Returns what has changed.
     pub(super) fn note(
         &mut self,
         keys: impl IntoIterator<Item = (Box<str>, bool)>,
         history: String,
-        revision: u64,
+        place: Place,
     ) -> Vec<Change> {
         let (_, known) = self.parts.entry(0).or_default();
         let mut changes = Vec::new();
@@ -199,7 +200,7 @@ impl KnownKeys {
                 _ => {}
             }
         }
-        self.position = Some((history, revision));
+        self.position = Some((history, place));
         changes
     }
 
@@ -246,16 +247,20 @@ mod tests {
     #[test]
     fn a_key_that_is_noted_again_is_no_change() {
         let mut known = KnownKeys::default();
+        let place = |revision| Place {
+            revision,
+            mark: None,
+        };
         let mut note = |keys: &[(&str, bool)], revision| {
             let keys = keys.iter().map(|(key, exists)| ((*key).into(), *exists));
-            known.note(keys, "history".to_owned(), revision)
+            known.note(keys, "history".to_owned(), place(revision))
         };
         let added = ["a", "b"].map(|key| Change::Added(key.into()));
         assert_eq!(note(&[("a", true), ("b", true)], 1), added);
         let removed = [Change::Removed("b".into())];
         assert_eq!(note(&[("a", true), ("b", false), ("c", false)], 2), removed);
-        assert_eq!(known.revision_in("history"), Some(2));
-        assert_eq!(known.revision_in("another"), None);
+        assert_eq!(known.place_in("history"), Some(&place(2)));
+        assert_eq!(known.place_in("another"), None);
         assert_eq!(known.missing_in(&HashSet::from(["c"])), ["a".into()]);
         assert!(known.missing_in(&HashSet::from(["a"])).is_empty());
     }

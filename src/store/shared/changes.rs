@@ -29,13 +29,23 @@ pub struct Change {
     pub current: Option<Promotion>,
 }
 
+/// The place of a reader in the changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// It has all changes up to this revision.
+    pub revision: u64,
+    /// The mark of that change, a random text. After a restore of the database to an earlier state,
+    /// another change has the same number, and another mark. `None` before the first change.
+    pub mark: Option<String>,
+}
+
 /// The changes after a revision, or everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changes {
     /// Which store and which life of it.
     pub life: Life,
-    /// The revision of a reader that has applied them.
-    pub revision: u64,
+    /// The place of a reader that has applied them.
+    pub place: Place,
     /// The newest revision.
     pub latest: u64,
     /// The changed projects, in the order of the revisions.
@@ -45,47 +55,86 @@ pub struct Changes {
 /// A row, before it is parsed.
 type Row = (String, u64, Option<String>, Option<String>);
 
+/// The number of the last change, and its mark.
+const LATEST: &str =
+    "SELECT n, (SELECT mark FROM changes WHERE changes.revision = n) FROM revision";
+
 impl Shared {
-    /// Returns the changes after a revision of this life; `None` if they are not kept any more, or
-    /// the revision is of another life: then everything must be compared.
+    /// Returns the changes after a place; `None` if they are not kept any more, or the database has
+    /// not, or not any more, the change with this number and mark: then everything must be compared.
     ///
     /// # Errors
     ///
     /// When the database cannot be read.
-    pub fn changes(&self, after: u64) -> Result<Option<Changes>, ReadError> {
+    pub fn changes(&self, after: &Place) -> Result<Option<Changes>, ReadError> {
+        self.changes_if(after.revision, |mark| {
+            let is_other = mark.is_some() && *mark != after.mark;
+            if is_other && after.mark.is_some() {
+                log::error!(target: "store", "the database of the store was restored to a state before revision {}: what it acknowledged last may be lost", after.revision);
+            }
+            *mark == after.mark
+        })
+    }
+
+    /// Returns the changes after a revision; `None` if they are not kept any more. Nothing tells
+    /// whether the database was restored since then.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn changes_since(&self, revision: u64) -> Result<Option<Changes>, ReadError> {
+        self.changes_if(revision, |_mark| true)
+    }
+
+    /// Returns the changes after a revision if its mark is the right one.
+    fn changes_if(
+        &self,
+        after: u64,
+        is_right: impl Fn(&Option<String>) -> bool + Send + Sync,
+    ) -> Result<Option<Changes>, ReadError> {
         const STATE: &str = "SELECT n, (SELECT min(revision) FROM changes), \
-             (SELECT max(revision) FROM changes) FROM revision";
+             (SELECT max(revision) FROM changes), \
+             (SELECT mark FROM changes WHERE revision = ?1) FROM revision";
+        const MARK: &str = "SELECT mark FROM changes WHERE revision = ?1";
         const ROWS: &str = "SELECT c.project, c.revision, p.pointer, s.record FROM \
              (SELECT project, max(revision) AS revision FROM changes WHERE revision > ?1 \
              GROUP BY project ORDER BY 2 LIMIT ?2) AS c \
              LEFT JOIN pointers p ON p.project = c.project \
              LEFT JOIN sites s ON s.project = c.project ORDER BY c.revision";
         let read = self.database.transact(READ, Repeat::Always, |link, _now| {
-            let mut state = link.one(STATE, &[])?;
+            let mut state = link.one(STATE, &[after.into()])?;
             let latest = state.number()?;
             let (first, last) = (state.next_number()?, state.next_number()?);
+            let mark = state.next_text()?;
             let is_kept = match first {
                 Some(first) => after + 1 >= first && last == Some(latest),
                 None => after == latest,
             };
-            if after > latest || after < latest && !is_kept {
+            // Every history begins with the same state, so revision 0 needs no mark.
+            let is_right = after == 0 || is_right(&mark);
+            if after > latest || after < latest && !is_kept || !is_right {
                 return Ok(None);
+            }
+            if after == latest {
+                let revision = after;
+                return Ok(Some((Place { revision, mark }, latest, Vec::new())));
             }
             let rows = link.rows(ROWS, &[after.into(), CHANGES_MAX.into()])?;
             let rows: Vec<Row> = rows.into_iter().map(row).collect::<Result<_, _>>()?;
-            Ok(Some((latest, rows)))
+            let is_all = (rows.len() as u64) < CHANGES_MAX;
+            let revision = match rows.last() {
+                Some((_, revision, ..)) if !is_all => *revision,
+                _ => latest,
+            };
+            let mark = link.one(MARK, &[revision.into()])?.next_text()?;
+            Ok(Some((Place { revision, mark }, latest, rows)))
         });
-        let Some((latest, rows)) = read.map_err(store_error)? else {
+        let Some((place, latest, rows)) = read.map_err(store_error)? else {
             return Ok(None);
-        };
-        let is_all = (rows.len() as u64) < CHANGES_MAX;
-        let revision = match rows.last() {
-            Some((_, revision, ..)) if !is_all => *revision,
-            _ => latest,
         };
         Ok(Some(Changes {
             life: self.database.life().map_err(store_error)?,
-            revision,
+            place,
             latest,
             changes: parsed(rows, false)?,
         }))
@@ -100,17 +149,18 @@ impl Shared {
         const ALL: &str = "SELECT coalesce(p.project, s.project), 0::bigint, p.pointer, s.record \
              FROM pointers p FULL JOIN sites s ON s.project = p.project";
         let read = self.database.transact(READ, Repeat::Always, |link, _now| {
-            let latest = link.one("SELECT n FROM revision", &[])?.number()?;
+            let place = place(link)?;
             let rows = link.rows(ALL, &[])?.into_iter().map(row);
-            Ok((latest, rows.collect::<Result<Vec<Row>, _>>()?))
+            Ok((place, rows.collect::<Result<Vec<Row>, _>>()?))
         });
-        let (latest, mut rows) = read.map_err(store_error)?;
+        let (place, mut rows) = read.map_err(store_error)?;
+        let latest = place.revision;
         for (_, revision, ..) in &mut rows {
             *revision = latest;
         }
         Ok(Changes {
             life: self.database.life().map_err(store_error)?,
-            revision: latest,
+            place,
             latest,
             changes: parsed(rows, true)?,
         })
@@ -125,20 +175,20 @@ impl Shared {
         Ok(self.database.life().map_err(store_error)?)
     }
 
-    /// Waits until the revision is another one, at most for this time.
+    /// Waits until the last change is another one, at most for this time.
     ///
     /// # Errors
     ///
     /// When the database cannot be read.
-    pub fn wait_for_change(&self, after: u64, wait: Duration) -> Result<(), ReadError> {
+    pub fn wait_for_change(&self, after: &Place, wait: Duration) -> Result<(), ReadError> {
         let deadline = Instant::now() + wait;
         loop {
             let seen = self.hints.count();
-            let latest = self.database.transact(READ, Repeat::Always, |link, _now| {
-                link.one("SELECT n FROM revision", &[])?.number()
-            });
+            let latest = self
+                .database
+                .transact(READ, Repeat::Always, |link, _now| place(link));
             let left = deadline.saturating_duration_since(Instant::now());
-            if latest.map_err(store_error)? != after || left.is_zero() {
+            if latest.map_err(store_error)? != *after || left.is_zero() {
                 return Ok(());
             }
             self.hints.wait(seen, POLL.min(left));
@@ -160,9 +210,18 @@ impl Shared {
 /// revision is locked until its commit, so revisions become visible in order.
 pub(super) fn next(link: &Link, project: &ProjectId, now: u64) -> Result<u64, DatabaseError> {
     const NEXT: &str = "WITH next AS (UPDATE revision SET n = n + 1 RETURNING n) \
-         INSERT INTO changes SELECT n, ?1, ?2 FROM next RETURNING revision";
+         INSERT INTO changes (revision, project, at) SELECT n, ?1, ?2 FROM next RETURNING revision";
     link.one(NEXT, &[Value::Text(project.as_str()), now.into()])?
         .number()
+}
+
+/// Returns the place after the last change.
+fn place(link: &Link) -> Result<Place, DatabaseError> {
+    let mut latest = link.one(LATEST, &[])?;
+    Ok(Place {
+        revision: latest.number()?,
+        mark: latest.next_text()?,
+    })
 }
 
 fn row(mut row: Cells) -> Result<Row, DatabaseError> {

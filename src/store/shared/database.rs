@@ -10,6 +10,7 @@ use prometheus::{IntCounter, IntGauge};
 use super::blocking;
 use crate::database::{
     Config, DatabaseError, Link, Promises, Repeat, Schema, Session, Value, check_schema, init,
+    migrate,
 };
 use crate::error::chain;
 use crate::telemetry;
@@ -24,8 +25,10 @@ pub(super) const SCHEMA: Schema = Schema {
     name: "waypost_store",
     holds: "store",
     section: "store.postgres",
-    version: 1,
+    version: 2,
+    compatible: 1,
     script: include_str!("schema.sql"),
+    raises: &[include_str!("schema-2.sql")],
 };
 
 /// The database of a store: a few connections, which are made when they are needed.
@@ -177,10 +180,11 @@ impl Database {
             let values = [
                 Value::Text(service),
                 u64::from(SCHEMA.version).into(),
+                u64::from(SCHEMA.compatible).into(),
                 Value::Text(&store),
             ];
             let row = "INSERT INTO identity (service, version, compatible, store) \
-                       VALUES (?1, ?2, ?2, ?3)";
+                       VALUES (?1, ?2, ?3, ?4)";
             link.execute(row, &values).map(|_one| ())
         })
     }
@@ -196,9 +200,7 @@ impl Database {
     pub(super) fn migrate(config: &Config, service: &str) -> Result<u32, DatabaseError> {
         let link = Link::open(config, &SCHEMA)?;
         Promises::ask(&link, config, &SCHEMA)?;
-        // Version 1 is the first one: there is no script to run yet.
-        check_schema(&link, &SCHEMA, service)?;
-        Ok(SCHEMA.version)
+        migrate(&link, &SCHEMA, service)
     }
 
     /// Returns which store this is, as the last connection found it.

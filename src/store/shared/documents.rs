@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::database::Database;
 use super::lease::{Lease, millis};
-use super::{Hints, Shared, list, store_error};
+use super::{Hints, Place, Shared, list, store_error};
 use crate::database::{Cells, DatabaseError, Link, READ, Repeat, Value, WRITE};
 use crate::store::FileError;
 use crate::store::documents::{Change, Documents, Kind, KnownKeys, Lead};
@@ -61,9 +61,17 @@ pub(super) struct Row {
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) rows: Vec<Row>,
-    /// The revision of a reader that has applied them.
-    pub(super) revision: u64,
+    /// The place of a reader that has applied them.
+    pub(super) place: Place,
     pub(super) is_last: bool,
+}
+
+/// The state of the counter of changes.
+struct State {
+    /// The last change.
+    place: Place,
+    /// Removals up to this number are not kept any more.
+    forgotten: u64,
 }
 
 // === impl Shared ===
@@ -164,9 +172,9 @@ impl SharedDocuments {
     ///
     /// When the database cannot be read.
     pub fn revision(&self) -> Result<u64, FileError> {
-        let read = self
-            .database
-            .transact(READ, Repeat::Always, |link, _now| Ok(state(link)?.0));
+        let read = self.database.transact(READ, Repeat::Always, |link, _now| {
+            Ok(state(link)?.place.revision)
+        });
         read.map_err(store_error)
     }
 
@@ -176,46 +184,52 @@ impl SharedDocuments {
         Ok(format!("{}/{}", life.store, life.server))
     }
 
-    /// Returns what has changed after a revision; `None` if removals since then are not kept any
-    /// more, or the revision is newer than the newest of the database.
-    pub(super) fn after(&self, revision: u64) -> Result<Option<Page>, FileError> {
+    /// Returns what has changed after a place; `None` if removals since then are not kept any more,
+    /// or the database has not, or not any more, the change with this number and mark.
+    pub(super) fn after(&self, known: &Place) -> Result<Option<Page>, FileError> {
         const ROWS_AFTER: &str = "SELECT kind, key, content IS NULL, content, revision \
              FROM documents WHERE revision > ?1 ORDER BY revision LIMIT ?2";
         let read = self.database.transact(READ, Repeat::Always, |link, _now| {
-            let (latest, forgotten) = state(link)?;
-            if revision > latest || revision < forgotten {
+            let State { place, forgotten } = state(link)?;
+            let revision = known.revision;
+            if revision < forgotten || !has(link, &place, known)? {
                 return Ok(None);
             }
-            if revision == latest {
-                return Ok(Some((latest, Vec::new())));
+            if revision == place.revision {
+                let (rows, is_last) = (Vec::new(), true);
+                return Ok(Some(Page {
+                    rows,
+                    place,
+                    is_last,
+                }));
             }
             let rows = link.rows(ROWS_AFTER, &[revision.into(), ROWS.into()])?;
             let rows = rows.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
-            Ok(Some((latest, rows)))
+            let is_last = (rows.len() as u64) < ROWS;
+            let place = match rows.last() {
+                Some(last) if !is_last => Place {
+                    revision: last.revision,
+                    mark: mark(link, last.revision)?,
+                },
+                _ => place,
+            };
+            Ok(Some(Page {
+                rows,
+                place,
+                is_last,
+            }))
         });
-        let Some((latest, rows)) = read.map_err(store_error)? else {
-            return Ok(None);
-        };
-        let is_last = (rows.len() as u64) < ROWS;
-        let revision = match rows.last() {
-            Some(last) if !is_last => last.revision,
-            _ => latest,
-        };
-        Ok(Some(Page {
-            rows,
-            revision,
-            is_last,
-        }))
+        read.map_err(store_error)
     }
 
-    /// Returns the kinds and keys of all documents, and the revision at that moment.
-    pub(super) fn keys(&self) -> Result<(u64, Vec<(String, String)>), FileError> {
+    /// Returns the kinds and keys of all documents, and the place of a reader at that moment.
+    pub(super) fn keys(&self) -> Result<(Place, Vec<(String, String)>), FileError> {
         const KEYS: &str = "SELECT kind, key FROM documents WHERE content IS NOT NULL";
         let read = self.database.transact(READ, Repeat::Always, |link, _now| {
-            let (latest, _) = state(link)?;
+            let State { place, .. } = state(link)?;
             let rows = link.rows(KEYS, &[])?.into_iter();
             let keys = rows.map(|mut row| Ok((row.text()?, row.text()?)));
-            Ok((latest, keys.collect::<Result<_, DatabaseError>>()?))
+            Ok((place, keys.collect::<Result<_, DatabaseError>>()?))
         });
         read.map_err(store_error)
     }
@@ -329,10 +343,13 @@ impl SharedDocuments {
              UPDATE documents_revision SET forgotten = greatest(forgotten, \
              (SELECT max(revision) FROM gone)) WHERE EXISTS (SELECT 1 FROM gone)";
         const READERS: &str = "DELETE FROM readers WHERE ends_at < ?1";
+        const MARKS: &str = "DELETE FROM document_marks WHERE at < ?1 \
+             AND revision < (SELECT n FROM documents_revision)";
         let oldest = now.saturating_sub(millis(REMOVED_KEPT));
         lock_counter(link)?;
         link.execute(FORGET, &[oldest.into()])?;
         link.execute(READERS, &[oldest.into()])?;
+        link.execute(MARKS, &[oldest.into()])?;
         Ok(())
     }
 
@@ -393,12 +410,17 @@ impl Documents for SharedDocuments {
              FROM documents WHERE kind = ?1 AND revision > ?2";
         loop {
             let history = self.history()?;
-            let after = known.revision_in(&history);
+            let after = known.place_in(&history).cloned();
             let read = self.database.transact(READ, Repeat::Always, |link, _now| {
-                let (latest, forgotten) = state(link)?;
-                let after = after.filter(|after| (forgotten..=latest).contains(after));
-                if after == Some(latest) {
-                    return Ok((latest, true, Vec::new()));
+                let State { place, forgotten } = state(link)?;
+                let after = match &after {
+                    Some(after) if after.revision >= forgotten && has(link, &place, after)? => {
+                        Some(after.revision)
+                    }
+                    _ => None,
+                };
+                if after == Some(place.revision) {
+                    return Ok((place, true, Vec::new()));
                 }
                 // The first change has the number 1.
                 let above = after.unwrap_or(0);
@@ -406,9 +428,9 @@ impl Documents for SharedDocuments {
                 let rows = link.rows(CHANGED, &values)?.into_iter();
                 let rows = rows.map(|mut row| Ok((Box::from(row.text()?), row.number()? == 1)));
                 let rows: Result<Vec<(Box<str>, bool)>, DatabaseError> = rows.collect();
-                Ok((latest, after.is_some(), rows?))
+                Ok((place, after.is_some(), rows?))
             });
-            let (latest, is_part, mut rows) = read.map_err(store_error)?;
+            let (place, is_part, mut rows) = read.map_err(store_error)?;
             if self.history()? != history {
                 // The new connection is to a database with another history.
                 continue;
@@ -418,7 +440,7 @@ impl Documents for SharedDocuments {
                 let gone = known.missing_in(&keys).into_iter();
                 rows.extend(gone.map(|key| (key, false)).collect::<Vec<_>>());
             }
-            return Ok(known.note(rows, history, latest));
+            return Ok(known.note(rows, history, place));
         }
     }
 
@@ -464,10 +486,36 @@ fn no_leader() -> FileError {
     FileError::on("change", Path::new("the documents of the store"))(io::Error::other(why))
 }
 
-/// Returns the number of the last change, and the number up to which removals are forgotten.
-fn state(link: &Link) -> Result<(u64, u64), DatabaseError> {
-    let mut row = link.one("SELECT n, forgotten FROM documents_revision", &[])?;
-    Ok((row.number()?, row.number()?))
+/// Returns the last change, and the number up to which removals are forgotten.
+fn state(link: &Link) -> Result<State, DatabaseError> {
+    const STATE: &str = "SELECT n, forgotten, \
+         (SELECT mark FROM document_marks WHERE revision = n) FROM documents_revision";
+    let mut row = link.one(STATE, &[])?;
+    let (revision, forgotten) = (row.number()?, row.number()?);
+    let mark = row.next_text()?;
+    let place = Place { revision, mark };
+    Ok(State { place, forgotten })
+}
+
+/// Returns the mark of a change; `None` if it is not kept.
+fn mark(link: &Link, revision: u64) -> Result<Option<String>, DatabaseError> {
+    const MARK: &str = "SELECT mark FROM document_marks WHERE revision = ?1";
+    let row = link.rows(MARK, &[revision.into()])?.into_iter().next();
+    row.map(|mut row| row.text()).transpose()
+}
+
+/// Returns whether the last change of a reader is one of this history, up to its latest change.
+fn has(link: &Link, latest: &Place, known: &Place) -> Result<bool, DatabaseError> {
+    if known.revision >= latest.revision {
+        return Ok(known == latest);
+    }
+    // Every history begins with the same state.
+    if known.revision == 0 {
+        return Ok(true);
+    }
+    let found = mark(link, known.revision)?;
+    // An earlier version of this program made the change without a mark: nothing is certain.
+    Ok(found.is_some() && found == known.mark)
 }
 
 /// Lets only this transaction change documents.
@@ -487,7 +535,8 @@ fn get(link: &Link, set: &str, key: &str) -> Result<Option<Vec<u8>>, DatabaseErr
 }
 
 fn put(link: &Link, now: u64, set: &str, key: &str, bytes: &[u8]) -> Result<(), DatabaseError> {
-    const PUT: &str = "WITH next AS (UPDATE documents_revision SET n = n + 1 RETURNING n) \
+    const PUT: &str = "WITH next AS (UPDATE documents_revision SET n = n + 1 RETURNING n), \
+         marked AS (INSERT INTO document_marks (revision, at) SELECT n, ?4 FROM next) \
          INSERT INTO documents SELECT ?1, ?2, ?3, n, ?4 FROM next \
          ON CONFLICT (kind, key) DO UPDATE SET content = excluded.content, \
          revision = excluded.revision, changed_at = excluded.changed_at";
@@ -502,7 +551,8 @@ fn put(link: &Link, now: u64, set: &str, key: &str, bytes: &[u8]) -> Result<(), 
 
 /// Removes a document; `false` if it is not there.
 fn remove(link: &Link, now: u64, set: &str, key: &str) -> Result<bool, DatabaseError> {
-    const REMOVE: &str = "WITH next AS (UPDATE documents_revision SET n = n + 1 RETURNING n) \
+    const REMOVE: &str = "WITH next AS (UPDATE documents_revision SET n = n + 1 RETURNING n), \
+         marked AS (INSERT INTO document_marks (revision, at) SELECT n, ?3 FROM next) \
          UPDATE documents SET content = NULL, revision = n, changed_at = ?3 FROM next \
          WHERE kind = ?1 AND key = ?2";
     lock_counter(link)?;

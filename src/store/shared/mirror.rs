@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::SharedDocuments;
 use super::documents::{ROWS, Row};
+use super::{Place, SharedDocuments};
 use crate::clock::Clock;
 use crate::error::chain;
 use crate::store::FileError;
@@ -80,6 +80,9 @@ struct Position {
     /// The sets, the store and its life.
     history: String,
     revision: u64,
+    /// The mark of that change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<String>,
 }
 
 // === impl Mirror ===
@@ -184,11 +187,11 @@ impl Mirror {
             let before = state.position.take().or_else(|| self.begin());
             let known = before.filter(|position| position.history == history);
             let page = match &known {
-                Some(position) => self.documents.after(position.revision)?,
+                Some(position) => self.documents.after(&position.place())?,
                 None => None,
             };
-            let (rows, revision, is_last) = match page {
-                Some(page) => (page.rows, page.revision, page.is_last),
+            let (rows, place, is_last) = match page {
+                Some(page) => (page.rows, page.place, page.is_last),
                 None => (
                     Vec::new(),
                     durable::together(|changes| self.compare(changes))?,
@@ -199,10 +202,12 @@ impl Mirror {
                 // The new connection is to a database with another history.
                 continue;
             }
+            let Place { revision, mark } = place;
             let position = Position {
                 version: VERSION,
                 history,
                 revision,
+                mark,
             };
             // A copy that is complete is not written, so its disk may be read-only.
             if !rows.is_empty() || known.as_ref() != Some(&position) {
@@ -242,9 +247,9 @@ impl Mirror {
         }
     }
 
-    /// Compares everything. Returns the revision at the beginning.
-    fn compare(&self, changes: &mut Together) -> Result<u64, FileError> {
-        let (revision, keys) = self.documents.keys()?;
+    /// Compares everything. Returns the place at the beginning.
+    fn compare(&self, changes: &mut Together) -> Result<Place, FileError> {
+        let (place_in_changes, keys) = self.documents.keys()?;
         let mut listed: HashMap<&str, HashSet<&str>> = HashMap::new();
         for (set, key) in &keys {
             listed.entry(set).or_default().insert(key);
@@ -274,7 +279,7 @@ impl Mirror {
                 }
             }
         }
-        Ok(revision)
+        Ok(place_in_changes)
     }
 
     /// Says up to which revision this process has the documents, so that others can wait for it.
@@ -317,7 +322,18 @@ impl Mirror {
     }
 }
 
-// === impl Place ===
+// === impl Position ===
+
+impl Position {
+    fn place(&self) -> Place {
+        Place {
+            revision: self.revision,
+            mark: self.mark.clone(),
+        }
+    }
+}
+
+// === impl Destination ===
 
 impl fmt::Debug for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -52,7 +52,7 @@ use crate::telemetry;
 use database::Database as Connections;
 use objects::Objects;
 
-pub use self::changes::{Change, Changes};
+pub use self::changes::{Change, Changes, Place};
 pub use self::database::{Life, Metrics};
 pub use documents::SharedDocuments;
 pub use lease::Lease;

@@ -1,4 +1,4 @@
--- The shared store, schema 1. Releases are objects in the object store; everything
+-- The shared store, schema 2. Releases are objects in the object store; everything
 -- else is here. Times are milliseconds since 1970 by the clock of this server. Digests and ids of
 -- releases are 64 hexadecimal digits.
 
@@ -22,11 +22,14 @@ CREATE TABLE revision (one BOOLEAN PRIMARY KEY DEFAULT true CHECK (one), n BIGIN
   WITH (fillfactor = 10);
 INSERT INTO revision (n) VALUES (0);
 
--- What has changed: the pointer or the site record of a project. Kept for a day.
+-- What has changed: the pointer or the site record of a project. Kept for a day, and the last one
+-- for ever. A reader keeps the mark of the change that it has read last. If the number has another
+-- mark, an earlier state of the database was restored, and the reader compares everything.
 CREATE TABLE changes (
   revision BIGINT PRIMARY KEY,
   project  TEXT COLLATE "C" NOT NULL,
-  at       BIGINT NOT NULL
+  at       BIGINT NOT NULL,
+  mark     TEXT NOT NULL DEFAULT gen_random_uuid()::text
 );
 
 -- The current release of each project and those before, as JSON.
@@ -124,6 +127,14 @@ CREATE TABLE documents (
 ) WITH (fillfactor = 80);
 CREATE INDEX documents_revision_of ON documents (revision);
 
+-- The marks of the changes of documents, as those of `changes`. Kept for a day, and the last one
+-- for ever.
+CREATE TABLE document_marks (
+  revision BIGINT PRIMARY KEY,
+  mark     TEXT NOT NULL DEFAULT gen_random_uuid()::text,
+  at       BIGINT NOT NULL
+);
+
 -- The last use of each admin key. It is a table of its own: readers of keys need not copy a use.
 CREATE TABLE key_uses (
   key     TEXT COLLATE "C" PRIMARY KEY,
@@ -143,7 +154,8 @@ CREATE TABLE edge_progress (
   gateway  TEXT COLLATE "C" PRIMARY KEY,
   revision BIGINT NOT NULL,
   waiting  TEXT NOT NULL,
-  ends_at  BIGINT NOT NULL              -- from when on the gateway counts as gone
+  ends_at  BIGINT NOT NULL,             -- from when on the gateway counts as gone
+  edges    TEXT NOT NULL DEFAULT '[]'   -- the edges that follow it, as JSON
 ) WITH (fillfactor = 50);
 
 -- Locks with an end, by the clock of this server. The epoch grows with each holder.

@@ -65,9 +65,12 @@ impl Shared {
     /// that have the most.
     fn prune(&self) -> Result<(), FileError> {
         // The time of a change is that of the begin of its transaction, so times are not in the
-        // order of revisions. Everything before the first young revision goes, and no hole stays.
+        // order of revisions. Everything before the first young revision goes, and no hole stays,
+        // but for the last one before it: a reader that has it proves by its mark that it needs no
+        // comparison.
         const CHANGES: &str = "DELETE FROM changes WHERE revision < coalesce( \
-             (SELECT min(revision) FROM changes WHERE at >= ?1), (SELECT n + 1 FROM revision))";
+             (SELECT min(revision) FROM changes WHERE at >= ?1), \
+             (SELECT n + 1 FROM revision)) - 1";
         const LEASES: &str = "DELETE FROM leases WHERE name LIKE 'owner/%' AND ends_at < ?1";
         const GATEWAYS: &str = "DELETE FROM edge_progress WHERE ends_at < ?1";
         const AUDIT: &str = "SELECT sum(octet_length(entry))::bigint FROM audit GROUP BY owner";

@@ -178,6 +178,68 @@ fn removals_that_are_not_kept_any_more_are_found_by_a_comparison() {
 }
 
 #[test]
+fn another_change_with_the_same_number_is_found_by_a_comparison() {
+    let Machines {
+        config,
+        one,
+        two,
+        root,
+    } = machines();
+    let (copy, mut known) = (root.path().join("copy"), KnownKeys::default());
+    let (before, _) = mirror(&two, root.path(), &copy);
+    let put = |key: &str, bytes: &[u8]| {
+        one.change_in("admin-keys", key, |_before| Some(bytes.to_vec()))
+            .unwrap();
+    };
+    put("0123", b"valid");
+    one.put(Kind::Request, "lost", b"1").unwrap();
+    assert_eq!(two.changes(Kind::Request, &mut known).unwrap().len(), 1);
+    before.sync().unwrap();
+    // The state after the first change is restored, and the number is used again.
+    psql(
+        &config.database,
+        "SET search_path = waypost_store; DELETE FROM documents WHERE revision = 2; \
+         DELETE FROM document_marks WHERE revision = 2; UPDATE documents_revision SET n = 1",
+    );
+    put("0123", b"revoked");
+    assert_eq!(
+        two.changes(Kind::Request, &mut known).unwrap(),
+        [Change::Removed("lost".into())]
+    );
+    let read = || fs::read(copy.join("admin-keys/0123.json")).unwrap();
+    assert_eq!(read(), b"valid");
+    // Also by the next process of this machine.
+    let (after, _) = mirror(&two, root.path(), &copy);
+    after.sync().unwrap();
+    assert_eq!(read(), b"revoked");
+}
+
+#[test]
+fn marks_of_changes_of_documents_are_removed_but_for_the_last_one() {
+    let Machines {
+        config,
+        one,
+        two,
+        root,
+    } = machines();
+    let mut known = KnownKeys::default();
+    for key in ["a", "b", "c"] {
+        one.put(Kind::Request, key, b"1").unwrap();
+    }
+    assert_eq!(two.changes(Kind::Request, &mut known).unwrap().len(), 3);
+    psql(
+        &config.database,
+        "UPDATE waypost_store.document_marks SET at = 0",
+    );
+    node(&config, root.path(), "sweeper")
+        .sweep(Clock::System.now())
+        .unwrap();
+    let kept = "SELECT revision FROM waypost_store.document_marks";
+    assert_eq!(psql(&config.database, kept), "3");
+    assert_eq!(two.changes(Kind::Request, &mut known).unwrap(), []);
+}
+
+#[test]
 fn a_machine_that_listens_is_told_of_the_changes_of_others() {
     let root = tempfile::tempdir().unwrap();
     let config = config(root.path(), Retention::default());

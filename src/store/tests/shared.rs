@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::database::testing::{empty, psql, with_tables};
 use crate::error::chain;
 use crate::site::Host;
 use crate::store::copy::{Copied, copy};
-use crate::store::shared::{Config, ObjectsConfig, Shared};
+use crate::store::documents::{Documents as _, Kind, KnownKeys};
+use crate::store::shared::{Config, ObjectsConfig, Place, Shared};
 
 /// An empty store with a database of its own.
 pub(super) fn store(retention: Retention) -> (Store, tempfile::TempDir) {
@@ -192,17 +194,18 @@ fn a_reader_that_continues_by_revision_misses_nothing() {
             })
             .collect();
         let following = scope.spawn(|| {
-            let (mut seen, mut revision) = (BTreeMap::new(), 0);
+            let (mut seen, mut place) = (BTreeMap::new(), Place::default());
             loop {
                 let was_over = is_over.load(Ordering::SeqCst);
-                let changes = of(&reader).changes(revision).unwrap().unwrap();
-                assert!(changes.revision >= revision);
+                let changes = of(&reader).changes(&place).unwrap().unwrap();
+                let revision = place.revision;
+                assert!(changes.place.revision >= revision);
                 for change in changes.changes {
                     assert!(change.revision > revision && change.revision <= changes.latest);
                     seen.insert(change.project, change.current.unwrap().fence());
                 }
-                revision = changes.revision;
-                if was_over && revision == changes.latest {
+                place = changes.place;
+                if was_over && place.revision == changes.latest {
                     return seen;
                 }
             }
@@ -228,35 +231,140 @@ fn changes_that_are_not_kept_any_more_need_a_comparison() {
     let (store, _directory) = store(Retention::default());
     let id = store.put(&numbered(1)).unwrap();
     let shared = of(&store);
-    assert_eq!(shared.changes(0).unwrap().unwrap().changes, []);
-    for generation in 1..=3 {
-        store
-            .promote(&project("acme"), id, fence(generation, 0))
-            .unwrap();
-    }
-    assert_eq!(shared.changes(1).unwrap().unwrap().revision, 3);
+    let begin = Place::default();
+    assert_eq!(shared.changes(&begin).unwrap().unwrap().changes, []);
+    let places = promoted(&store, id, 3);
+    let revision = |place: &Place| {
+        let changes = shared.changes(place).unwrap()?;
+        Some(changes.place.revision)
+    };
+    assert_eq!(revision(&begin), Some(3));
+    assert_eq!(revision(&places[0]), Some(3));
     // A revision of another life.
-    assert_eq!(shared.changes(4).unwrap(), None);
+    let beyond = Place {
+        revision: 4,
+        ..places[2].clone()
+    };
+    assert_eq!(revision(&beyond), None);
     let directory = tempfile::tempdir().unwrap();
     let config = config(directory.path(), Retention::default());
     let store = node(&config, directory.path(), "cache");
     let id = store.put(&numbered(1)).unwrap();
-    for generation in 1..=3 {
+    let places = promoted(&store, id, 3);
+    psql(
+        &config.database,
+        "DELETE FROM waypost_store.changes WHERE revision < 2",
+    );
+    let shared = of(&store);
+    let after = |place: &Place| shared.changes(place).unwrap();
+    assert_eq!(after(&places[0]), None);
+    assert_eq!(after(&Place::default()), None);
+    assert_eq!(after(&places[1]).unwrap().place, places[2]);
+    assert_eq!(after(&places[2]).unwrap().changes, []);
+    // Without the change itself nobody knows whether it is the same one.
+    psql(&config.database, "DELETE FROM waypost_store.changes");
+    assert_eq!(after(&places[1]), None);
+    assert_eq!(after(&places[2]), None);
+    let compared = shared.snapshot().unwrap().place;
+    assert_eq!(after(&compared).unwrap().place.revision, 3);
+}
+
+/// Promotes a release some times. Returns the place of a reader after each promotion.
+fn promoted(store: &Store, id: ReleaseId, count: u64) -> Vec<Place> {
+    let places = (1..=count).map(|generation| {
         store
             .promote(&project("acme"), id, fence(generation, 0))
             .unwrap();
-    }
+        of(store).snapshot().unwrap().place
+    });
+    places.collect()
+}
+
+#[test]
+fn another_change_with_the_same_number_needs_a_comparison() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), Retention::default());
+    let store = node(&config, directory.path(), "cache");
+    let id = store.put(&numbered(1)).unwrap();
+    let places = promoted(&store, id, 2);
+    let shared = of(&store);
+    let after = |place: &Place| shared.changes(place).unwrap();
+    // The state after the first promotion is restored, and the number is used again.
     psql(
         &config.database,
-        "DELETE FROM waypost_store.changes WHERE revision < 3",
+        "DELETE FROM waypost_store.changes WHERE revision = 2; \
+         UPDATE waypost_store.revision SET n = 1",
     );
+    assert_eq!(after(&places[1]), None);
+    store.promote(&project("other"), id, fence(1, 0)).unwrap();
+    let again = shared.snapshot().unwrap().place;
+    assert_eq!((again.revision, &again != &places[1]), (2, true));
+    assert_eq!(after(&places[1]), None);
+    // Nor when more has followed.
+    store.promote(&project("other"), id, fence(2, 0)).unwrap();
+    assert_eq!(after(&places[1]), None);
+    // Who has read nothing of what was lost goes on.
+    assert_eq!(after(&places[0]).unwrap().changes.len(), 1);
+    assert_eq!(after(&again).unwrap().place.revision, 3);
+    // A reader that waits is woken at once.
+    let since = Instant::now();
+    let long = Duration::from_secs(60);
+    let lost = Place {
+        revision: 3,
+        ..places[1].clone()
+    };
+    shared.wait_for_change(&lost, long).unwrap();
+    assert!(since.elapsed() < long);
+}
+
+#[test]
+fn a_store_of_the_first_schema_is_raised_while_its_programs_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), Retention::default());
+    let store = node(&config, directory.path(), "cache");
+    let id = store.put(&numbered(1)).unwrap();
+    store.promote(&project("acme"), id, fence(1, 0)).unwrap();
+    of(&store)
+        .documents()
+        .put(Kind::Request, "docs.acme.com", b"1")
+        .unwrap();
+    drop(store);
+    // What schema 1 did not have.
+    psql(
+        &config.database,
+        "SET search_path = waypost_store; ALTER TABLE changes DROP COLUMN mark; \
+         DROP TABLE document_marks; ALTER TABLE edge_progress DROP COLUMN edges; \
+         UPDATE identity SET version = 1, compatible = 1",
+    );
+    let why = Shared::check_database(&config, "tests").unwrap_err();
+    let why = crate::error::chain(&why);
+    assert!(why.contains("`waypost store migrate` raises it"), "{why}");
+    assert_eq!(Shared::migrate(&config, "tests").unwrap(), 2);
+    assert_eq!(Shared::migrate(&config, "tests").unwrap(), 2);
+    let versions = "SELECT version, compatible FROM waypost_store.identity";
+    assert_eq!(psql(&config.database, versions), "2|1");
+    // An older program writes changes as it did.
+    psql(
+        &config.database,
+        "SET search_path = waypost_store; \
+         WITH next AS (UPDATE revision SET n = n + 1 RETURNING n) \
+         INSERT INTO changes SELECT n, 'acme', 1 FROM next; \
+         WITH next AS (UPDATE documents_revision SET n = n + 1 RETURNING n) \
+         INSERT INTO documents SELECT 'requests', 'other', '1', n, 1 FROM next; \
+         INSERT INTO edge_progress VALUES ('older', 1, '{}', 1)",
+    );
+    let store = node(&config, directory.path(), "cache");
     let shared = of(&store);
-    assert_eq!(shared.changes(1).unwrap(), None);
-    assert_eq!(shared.changes(2).unwrap().unwrap().revision, 3);
-    assert_eq!(shared.changes(3).unwrap().unwrap().changes, []);
-    psql(&config.database, "DELETE FROM waypost_store.changes");
-    assert_eq!(shared.changes(2).unwrap(), None);
-    assert_eq!(shared.changes(3).unwrap().unwrap().revision, 3);
+    let place = shared.snapshot().unwrap().place;
+    assert_eq!((place.revision, place.mark.is_some()), (2, true));
+    assert_eq!(shared.changes(&place).unwrap().unwrap().changes, []);
+    let documents = shared.documents();
+    let mut known = KnownKeys::default();
+    let changes = |known: &mut KnownKeys| documents.changes(Kind::Request, known).unwrap().len();
+    assert_eq!(changes(&mut known), 2);
+    assert_eq!(changes(&mut known), 0);
+    documents.put(Kind::Request, "third", b"1").unwrap();
+    assert_eq!(changes(&mut known), 1);
 }
 
 #[test]
@@ -272,10 +380,18 @@ fn a_sweep_of_changes_leaves_no_hole_between_revisions() {
         let sql = format!("UPDATE waypost_store.changes SET at = 0 WHERE revision = {revision}");
         psql(&config.database, &sql);
     };
+    let sql = |revision: u64| {
+        format!("SELECT mark FROM waypost_store.changes WHERE revision = {revision}")
+    };
+    let marks = [1, 2, 3].map(|revision| psql(&config.database, &sql(revision)));
     // A transaction that began long before its commit.
     set(2);
-    let names = |after: u64| {
-        let changes = of(&store).changes(after).unwrap()?.changes;
+    let names = |after: usize| {
+        let place = Place {
+            revision: after as u64,
+            mark: Some(marks[after - 1].clone()),
+        };
+        let changes = of(&store).changes(&place).unwrap()?.changes;
         let names = changes.into_iter().map(|change| change.project.to_string());
         Some(names.collect::<Vec<_>>())
     };
@@ -285,7 +401,7 @@ fn a_sweep_of_changes_leaves_no_hole_between_revisions() {
     store.sweep(Clock::System.now()).unwrap();
     assert_eq!(names(1), None);
     assert_eq!(names(2).unwrap(), ["c"]);
-    // If all are old, none is kept.
+    // If all are old, only the last one is kept.
     set(3);
     store.sweep(Clock::System.now()).unwrap();
     assert_eq!(names(2), None);
@@ -505,7 +621,7 @@ fn a_place_or_a_database_that_must_not_be_used_is_refused_with_a_reason() {
     );
     let text = why_not(&config);
     assert!(
-        text.contains("the store has schema 7; this program reads schemas up to 1"),
+        text.contains("the store has schema 7; this program reads schemas up to 2"),
         "{text}"
     );
 }

@@ -61,3 +61,43 @@ fn an_edge_serves_other_edges_and_can_neither_forge_nor_read() {
         cause(&middle).contains(&first.to_string())
     });
 }
+
+#[test]
+fn an_edge_gives_no_file_to_a_token_that_only_an_error_of_the_source_has_answered() {
+    let listen = free_address();
+    let source = source(listen).with_skill().start();
+    let between = Between::start(listen);
+    let relay = free_address();
+    let edges = format!("{{ listen: \"{relay}\", allow_http: true }}");
+    let setup = edge_of(&source.setup, &url(between.address), "middle", "").conf("edges", &edges);
+    let middle = setup.start();
+    wait_until_serves(&middle, SKILL);
+    between.lie(|path, response| {
+        // A request for changes of the stranger names the status.
+        if let Some((_, status)) = path.split_once("identity=stranger") {
+            let (status, _) = status.split_once('&').unwrap();
+            let head = format!("HTTP/1.1 {status} Error\r\nContent-Length: 0\r\n\r\n");
+            *response = head.into_bytes();
+        }
+    });
+    let object = content(middle.setup.path("cache"))
+        .into_iter()
+        .find(|(path, _)| path.starts_with("content"))
+        .unwrap();
+    let path = object.0.to_str().unwrap();
+    let digest: String = path.split('/').skip(1).collect();
+    for status in [400, 403, 404, 429, 500, 501, 502, 503, 504] {
+        let token = format!("Bearer waypost_edge_stranger_{status}");
+        let ask = |path: &str| {
+            let fields = [("Authorization", &*token)];
+            http::request(relay, "GET", "relay", path, &fields).status
+        };
+        let changes = format!("/v1/follow/changes?identity=stranger{status}&after=0");
+        assert_eq!(ask(&changes), status);
+        assert_eq!(
+            ask(&format!("/v1/follow/objects/{digest}")),
+            401,
+            "after {status}"
+        );
+    }
+}

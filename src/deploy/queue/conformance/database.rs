@@ -125,6 +125,35 @@ fn an_acknowledged_update_that_a_fail_over_lost_is_queued_again() {
 }
 
 #[test]
+fn an_update_that_a_restored_copy_of_the_database_lacks_is_queued_again() {
+    let config = database(true);
+    let postgres = Postgres::open_for_tests(&config);
+    let queue = Queue::new(Backend::Postgres(postgres), Policy::default());
+    let kept = enqueue(&queue, "docs", 0).id;
+    let lost = enqueue(&queue, "other", 0).id;
+    // The server ends all connections, and its life stays the same.
+    psql(
+        &config,
+        &format!(
+            "DELETE FROM waypost_queue.updates WHERE id = '{lost}'; \
+             SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        ),
+    );
+    queue.heal().unwrap();
+    assert_eq!(status(&queue, &lost), Status::Queued);
+    assert_eq!(status(&queue, &kept), Status::Queued);
+    // Another connection finds nothing to do.
+    psql(
+        &config,
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+         WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    );
+    queue.heal().unwrap();
+    assert_eq!(queue.generation(&project("other")).unwrap(), 2);
+}
+
+#[test]
 fn a_claim_that_a_fail_over_lost_holds_nothing_beside_its_successor() {
     let config = database(true);
     let (one, other) = (

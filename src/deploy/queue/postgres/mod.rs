@@ -10,8 +10,8 @@
 //! * **The server's promises** are checked for every connection (`promises`).
 //! * **A lost tail.** A standby that takes over may lack the last transactions, and a restored
 //!   backup too. A process remembers the updates that it has acknowledged in the last hour; when
-//!   the life of the database changes, it stores those again that the database does not know
-//!   (`Server::restore`). What a process acknowledged that has ended since then is not known.
+//!   the life of the database changes, or a new connection does not find the last one of them, it
+//!   stores those again that the database does not know (`Server::restore`). What a process acknowledged that has ended since then is not known.
 //!
 //! Workers poll for updates, as with SQLite: `NOTIFY` takes one lock for all databases of a server
 //! until the commit is on disk, which costs triggers more than five indexed reads a second for
@@ -54,7 +54,9 @@ pub(super) const SCHEMA: Schema = Schema {
     holds: "queue",
     section: "queue.postgres",
     version: 1,
+    compatible: 1,
     script: include_str!("schema.sql"),
+    raises: &[],
 };
 /// Begins a transaction that changes the order of the queue: one at a time may run. Reading does
 /// not wait for it.
@@ -154,7 +156,22 @@ impl Server {
         let promises = Promises::ask(&link, &self.config, &SCHEMA)?;
         database::check_schema(&link, &SCHEMA, &self.service)?;
         self.promised(promises);
+        self.look_for_last(&link)?;
         Ok(link)
+    }
+
+    /// Finds out whether the database has lost an acknowledged update. A copy of all its files that
+    /// was restored has the same life, and lacks the last ones.
+    fn look_for_last(&self, link: &Link) -> Result<(), DatabaseError> {
+        const KNOWN: &str = "SELECT 1::bigint FROM updates WHERE id = ?1";
+        let last = lock(&self.acknowledged).back().map(|(id, ..)| id.clone());
+        let Some(id) = last else { return Ok(()) };
+        if link.rows(KNOWN, &[Value::Text(id.as_str())])?.is_empty()
+            && !self.has_new_life.swap(true, Ordering::Relaxed)
+        {
+            log::error!(target: "deploy", "the database of the queue does not have the update {id}, which it acknowledged: an earlier state of it was restored");
+        }
+        Ok(())
     }
 
     /// Logs promises that differ from the last ones.
@@ -303,9 +320,7 @@ impl Postgres {
     pub fn migrate(config: &Config, service: &str) -> Result<u32, QueueError> {
         let link = Link::open(config, &SCHEMA)?;
         Promises::ask(&link, config, &SCHEMA)?;
-        // Version 1 is the first one: there is no script to run yet.
-        database::check_schema(&link, &SCHEMA, service)?;
-        Ok(SCHEMA.version)
+        Ok(database::migrate(&link, &SCHEMA, service)?)
     }
 
     /// Runs a transaction that only reads.
@@ -609,8 +624,12 @@ fn enqueuing(
 /// Makes the tables. Returns `false` if they are there already.
 fn make(link: &Link, service: &str, shared: bool) -> Result<bool, DatabaseError> {
     database::init(link, &SCHEMA, service, shared, |link| {
-        let values = [Value::Text(service), u64::from(SCHEMA.version).into()];
-        let row = "INSERT INTO identity (service, version, compatible) VALUES (?1, ?2, ?2)";
+        let values = [
+            Value::Text(service),
+            u64::from(SCHEMA.version).into(),
+            u64::from(SCHEMA.compatible).into(),
+        ];
+        let row = "INSERT INTO identity (service, version, compatible) VALUES (?1, ?2, ?3)";
         link.execute(row, &values).map(|_one| ())
     })
 }
