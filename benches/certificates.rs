@@ -7,7 +7,7 @@
 #![expect(clippy::print_stdout, reason = "it prints its figures")]
 #![expect(clippy::cast_precision_loss, reason = "figures have three digits")]
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -112,9 +112,10 @@ impl Names for All {
         0
     }
 
-    fn wanted(&self) -> HashSet<Box<str>> {
+    fn wanted(&self) -> HashMap<Box<str>, Option<Arc<str>>> {
+        let owner: Arc<str> = "acme".into();
         let names = (0..self.0).map(|n| format!("docs.customer-{n}.example").into());
-        names.collect()
+        names.map(|name| (name, Some(Arc::clone(&owner)))).collect()
     }
 
     fn serves(&self, _name: &str) -> bool {
