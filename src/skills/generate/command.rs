@@ -266,6 +266,7 @@ fn announced(paragraph: &str) -> Option<String> {
         true if rest.is_empty() || points(rest) || rest.contains(" run") => {
             start.strip_prefix("To ")?
         }
+        _ if last.starts_with("To ") || last.starts_with("If ") => return None,
         _ if points(last) || has(&normal(last), &["this", "it", "these"]) => return None,
         _ => last,
     };
@@ -321,6 +322,11 @@ mod tests {
             ),
             ("Use the following command:", None),
             ("It does this:", None),
+            (
+                "To filter boxes by their state you can add the `--state` flag, which has two values:",
+                None,
+            ),
+            ("If you need a box to try it, you need no account:", None),
             ("The program finds the box by its name.", None),
             ("", None),
         ] {

@@ -232,7 +232,7 @@ pub(super) fn decisions(
                     continue;
                 }
                 let row = format!("| {} | {}", cell(&route.when), cell(&route.use_what));
-                let is_known = rows.iter().any(|row| row.0 != is_chosen && row.1 == at);
+                let is_known = rows.iter().any(|row| row.1 == at);
                 let link = match is_known {
                     true => "″".to_owned(),
                     false => cell(&link_to(docs, page.id, base_url)),

@@ -126,7 +126,8 @@ pub(super) fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest)
             )
         };
         let firsts: usize = categories.iter().filter_map(first).sum();
-        let for_others = match firsts > budget.characters {
+        let is_early = reserved == 0;
+        let for_others = match is_early && firsts > budget.characters {
             true => OTHERS_CHARACTERS.min(budget.characters / 8),
             false => 0,
         };
@@ -147,7 +148,7 @@ pub(super) fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest)
                     links.push(link);
                 }
             }
-            if nth == 0 {
+            if nth == 0 && is_early {
                 budget.characters += for_others;
                 let left = order.iter().filter(|at| links[**at].is_empty());
                 let names: Vec<String> = left.map(|at| name_of(categories[*at])).collect();

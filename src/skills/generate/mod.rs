@@ -6,10 +6,11 @@
 //! | section | made from |
 //! |---|---|
 //! | frontmatter | the site's name; what the product is, its packages, and what its guides do; the version that the default version's label names |
+//! | title | what the product is; where its pages are as Markdown, and where they are listed |
 //! | Capabilities | a table of areas: the parts and groups of the navigation and the cards of the first page; a table of decisions: tables for a choice, "use A when B", alternatives of the code |
 //! | Skills | the first working call; more calls in its language; the commands of a command line; environment variables; guides by group; endpoints with method, path and what they require; then reference, community and changelog |
-//! | Workflows | `<Steps>`, numbered lists and numbered headings of pages that tell how to do something |
-//! | Integration | specifications, their servers and their authentication; pages about integrations, SDKs and command lines; the list of all pages |
+//! | Workflows | `<Steps>`, numbered lists and numbered headings of pages that tell how to do something, with the code of each step |
+//! | Integration | specifications, their servers and their authentication; pages about integrations, SDKs and command lines |
 //! | Context | what the product is; pitfalls and limits from callouts; mistakes and their remedies; when not to use it, and what is old; versions, languages |
 //!
 //! The role of a page decides where it is used: see `role`.

@@ -17,6 +17,8 @@ use super::package::{installed, packages};
 pub(super) struct Names {
     /// The words of its name and their initials, in lower case.
     words: Vec<String>,
+    /// The words of the name of the part.
+    part: Vec<String>,
     packages: Vec<String>,
     program: Option<String>,
 }
@@ -29,6 +31,7 @@ impl Names {
         let product = about::product(&docs.config.name);
         Self {
             words: words(&product),
+            part: Vec::new(),
             packages: packages(docs, outline, &product),
             program: program.map(|program| program.name.clone()),
         }
@@ -37,8 +40,15 @@ impl Names {
     /// Adds the words of a part of the product.
     pub(super) fn with_part(&self, part: &str) -> Self {
         let mut names = self.clone();
-        names.words.extend(words(part));
+        names.part = words(part);
+        names.words.extend(names.part.iter().cloned());
         names
+    }
+
+    /// Returns whether code mentions the part of the product that it is searched for.
+    pub(super) fn is_of_part(&self, code: &str) -> bool {
+        let lower = code.to_lowercase();
+        self.part.iter().any(|word| lower.contains(&**word))
     }
 
     /// Returns whether code mentions one of the names: a word anywhere, a package that it installs,
@@ -72,6 +82,7 @@ mod tests {
     fn a_package_and_a_program_are_names_of_the_product() {
         let names = Names {
             words: words("Acmeify"),
+            part: Vec::new(),
             packages: vec!["acme".to_owned()],
             program: Some("ac".to_owned()),
         };

@@ -349,6 +349,7 @@ fn says_meaning(sentence: &str, code: &str) -> bool {
     const HOLDS: [&str; 8] = [
         "set", "sets", "setting", "hold", "holds", "contains", "define", "defines",
     ];
+    const CHECKS: [&str; 5] = ["Check ", "Make sure ", "Ensure ", "Verify ", "Confirm "];
     const CONDITIONS: [&str; 6] = [" if ", " when ", " unless ", " whether ", "If ", "When "];
     let Some((before, _)) = sentence.split_once(code) else {
         return false;
@@ -361,7 +362,8 @@ fn says_meaning(sentence: &str, code: &str) -> bool {
     // A sentence about several variables defines none of them.
     let names = sentence.split('`').skip(1).step_by(2);
     let is_alone = names.filter(|name| is_name(name.trim())).count() == 1;
-    !is_condition && is_alone && (is_early || has(&normal(sentence), &HOLDS))
+    let is_check = CHECKS.iter().any(|start| sentence.starts_with(start));
+    !is_condition && !is_check && is_alone && (is_early || has(&normal(sentence), &HOLDS))
 }
 
 /// Returns whether a sentence says that a variable has another name now: the old one is no advice.
@@ -439,6 +441,7 @@ mod tests {
             "`--db-url` and `--token` can be omitted if `ACME_KEY` is set.",
             "If `ACME_KEY` is set, the option is ignored.",
             "Set `ACME_KEY` and `ACME_URL` in the settings of your project.",
+            "Check that you have set the `ACME_KEY`.",
             "The option of the command reads from the environment, like `ACME_KEY`.",
         ] {
             assert!(!says_meaning(sentence, "`ACME_KEY`"), "{sentence}");

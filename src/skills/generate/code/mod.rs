@@ -290,7 +290,10 @@ impl<'d> Block<'d> {
     pub(in crate::skills::generate) fn score(&self, names: &Names) -> usize {
         let long = self.code.lines().count() / LONG_LINES;
         let mentions = 2 * usize::from(self.mentions(names));
+        // The code of another part shows nothing of this one.
+        let of_part = 2 * usize::from(names.is_of_part(self.code));
         let shows = mentions
+            + of_part
             + usize::from(self.is_program())
             + usize::from(self.is_complete())
             + usize::from(self.acts())

@@ -571,3 +571,42 @@ fn most_variables_are_on_a_page_only_if_more_than_half_are() {
     );
     assert!(!text.contains("; most are in"), "{text}");
 }
+
+#[test]
+fn the_first_call_of_a_part_is_about_that_part() {
+    let config = r#"{"name":"Acme","navigation":{"tabs":[
+        {"tab":"Boxes","groups":[{"group":"Start","pages":["boxes/start"]}]},
+        {"tab":"Mailing","groups":[{"group":"Quickstarts","pages":["mailing/server","mailing/clean"]}]}]}}"#;
+    let page =
+        |install: &str, code: &str| format!("```bash\n{install}\n```\n\n```ts\n{code}\n```\n");
+    let boxes = page(
+        "npm install @acme/boxes",
+        "import { Acme } from '@acme/boxes'\nawait new Acme().open(1)",
+    );
+    let server = page(
+        "npm install @acme/mailing",
+        "import { Acme } from '@acme/mailing'\nexport const POST = async () => {\n  await new Acme().send(1)\n}",
+    );
+    let clean = page(
+        "npm install @acme/boxes",
+        "import { Acme } from '@acme/boxes'\nawait new Acme().clean(1)",
+    );
+    let text = text(&[
+        ("docs.json", config),
+        (
+            "boxes/start.mdx",
+            &format!("---\ntitle: Quickstart\n---\n\n{boxes}"),
+        ),
+        (
+            "mailing/server.mdx",
+            &format!("---\ntitle: Server\n---\n\n{server}"),
+        ),
+        (
+            "mailing/clean.mdx",
+            &format!("---\ntitle: Cleaning\n---\n\n{clean}"),
+        ),
+    ]);
+    let (_, mailing) = text.split_once("First working call: Mailing").unwrap();
+    let (mailing, _) = mailing.split_once("\n### ").unwrap();
+    assert!(mailing.contains("send(1)"), "{text}");
+}
