@@ -631,9 +631,8 @@ fn names_that_nobody_can_own_are_refused() {
     platform.edge.publish("filed", &[("skill.md", SKILL)]);
     assert!(platform.is_served("docs.filed.test"));
     // But no record can have a name of the edge.
-    platform
-        .edge
-        .write_site("wrong", "domains: [docs.wrong.test, a.edge.other-zone.com]");
+    let record = "domains: [docs.wrong.test, a.edge.other-zone.com]";
+    platform.edge.setup.write_site("wrong", record);
     platform.edge.wait_for_log(|line| {
         let text = line["message"].as_str().unwrap_or_default();
         text.contains("a.edge.other-zone.com") && text.contains("names of the edge")
