@@ -116,6 +116,9 @@ fn table(fleet: &Value) -> (String, bool) {
                 "  {lag}  revision {revision}  seen {age} s ago  {program}"
             ));
         }
+        if let Some(gateway) = edge["gateway"].as_str() {
+            lines.push_str(&format!("  of the gateway {gateway}"));
+        }
         if let Some(why) = edge["ill"].as_str() {
             lines.push_str(&format!("  {why}"));
         }

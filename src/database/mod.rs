@@ -26,7 +26,7 @@ pub use error::DatabaseError;
 pub(crate) use link::{Link, was_in_the_way};
 pub(crate) use promises::{Promises, check_schema, init, migrate};
 pub use rejection::Rejection;
-pub(crate) use session::{Failure, READ, Repeat, Session, WRITE};
+pub(crate) use session::{Connect, Failure, READ, Repeat, Session, WRITE};
 pub(crate) use value::{Cell, Cells, Value, stored};
 
 /// Tables of this program in a schema of the database.

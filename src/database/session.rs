@@ -1,6 +1,7 @@
 //! A session: a connection that is made again when it is lost, and transactions on it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{DatabaseError, Link, was_in_the_way};
@@ -12,19 +13,29 @@ const TRIES: Duration = Duration::from_secs(2);
 const WAIT: Duration = Duration::from_millis(25);
 /// For how long a failed connection is not tried again.
 const PAUSE: Duration = Duration::from_millis(200);
+/// How often a connection that is used is checked again: an operator may change settings of the
+/// server and reload them, or raise the tables, and no connection ends.
+const CHECKED: Duration = Duration::from_secs(5);
 
 /// Begins a transaction that reads one state of the tables.
 pub(crate) const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 /// Begins a transaction that changes rows that it locks itself.
 pub(crate) const WRITE: &str = "BEGIN";
 
-/// Makes a connection and checks it.
-pub(crate) type Connect = Box<dyn Fn() -> Result<Link, DatabaseError> + Send>;
+/// Makes connections, and checks what the server promises.
+pub(crate) trait Connect: Send + Sync {
+    /// Makes a connection and checks it.
+    fn connect(&self) -> Result<Link, DatabaseError>;
+
+    /// Checks whether the database can still be used.
+    fn check(&self, link: &Link) -> Result<(), DatabaseError>;
+}
 
 /// A session with the database.
 pub(crate) struct Session {
-    connect: Connect,
+    connect: Arc<dyn Connect>,
     link: Option<Link>,
+    checked: Instant,
     failed: Option<(Instant, DatabaseError)>,
     /// Since when no connection could be made.
     away_since: Option<Instant>,
@@ -60,10 +71,11 @@ impl Failure for DatabaseError {
 // === impl Session ===
 
 impl Session {
-    pub(crate) fn new(connect: Connect) -> Self {
+    pub(crate) fn new(connect: Arc<dyn Connect>) -> Self {
         Self {
             connect,
             link: None,
+            checked: Instant::now(),
             failed: None,
             away_since: None,
         }
@@ -84,8 +96,9 @@ impl Session {
             {
                 return Err(error.clone());
             }
-            match (self.connect)() {
+            match self.connect.connect() {
                 Ok(link) => {
+                    self.checked = Instant::now();
                     self.link = Some(link);
                     self.failed = None;
                     self.away_since = None;
@@ -96,6 +109,15 @@ impl Session {
                     return Err(error);
                 }
             }
+        }
+        if self.checked.elapsed() >= CHECKED
+            && let Some(link) = &self.link
+        {
+            if let Err(error) = self.connect.check(link) {
+                self.link = None;
+                return Err(error);
+            }
+            self.checked = Instant::now();
         }
         let ended = || DatabaseError::Corrupt("there is no connection".to_owned());
         self.link.as_ref().ok_or_else(ended)

@@ -23,10 +23,16 @@ use crate::clock::Clock;
 use crate::error::chain;
 use crate::site::ProjectId;
 use crate::store::Fence;
+use crate::store::shared::OtherGateway;
 
 /// An edge that has not asked for so long does not count as following.
 const SEEN_SECONDS: u64 = 90;
 const SEEN: Duration = Duration::from_secs(SEEN_SECONDS);
+/// For how long after its start a source counts an edge that has not asked yet as one that follows
+/// and has nothing. An edge whose source was away asks again within 30 to 45 seconds.
+const START_TIME: Duration = Duration::from_secs(60);
+/// For how long a list of the edges is used again.
+const LISTED_TIME: Duration = Duration::from_secs(1);
 /// How often changes are passed on to the next rings.
 const STEP: Duration = Duration::from_millis(200);
 /// The metrics are set after this many of these steps.
@@ -50,6 +56,13 @@ pub struct Fleet {
     applied: Mutex<BTreeMap<EdgeName, (u64, u64)>>,
     /// Changes when an edge has asked again.
     progress: watch::Sender<u64>,
+    /// When this process began.
+    began: Instant,
+    began_at: u64,
+    /// The edges that follow another gateway of the store, as it describes them, by name.
+    elsewhere: Mutex<BTreeMap<String, Value>>,
+    /// The edges that had a token a moment ago, and when they were listed.
+    listed: Mutex<Option<(Instant, Vec<ListedEdge>)>>,
     metrics: FleetMetrics,
 }
 
@@ -57,7 +70,10 @@ pub struct Fleet {
 #[derive(Clone, Debug)]
 struct Seen {
     at: u64,
+    /// When it has reported last.
     moment: Instant,
+    /// When it has last asked for changes or for a snapshot.
+    asked: Instant,
     /// The revision that it has, and whether that is of this life and of its ring.
     revision: u64,
     is_this_life: bool,
@@ -90,6 +106,10 @@ impl Fleet {
             seen: Mutex::default(),
             applied: Mutex::default(),
             progress: watch::Sender::new(0),
+            began: Instant::now(),
+            began_at: Clock::System.unix_seconds(),
+            elsewhere: Mutex::default(),
+            listed: Mutex::default(),
             metrics,
         }
     }
@@ -119,6 +139,7 @@ impl Fleet {
         let seen = Seen {
             at: self.clock.unix_seconds(),
             moment: now,
+            asked: now,
             revision,
             is_this_life,
             sent: if is_this_life {
@@ -135,6 +156,72 @@ impl Fleet {
         all.insert(edge.name.clone(), seen);
         drop(all);
         self.progress.send_modify(|count| *count += 1);
+    }
+
+    /// Notes that an edge asks for a snapshot: it has nothing, or cannot go on from what it has.
+    pub(super) fn see_comparison(&self, edge: &ListedEdge, request: &Request) {
+        let now = Instant::now();
+        let mut all = self.seen();
+        let seen = all.entry(edge.name.clone()).or_insert_with(|| Seen {
+            at: 0,
+            moment: now,
+            asked: now,
+            revision: 0,
+            is_this_life: false,
+            sent: 0,
+            program: String::new(),
+            report: Report::default(),
+            well_since: now,
+            ill: None,
+            usual: 0.0,
+        });
+        // The request has no report, so the last report stays.
+        seen.at = self.clock.unix_seconds();
+        seen.asked = now;
+        seen.program.clone_from(&request.program);
+        drop(all);
+        self.progress.send_modify(|count| *count += 1);
+    }
+
+    /// Returns whether an edge is waited for although it has not asked: this process has just begun,
+    /// and the edge had a token before.
+    fn is_awaited(&self, edge: &ListedEdge) -> bool {
+        self.began.elapsed() < START_TIME
+            && edge.created_at <= self.began_at
+            && !self.elsewhere().contains_key(edge.name.as_str())
+    }
+
+    /// Returns the edges that follow this node, for the other gateways of the store.
+    #[must_use]
+    pub fn following(&self) -> Vec<Value> {
+        let all = self.to_json();
+        let edges = all["edges"].as_array().into_iter().flatten();
+        let follows = |edge: &&Value| edge["state"] == "following" && edge["gateway"].is_null();
+        edges.filter(follows).cloned().collect()
+    }
+
+    /// Says which edges follow the other gateways of the store, as each has returned them as
+    /// [`following`](Self::following).
+    pub fn follow_elsewhere(&self, gateways: &[OtherGateway]) {
+        let mut found = BTreeMap::new();
+        for gateway in gateways {
+            for edge in gateway.edges.iter().filter(|edge| edge.is_object()) {
+                let mut edge = edge.clone();
+                let Some(name) = edge["name"].as_str().map(str::to_owned) else {
+                    continue;
+                };
+                edge["gateway"] = Value::from(gateway.name.as_str());
+                found.insert(name, edge);
+            }
+        }
+        *self.elsewhere() = found;
+    }
+
+    fn elsewhere(&self) -> MutexGuard<'_, BTreeMap<String, Value>> {
+        // Every change is an assignment, so the value is whole after a panic too.
+        self.elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes the revision that an edge is sent.
@@ -196,7 +283,7 @@ impl Fleet {
                 continue;
             };
             let has = if seen.is_this_life { seen.revision } else { 0 };
-            if now.duration_since(seen.moment) > SEEN {
+            if now.duration_since(seen.asked) > SEEN {
                 // It was away before, or it has taken a change and was not seen since.
                 if seen.sent > has {
                     health.revision = health.revision.min(has);
@@ -254,8 +341,11 @@ impl Fleet {
         let now = Instant::now();
         let seen = self.seen();
         edges.iter().find_map(|edge| {
-            let seen = seen.get(&edge.name)?;
-            if now.duration_since(seen.moment) > SEEN {
+            let named = || format!("{} of ring {}", edge.name, edge.ring);
+            let Some(seen) = seen.get(&edge.name) else {
+                return self.is_awaited(edge).then(named);
+            };
+            if now.duration_since(seen.asked) > SEEN {
                 return None;
             }
             let known = self.rings.log(edge.ring).state(project);
@@ -265,7 +355,7 @@ impl Fleet {
                 && seen.is_this_life
                 && seen.revision >= revision
                 && seen.report.complete >= revision;
-            (!has).then(|| format!("{} of ring {}", edge.name, edge.ring))
+            (!has).then(named)
         })
     }
 
@@ -286,7 +376,7 @@ impl Fleet {
         let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         for edge in edges {
             let seen = seen.get(&edge.name);
-            let seen = seen.filter(|seen| now.duration_since(seen.moment) <= SEEN);
+            let seen = seen.filter(|seen| now.duration_since(seen.asked) <= SEEN);
             let Some(seen) = seen else {
                 continue;
             };
@@ -319,10 +409,16 @@ impl Fleet {
         let edges = self.tokens.list().unwrap_or_default();
         let seen = self.seen();
         let applied = self.applied().clone();
+        let elsewhere = self.elsewhere().clone();
         let secrets = self.secrets.revision();
         let edges = edges.into_iter().map(|edge| {
             let name = edge.name.as_str();
-            let Some(seen) = seen.get(&edge.name) else {
+            let seen = seen.get(&edge.name);
+            let follows = seen.is_some_and(|seen| now.duration_since(seen.asked) <= SEEN);
+            if let (false, Some(described)) = (follows, elsewhere.get(name)) {
+                return described.clone();
+            }
+            let Some(seen) = seen else {
                 return json!({ "name": name, "ring": edge.ring, "state": "never_seen" });
             };
             let latest = self.rings.log(edge.ring).revision();
@@ -330,7 +426,7 @@ impl Fleet {
             json!({
                 "name": name,
                 "ring": edge.ring,
-                "state": match now.duration_since(seen.moment) <= SEEN {
+                "state": match follows {
                     true => "following",
                     false => "away",
                 },
@@ -397,14 +493,38 @@ impl Fleet {
         }
     }
 
-    /// Returns the edges that follow and have not applied the secrets up to a revision.
+    /// Returns the edges that follow and have not applied the secrets up to a revision. Soon after
+    /// the start of this process, edges that have not asked yet are among them.
     #[must_use]
     pub fn behind(&self, revision: u64) -> Vec<EdgeName> {
         let now = self.clock.unix_seconds();
         let behind = |(edge, (applied, at)): (&EdgeName, &(u64, u64))| {
             (*applied < revision && now < at + SEEN_SECONDS).then(|| edge.clone())
         };
-        self.applied().iter().filter_map(behind).collect()
+        let known = self.applied().clone();
+        let mut behind: Vec<EdgeName> = known.iter().filter_map(behind).collect();
+        if self.began.elapsed() < START_TIME {
+            let edges = self.listed().into_iter();
+            let awaited =
+                edges.filter(|edge| !known.contains_key(&edge.name) && self.is_awaited(edge));
+            behind.extend(awaited.map(|edge| edge.name));
+        }
+        // A removed edge gets nothing more.
+        behind.retain(|edge| self.tokens.has(edge));
+        behind
+    }
+
+    /// Returns the edges that had a token at most a second ago: who waits for them asks often.
+    fn listed(&self) -> Vec<ListedEdge> {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*listed {
+            Some((at, edges)) if at.elapsed() < LISTED_TIME => edges.clone(),
+            _ => {
+                let edges = self.tokens.list().unwrap_or_default();
+                *listed = Some((Instant::now(), edges.clone()));
+                edges
+            }
+        }
     }
 
     fn applied(&self) -> MutexGuard<'_, BTreeMap<EdgeName, (u64, u64)>> {
@@ -459,6 +579,7 @@ mod tests {
         Seen {
             at: 0,
             moment: Instant::now(),
+            asked: Instant::now(),
             revision: 0,
             is_this_life: true,
             sent: 0,
@@ -476,6 +597,112 @@ mod tests {
             errors,
             ..Report::default()
         }
+    }
+
+    /// A fleet that has just begun, with the tokens of two edges.
+    fn fleet() -> (Fleet, [ListedEdge; 2], tempfile::TempDir) {
+        use super::super::changes::tests::log;
+        let directory = tempfile::tempdir().unwrap();
+        let tokens = Tokens::new(directory.path().join("edges"), "waypost");
+        for name in ["paris", "tokyo"] {
+            let name = EdgeName::parse(name).unwrap();
+            tokens.add(&name, None, 0, 1).unwrap();
+        }
+        let edges = tokens.list().unwrap().try_into().unwrap();
+        let frozen = directory.path().join("frozen");
+        let rings = Arc::new(Rings::new(vec![log()], Duration::ZERO, frozen));
+        let secrets = Arc::new(rings.log(0).secrets());
+        let metrics = super::super::SourceMetrics::new(&crate::telemetry::Metrics::new());
+        let fleet = Fleet::new(rings, &secrets, tokens, metrics.fleet);
+        (fleet, edges, directory)
+    }
+
+    fn request(query: &str) -> Request {
+        Request {
+            path: "/v1/follow/changes".to_owned(),
+            query: query.to_owned(),
+            authorization: Vec::new(),
+            program: "waypost/0.1".to_owned(),
+            content: None,
+        }
+    }
+
+    fn gateway(edges: Vec<Value>) -> OtherGateway {
+        OtherGateway {
+            name: "one".to_owned(),
+            ends_at: 1,
+            edges,
+        }
+    }
+
+    fn begin_long_ago(fleet: &mut Fleet) {
+        fleet.began = fleet.began.checked_sub(START_TIME).unwrap();
+    }
+
+    #[test]
+    fn an_edge_that_was_not_seen_since_the_start_has_no_secret_yet() {
+        let (mut fleet, [paris, tokyo], _directory) = fleet();
+        assert_eq!(fleet.behind(1), [paris.name.clone(), tokyo.name.clone()]);
+        fleet.has_applied(&paris.name, 1);
+        assert_eq!(fleet.behind(1), [tokyo.name.clone()]);
+        fleet.has_applied(&paris.name, 0);
+        fleet.tokens.remove(&paris.name).unwrap();
+        assert_eq!(fleet.behind(1), [tokyo.name.clone()]);
+        // It follows another gateway, which waits for it.
+        let described = vec![json!({ "name": "tokyo", "state": "following" })];
+        fleet.follow_elsewhere(&[gateway(described)]);
+        assert_eq!(fleet.behind(1), []);
+        fleet.follow_elsewhere(&[]);
+        // An edge that got its token since then has no certificate of before.
+        let new = EdgeName::parse("rome").unwrap();
+        fleet.tokens.add(&new, None, 0, u64::MAX).unwrap();
+        assert_eq!(fleet.behind(1), [tokyo.name]);
+        begin_long_ago(&mut fleet);
+        assert_eq!(fleet.behind(1), []);
+    }
+
+    #[test]
+    fn an_edge_that_was_not_seen_since_the_start_does_not_have_a_release() {
+        let (mut fleet, [paris, tokyo], _directory) = fleet();
+        let project = ProjectId::parse("acme").unwrap();
+        let fence = Fence {
+            generation: 1,
+            epoch: 0,
+        };
+        let waits = |fleet: &Fleet| fleet.waits_for(&project, fence);
+        assert_eq!(waits(&fleet).unwrap(), "paris of ring 0");
+        begin_long_ago(&mut fleet);
+        assert_eq!(waits(&fleet), None);
+        // One that asks for a snapshot has nothing.
+        fleet.see_comparison(&tokyo, &request(""));
+        assert_eq!(waits(&fleet).unwrap(), "tokyo of ring 0");
+        let health = fleet.health(&[paris, tokyo], 0);
+        assert_eq!((health.revision, health.reason), (0, None));
+    }
+
+    #[test]
+    fn an_edge_that_compares_keeps_its_last_report() {
+        let (fleet, [paris, _], _directory) = fleet();
+        let failing = request("up=9&failing=2");
+        fleet.see(&paris, &failing, "another life", 7);
+        fleet.see_comparison(&paris, &request(""));
+        let seen = fleet.seen().get(&paris.name).cloned().unwrap();
+        assert!(seen.ill.unwrap().contains("does not serve 2"));
+        assert_eq!((seen.revision, seen.report.up), (7, 9));
+    }
+
+    #[test]
+    fn the_edges_of_another_gateway_follow_it() {
+        let (fleet, [paris, _], _directory) = fleet();
+        fleet.see_comparison(&paris, &request(""));
+        let (other, _, _other_directory) = self::fleet();
+        other.follow_elsewhere(&[gateway(fleet.following())]);
+        let edges = other.to_json()["edges"].clone();
+        assert_eq!(edges[0]["state"], "following", "{edges}");
+        assert_eq!(edges[0]["gateway"], "one");
+        assert_eq!(edges[1]["state"], "never_seen");
+        // It is not passed on as an edge of this gateway.
+        assert!(other.following().is_empty());
     }
 
     #[test]

@@ -248,7 +248,7 @@ impl Source {
             Some("changes") => ("changes", self.changes(request, edge).await),
             Some("secrets") => ("secrets", self.secrets(request, edge).await),
             Some("certificates") => ("certificates", self.certificates(request, edge).await),
-            Some("snapshot") => ("snapshot", self.snapshot(edge).await),
+            Some("snapshot") => ("snapshot", self.snapshot(request, edge).await),
             Some("numbers") => ("numbers", self.numbers(request, edge).await),
             Some(asked) if asked.starts_with("objects/") => {
                 let digest = asked.trim_start_matches("objects/").to_owned();
@@ -437,7 +437,8 @@ impl Source {
         }
     }
 
-    async fn snapshot(self: &Arc<Self>, edge: ListedEdge) -> SourceResponse {
+    async fn snapshot(self: &Arc<Self>, request: &Request, edge: ListedEdge) -> SourceResponse {
+        self.fleet.see_comparison(&edge, request);
         let ring = usize::from(edge.ring).min(self.fleet.rings().count() - 1);
         if !self.fleet.rings().waiting(edge.ring).0 {
             return SourceResponse::Status(503, "the ring of this edge gets nothing yet\n");

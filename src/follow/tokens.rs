@@ -340,6 +340,11 @@ impl Tokens {
         })
     }
 
+    /// Returns whether an edge has a token.
+    pub(super) fn has(&self, name: &EdgeName) -> bool {
+        self.file(name).exists()
+    }
+
     fn stored(&self, name: &EdgeName) -> Option<Stored> {
         let bytes = fs::read(self.file(name)).ok()?;
         Stored::parse(&bytes)

@@ -365,6 +365,66 @@ fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_
     assert!(checked.contains("0 damages"), "{checked}");
 }
 
+#[test]
+fn a_gateway_that_was_stopped_notices_a_restored_copy_of_the_files_of_the_database() {
+    let mut cluster = cluster();
+    let first = machine(&cluster, None, &Objects::Directory).acme("");
+    init(&first);
+    let second = machine(&cluster, Some(&first), &Objects::Directory).acme("");
+    for setup in [&first, &second] {
+        setup.write_site("other", "");
+    }
+    first.publish("acme", &[("skill.md", &skill(0))]);
+    let published = first.publish("other", &[("skill.md", &skill(1))]);
+    let key = operator(&first);
+    let id = command(&first, &["key", "list"])[..16].to_owned();
+    let edge = second.start();
+    edge.wait_until_served("other", published.generation);
+    // A copy of all files has the same system identifier, timeline and numbers of tables.
+    let (data, copy) = (cluster.data(), cluster.directory.join("copy"));
+    let copied = |from: &Path, to: &Path| {
+        let status = Command::new("cp").arg("-a").arg(from).arg(to).status();
+        assert!(status.unwrap().success());
+    };
+    cluster.stop();
+    copied(&data, &copy);
+    cluster.restart();
+    // The gateway reads a release and a key that the copy does not have.
+    let lost = first.publish("acme", &[("skill.md", &skill(2))]);
+    let lost_key = operator(&first);
+    edge.wait_until_served("acme", lost.generation);
+    let read =
+        |edge: &Edge, key: &str| crate::repository::call(edge, key, "GET", "/v1/sites").status;
+    wait_until("the new key is not accepted", || {
+        read(&edge, &lost_key) == 200
+    });
+    assert_eq!(read(&edge, &key), 200);
+    edge.signal("KILL");
+    let second = edge.ended();
+    cluster.stop();
+    fs::remove_dir_all(&data).unwrap();
+    copied(&copy, &data);
+    cluster.restart();
+    // As many changes as were lost: the numbers are the same.
+    first.publish("other", &[("skill.md", &skill(3))]);
+    command(&first, &["key", "revoke", &id]);
+    let edge = second.start();
+    let skill_of = |project: &str| {
+        let host = format!("{project}.waypost.localhost");
+        edge.get(&host, "/skill.md").text().to_owned()
+    };
+    wait_until("the content is not that of the database", || {
+        skill_of("acme") == skill(0) && skill_of("other") == skill(3)
+    });
+    for (key, why) in [(&key, "a revoked key"), (&lost_key, "a lost key")] {
+        wait_until(why, || read(&edge, key) == 401);
+    }
+    edge.wait_for_log(|line| {
+        let message = line["message"].as_str().unwrap_or_default();
+        message.contains("was restored to a state before revision")
+    });
+}
+
 /// A signature; the server does not check it.
 const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 \
      Credential=waypost/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";

@@ -10,7 +10,7 @@ use crate::deploy::queue::Queue;
 use crate::follow::Fleet;
 use crate::index::reload::Reloader;
 use crate::site::ProjectId;
-use crate::store::shared::{ALIVE, WaitingProjects};
+use crate::store::shared::{ALIVE, OtherGateway, WaitingProjects};
 use crate::store::{Fence, Shared, Store};
 
 /// How often it looks.
@@ -18,6 +18,8 @@ const STEP: Duration = Duration::from_millis(200);
 /// How long a release may take until this gateway serves it. One that takes longer cannot be loaded
 /// here, so no edge of this gateway is waited for.
 const UNSERVED_TIME: Duration = Duration::from_secs(30);
+/// How often the gateways tell each other which edges follow them.
+const EDGES_TIME: Duration = Duration::from_secs(5);
 /// What a release waits for that this gateway does not serve yet.
 const THIS_GATEWAY: &str = "the index";
 
@@ -40,6 +42,10 @@ struct Looked {
     pending: BTreeMap<ProjectId, (Fence, Instant)>,
     /// What the database was told, and when.
     told: Option<(u64, WaitingProjects, Instant)>,
+    /// The other gateways, and until when each was announced at first.
+    gateways: BTreeMap<String, u64>,
+    /// When the edges were exchanged.
+    exchanged: Option<Instant>,
 }
 
 impl Progress {
@@ -87,8 +93,29 @@ impl Progress {
         let is_told = looked.told.as_ref().is_some_and(|(told, last, at)| {
             *told == revision && *last == waiting && at.elapsed() < ALIVE
         });
-        if !is_told && shared.report_edges(&self.name, revision, &waiting).is_ok() {
-            looked.told = Some((revision, waiting, Instant::now()));
+        let is_exchanged = looked
+            .exchanged
+            .is_some_and(|exchanged| exchanged.elapsed() < EDGES_TIME);
+        let following = (!is_exchanged).then(|| self.fleet.following());
+        if is_told && is_exchanged {
+            return;
+        }
+        let edges = following.as_deref();
+        let reported = shared.report_edges(&self.name, revision, &waiting, edges);
+        if reported.is_err() {
+            return;
+        }
+        looked.told = Some((revision, waiting, Instant::now()));
+        if let (false, Ok(gateways)) = (is_exchanged, shared.edges_elsewhere(&self.name)) {
+            // One that has ended since it was first looked at is no gateway of an edge: it may have
+            // been the process before this one.
+            let runs = |gateway: &OtherGateway| {
+                let first = looked.gateways.entry(gateway.name.clone());
+                gateway.ends_at > *first.or_insert(gateway.ends_at)
+            };
+            let gateways: Vec<_> = gateways.into_iter().filter(runs).collect();
+            self.fleet.follow_elsewhere(&gateways);
+            looked.exchanged = Some(Instant::now());
         }
     }
 

@@ -9,8 +9,8 @@ use prometheus::{IntCounter, IntGauge};
 
 use super::blocking;
 use crate::database::{
-    Config, DatabaseError, Link, Promises, Repeat, Schema, Session, Value, check_schema, init,
-    migrate,
+    Config, Connect, DatabaseError, Link, Promises, Rejection, Repeat, Schema, Session, Value,
+    check_schema, init, migrate,
 };
 use crate::error::chain;
 use crate::telemetry;
@@ -108,11 +108,25 @@ impl Metrics {
 
 // === impl Server ===
 
-impl Server {
+impl Connect for Server {
     fn connect(&self) -> Result<Link, DatabaseError> {
         let link = Link::open(&self.config, &SCHEMA)?;
-        let promises = Promises::ask(&link, &self.config, &SCHEMA)?;
-        check_schema(&link, &SCHEMA, &self.service)?;
+        self.check(&link)?;
+        if let Some(metrics) = self.metrics.get() {
+            metrics.connections.inc();
+        }
+        Ok(link)
+    }
+
+    fn check(&self, link: &Link) -> Result<(), DatabaseError> {
+        let promises = Promises::ask(link, &self.config, &SCHEMA).inspect_err(|error| {
+            let is_durable =
+                !matches!(error, DatabaseError::Rejected(Rejection::NotDurable { .. }));
+            if let (false, Some(metrics)) = (is_durable, self.metrics.get()) {
+                metrics.durable.set(0);
+            }
+        })?;
+        check_schema(link, &SCHEMA, &self.service)?;
         let store = link.one("SELECT store FROM identity", &[])?.text()?;
         let server = promises.life.to_string();
         let life = Life { store, server };
@@ -121,7 +135,6 @@ impl Server {
             log::error!(target: "store", "the database of the store has another history than before ({}): what it acknowledged last may be lost", life.server);
         }
         if let Some(metrics) = self.metrics.get() {
-            metrics.connections.inc();
             metrics.show(&promises);
         }
         let mut last = lock(&self.promises);
@@ -133,7 +146,7 @@ impl Server {
             log::log!(target: "store", level, "the database of the store: {promises}");
             *last = Some(promises);
         }
-        Ok(link)
+        Ok(())
     }
 }
 
@@ -290,8 +303,7 @@ impl Database {
             }
             if connections.open < self.server.config.connections_max {
                 connections.open += 1;
-                let server = Arc::clone(&self.server);
-                return Session::new(Box::new(move || server.connect()));
+                return Session::new(Arc::<Server>::clone(&self.server));
             }
             let waited = self.given_back.wait(connections);
             connections = waited.unwrap_or_else(PoisonError::into_inner);

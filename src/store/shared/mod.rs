@@ -58,7 +58,7 @@ pub use documents::SharedDocuments;
 pub use lease::Lease;
 pub use mirror::{ALIVE, Mirror, MirroredDocuments};
 pub use objects::Config as ObjectsConfig;
-pub use progress::WaitingProjects;
+pub use progress::{OtherGateway, WaitingProjects};
 pub use seal::SealError;
 pub use tickets::{SharedTicketKeys, TICKET_KEYS};
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::database::cluster::Cluster;
 use crate::database::testing::{empty, psql, with_tables};
 use crate::error::chain;
 use crate::site::Host;
@@ -365,6 +366,61 @@ fn a_store_of_the_first_schema_is_raised_while_its_programs_run() {
     assert_eq!(changes(&mut known), 0);
     documents.put(Kind::Request, "third", b"1").unwrap();
     assert_eq!(changes(&mut known), 1);
+}
+
+#[test]
+fn what_the_server_promises_is_asked_again_while_connections_last() {
+    let directory = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start(&[]);
+    let mut config = config(directory.path(), Retention::default());
+    config.database = crate::database::Config {
+        url: Some(cluster.url("postgres").into()),
+        password_file: Some(cluster.password_file()),
+        tls: false,
+        ..crate::database::Config::default()
+    };
+    assert!(config.database.require_durable);
+    // The other tables of the cluster are none of ours; the objects are those of this store.
+    std::fs::remove_dir_all(directory.path().join("objects")).unwrap();
+    std::fs::create_dir(directory.path().join("objects")).unwrap();
+    Shared::init(&config, "tests", false).unwrap();
+    let metrics = crate::telemetry::Metrics::new();
+    let store = node(&config, directory.path(), "cache");
+    let Store::Shared(shared) = store else {
+        unreachable!("it was made of a database");
+    };
+    let shared = shared.with_metrics(&metrics);
+    let documents = shared.documents();
+    documents.revision().unwrap();
+    let wait = |is_refused: bool, is_durable: u8| {
+        let since = Instant::now();
+        let durable = format!("store_database_durable {is_durable}\n");
+        loop {
+            let asked = documents.revision();
+            if asked.is_err() == is_refused
+                && String::from_utf8(metrics.to_text())
+                    .unwrap()
+                    .contains(&durable)
+            {
+                return asked.err().map(|error| chain(&error));
+            }
+            assert!(since.elapsed() < Duration::from_secs(30), "{asked:?}");
+            std::thread::yield_now();
+        }
+    };
+    wait(false, 1);
+    let set = |sql: &str| {
+        cluster.psql("postgres", sql).unwrap();
+        cluster.psql("postgres", "SELECT pg_reload_conf()").unwrap();
+    };
+    set("ALTER SYSTEM SET fsync = off");
+    let why = wait(true, 0).unwrap();
+    assert!(why.contains("`fsync` is off"), "{why}");
+    set("ALTER SYSTEM SET fsync = on");
+    wait(false, 1);
+    set("UPDATE waypost_store.identity SET version = 99, compatible = 99");
+    let why = wait(true, 1).unwrap();
+    assert!(why.contains("schema 99"), "{why}");
 }
 
 #[test]

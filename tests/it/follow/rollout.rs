@@ -113,6 +113,49 @@ fn an_update_is_visible_when_the_slowest_edge_serves_it() {
 }
 
 #[test]
+fn an_update_is_visible_only_when_the_second_ring_serves_it_also_after_a_restart() {
+    let setup = repository::setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let setup = setup.acme(&docs.record());
+    let (_, source, [first, second]) = rings_of(setup, 6);
+    let update = |text: &str| {
+        docs.push("Change", &[("skill.md", text)]);
+        let id = repository::queue(&source.setup, "acme");
+        let record = repository::follow(&source.setup, &id);
+        assert_eq!(record["status"], "success", "{record:#}");
+        id
+    };
+    update(PAY);
+    wait_until_serves(&first, PAY);
+    wait_until_serves(&second, PAY);
+    let id = update(SKILL);
+    wait_until_serves(&first, SKILL);
+    // The next process has not seen the edges yet.
+    let source = kill(source).start();
+    let visible_at = || repository::record(&source.setup, &id)["visibleAt"].clone();
+    wait_until("visible", || !visible_at().is_null());
+    assert_eq!(served(&second, DOMAIN), SKILL);
+}
+
+#[test]
+fn an_edge_of_a_ring_that_has_not_begun_is_seen() {
+    let listen = free_address();
+    let edges = format!("{{ listen: \"{listen}\", allow_http: true, rings: 2 }}");
+    let source = Setup::new().acme("").with_skill();
+    let source = source.conf("edges", &edges).start();
+    // No edge of the first ring follows.
+    output(&source.setup, &["edge", "add", "first"]);
+    let setup = edge_of(&source.setup, &url(listen), "second", "");
+    output(&source.setup, &["edge", "set", "second", "--ring", "1"]);
+    let _second = setup.start();
+    wait_until("it is seen", || {
+        fleet(&source).contains("second  ring 1  following  comparing")
+    });
+    assert!(fleet(&source).contains("first  ring 0  never_seen"));
+}
+
+#[test]
 fn an_update_is_not_visible_while_an_edge_cannot_fetch_it() {
     let setup = repository::setup();
     let docs = Repository::new(&setup, "docs");

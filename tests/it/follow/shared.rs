@@ -142,6 +142,29 @@ fn two_sources(cluster: &crate::cluster::Cluster) -> ([SocketAddr; 2], [Edge; 2]
 }
 
 #[test]
+fn each_gateway_lists_the_edges_of_the_other_one() {
+    let cluster = cluster();
+    let ([one, two], [first, second]) = two_sources(&cluster);
+    let edges = [(&first, one, "paris"), (&second, two, "tokyo")];
+    let edges = edges
+        .map(|(source, address, name)| edge_of(&source.setup, &url(address), name, "").start());
+    edges.iter().for_each(|edge| wait_until_serves(edge, SKILL));
+    let all_follow = |gateway: &Edge| fleet(gateway).matches("  following  0 behind").count() == 2;
+    for (gateway, name) in [(&first, "tokyo"), (&second, "paris")] {
+        wait_until("both follow", || all_follow(gateway));
+        let lines = fleet(gateway);
+        let line = lines.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line.contains("  of the gateway "), "{lines}");
+        let known = gateway.setup.path("known.yaml");
+        let status = std::process::Command::new(env!("CARGO_BIN_EXE_waypost"))
+            .args(["fleet", "--conf"])
+            .arg(known)
+            .status();
+        assert!(status.unwrap().success());
+    }
+}
+
+#[test]
 fn a_freeze_counts_on_every_gateway() {
     let cluster = cluster();
     let ([_, two], [first, second]) = two_sources(&cluster);

@@ -40,8 +40,8 @@ use super::{
     Trigger,
 };
 use crate::database::{
-    self, Config, DatabaseError, Link, Promises, READ, Repeat, Schema, Session, Value,
-    WRITE as WRITE_ROW,
+    self, Config, Connect, DatabaseError, Link, Promises, READ, Rejection, Repeat, Schema, Session,
+    Value, WRITE as WRITE_ROW,
 };
 use crate::site::ProjectId;
 use crate::store::Fence;
@@ -149,17 +149,32 @@ impl Metrics {
 
 // === impl Server ===
 
-impl Server {
-    /// Connects and checks whether the database can be used.
+impl Connect for Server {
     fn connect(&self) -> Result<Link, DatabaseError> {
         let link = Link::open(&self.config, &SCHEMA)?;
-        let promises = Promises::ask(&link, &self.config, &SCHEMA)?;
-        database::check_schema(&link, &SCHEMA, &self.service)?;
-        self.promised(promises);
+        self.check(&link)?;
         self.look_for_last(&link)?;
+        if let Some(metrics) = &self.metrics {
+            metrics.connections.inc();
+        }
         Ok(link)
     }
 
+    fn check(&self, link: &Link) -> Result<(), DatabaseError> {
+        let promises = Promises::ask(link, &self.config, &SCHEMA).inspect_err(|error| {
+            let is_durable =
+                !matches!(error, DatabaseError::Rejected(Rejection::NotDurable { .. }));
+            if let (false, Some(metrics)) = (is_durable, &self.metrics) {
+                metrics.durable.set(0);
+            }
+        })?;
+        database::check_schema(link, &SCHEMA, &self.service)?;
+        self.promised(promises);
+        Ok(())
+    }
+}
+
+impl Server {
     /// Finds out whether the database has lost an acknowledged update. A copy of all its files that
     /// was restored has the same life, and lacks the last ones.
     fn look_for_last(&self, link: &Link) -> Result<(), DatabaseError> {
@@ -177,7 +192,6 @@ impl Server {
     /// Logs promises that differ from the last ones.
     fn promised(&self, promises: Promises) {
         if let Some(metrics) = &self.metrics {
-            metrics.connections.inc();
             metrics.durable.set(promises.gaps.is_empty().into());
             metrics.timeline.set(promises.timeline().into());
         }

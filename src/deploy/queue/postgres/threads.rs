@@ -178,8 +178,7 @@ where
 }
 
 fn session(server: &Arc<Server>) -> Session {
-    let server = Arc::clone(server);
-    Session::new(Box::new(move || server.connect()))
+    Session::new(Arc::<Server>::clone(server))
 }
 
 fn write(server: &Arc<Server>, waiting: &Receiver<Box<dyn Operation>>) {
