@@ -92,11 +92,12 @@ impl Reader<'_> {
             fence: 0,
             trace: Trace::new(&self.origin),
         };
-        self.fill(region, range, pieces, &mut buffer, depth);
+        self.fill(region, range, pieces, &mut buffer, depth, false);
         self.markdown(&buffer.text, &mut buffer.marks, &buffer.trace, depth)
     }
 
-    /// Writes the Markdown of a range, with marks in place of elements and expressions.
+    /// Writes the Markdown of a range, with marks in place of elements and expressions; a range in
+    /// an inline element has no blocks of its own.
     fn fill<'t>(
         &mut self,
         region: &Region<'t>,
@@ -104,6 +105,7 @@ impl Reader<'_> {
         pieces: Vec<Piece>,
         buffer: &mut MarkdownBuffer<'t>,
         depth: usize,
+        is_inline: bool,
     ) {
         let mut at = range.start;
         for piece in pieces {
@@ -136,14 +138,11 @@ impl Reader<'_> {
                     pieces,
                     ..
                 } => {
-                    let is_flow = region.is_flow(&span, &range, token);
+                    let is_flow = region.is_flow(&span, &range, token, &inner, &pieces);
+                    let is_own = is_flow && !is_inline;
                     if self.is_component(region, region.name_of(token)) {
                         let nodes = self.component(region, token, span, inner, pieces, depth);
-                        if is_flow {
-                            buffer.flow(nodes, source);
-                        } else {
-                            buffer.mark(Meaning::Nodes(nodes), source);
-                        }
+                        buffer.nodes(nodes, source, is_own);
                         continue;
                     }
                     let mut element = self.element(region, token, span.clone(), depth);
@@ -174,11 +173,14 @@ impl Reader<'_> {
                             Some(fence) => vec![fence],
                             None => self.snippet(element, depth),
                         };
-                        buffer.flow(nodes, source);
+                        buffer.nodes(nodes, source, is_own);
                     } else {
                         let (opens, closes) = (inner.start - span.start, inner.end - span.start);
                         buffer.mark(Meaning::Open(element), &source[..opens]);
-                        self.fill(region, inner, pieces, buffer, depth + 1);
+                        if !words.is_empty() {
+                            buffer.mark(Meaning::Nodes(words), "");
+                        }
+                        self.fill(region, inner, pieces, buffer, depth + 1, true);
                         buffer.mark(Meaning::Close, &source[closes..]);
                     }
                 }
