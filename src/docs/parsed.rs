@@ -71,7 +71,7 @@ pub fn parse(tree: &Tree, options: &Options, before: &Pages) -> Parsed {
         .unwrap_or_default();
     let pages = match options.extent {
         Extent::Everything => {
-            let (pages, found) = Pages::read(tree, &ignored, &config.variables, before);
+            let (pages, found) = Pages::read(tree, &ignored, &config, before);
             diagnostics.extend(found);
             Some(pages)
         }

@@ -39,9 +39,10 @@ object! {
         /// themes, `{"theme": {"light": "…", "dark": "…"}}` or one name, code is dark if the theme for
         /// light mode is a dark one; the colours are the built-in ones.
         "codeblocks" => codeblocks: Codeblocks,
+        /// Whether pages have formulas between dollars; the default is true. `Latex` always has one.
+        "latex" => latex: Flag,
     }
     also {
-        Field::accepted("latex", &["boolean"], "Whether pages have formulas; they always may"),
         Field::accepted(
             "custom",
             &["string"],

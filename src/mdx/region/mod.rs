@@ -29,6 +29,7 @@ use crate::mdx::html;
 
 use tags::Piece;
 pub(super) use tags::VOID;
+pub(super) use text::escaped;
 use text::{MarkdownBuffer, Region};
 
 /// How many bytes of stack reading one region needs at most, with the regions of the elements
@@ -51,7 +52,8 @@ impl Reader<'_> {
         scope: Scope,
         depth: usize,
     ) -> Vec<Node> {
-        let Ok(scanned) = scan::scan(text, !self.is_plain, &mut self.lookahead) else {
+        let Ok(scanned) = scan::scan(text, !self.is_plain, self.is_latex, &mut self.lookahead)
+        else {
             self.reject(Rejected::Unclosed);
             return Vec::new();
         };

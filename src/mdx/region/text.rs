@@ -195,11 +195,37 @@ impl Region<'_> {
                 }
             }
             let next = self.next_line(at, range.end);
-            buffer.push(&self.text[at..next], self.base + at);
+            self.push(at..next, buffer);
             at = next;
             starts_line = true;
         }
     }
+
+    /// Appends a copy of text in one line. A dollar that is text is escaped: the Markdown parser
+    /// finds a formula between any two.
+    fn push(&self, range: Range<usize>, buffer: &mut MarkdownBuffer<'_>) {
+        let dollars = &self.scanned.dollars;
+        let first = dollars.partition_point(|at| *at < range.start);
+        let mut from = range.start;
+        for at in dollars[first..].iter().take_while(|at| **at < range.end) {
+            buffer.push(&self.text[from..*at], self.base + from);
+            buffer.push("\\", self.base + at);
+            from = *at;
+        }
+        buffer.push(&self.text[from..range.end], self.base + from);
+    }
+}
+
+/// Escapes the dollars of a text that are no part of a formula.
+pub(in crate::mdx) fn escaped(text: &str, dollars: &[usize]) -> String {
+    let mut out = String::with_capacity(text.len() + dollars.len());
+    let mut from = 0;
+    for at in dollars {
+        out.push_str(&text[from..*at]);
+        out.push('\\');
+        from = *at;
+    }
+    out + &text[from..]
 }
 
 fn is_item_marker(text: &str) -> bool {

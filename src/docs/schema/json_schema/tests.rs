@@ -212,7 +212,6 @@ fn keys_of_other_tools_have_a_type_and_say_that_they_have_no_effect() {
         "integrations.transcend",
         "thumbnails.fonts.family",
         "styling.codeblocks.languages",
-        "styling.latex",
         "banner.type",
         "banner.color.light",
         "markdown.schema",
