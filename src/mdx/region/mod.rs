@@ -148,6 +148,9 @@ impl Reader<'_> {
                         continue;
                     }
                     let mut element = self.element(region, token, span.clone(), depth);
+                    if component::is_unseen(&element.name) {
+                        continue;
+                    }
                     let is_empty = region.text[inner.clone()].trim().is_empty();
                     if is_empty && self.is_without_words(region, &element) {
                         let place = self.span(region, span);
