@@ -31,6 +31,7 @@
 
 pub mod anchor;
 pub mod component;
+mod control;
 pub mod drawing;
 mod evaluation;
 mod html;

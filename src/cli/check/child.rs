@@ -238,6 +238,9 @@ fn report(args: &Args, checked: &mut CheckedFiles, colour: Colour) -> String {
                 false => Folding::Folded,
             };
             let mut text = draw(&checked.tree, diagnostics, colour, folding);
+            if let Some(line) = build::first_renders(&checked.docs) {
+                let _infallible = writeln!(text, "{line}");
+            }
             let _infallible = writeln!(text, "{}", summary(checked));
             if let Some(error_summary) = Tally::of(diagnostics).error_summary() {
                 let _infallible = writeln!(text, "{error_summary}");

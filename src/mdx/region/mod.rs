@@ -25,6 +25,7 @@ use super::{DEPTH_MAX, Reader, Rejected, WarningPosition};
 use crate::jsx::compile::quoted;
 use crate::jsx::{RUNTIME, TEXTS, TITLES};
 use crate::mdx::component;
+use crate::mdx::control;
 use crate::mdx::html;
 
 use tags::Piece;
@@ -165,8 +166,13 @@ impl Reader<'_> {
                         buffer.mark(Meaning::Nodes(vec![Node::Element(element)]), source);
                         continue;
                     }
+                    if is_empty && !component::is_known(&element.name) {
+                        control::show_words(&mut element);
+                    }
                     if is_flow {
-                        element.children = self.blocks(region, inner, pieces, depth + 1);
+                        element
+                            .children
+                            .extend(self.blocks(region, inner, pieces, depth + 1));
                         if self.is_unknown(region, &element.name) {
                             let shown = shown_attributes(&element);
                             linked(&mut element);
@@ -181,6 +187,7 @@ impl Reader<'_> {
                         buffer.nodes(nodes, source, is_own);
                     } else {
                         let (opens, closes) = (inner.start - span.start, inner.end - span.start);
+                        let words = std::mem::take(&mut element.children);
                         buffer.mark(Meaning::Open(element), &source[..opens]);
                         if !words.is_empty() {
                             buffer.mark(Meaning::Nodes(words), "");
