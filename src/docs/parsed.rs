@@ -159,6 +159,7 @@ impl Parsed {
                 navigation: navigation.unwrap_or(&nothing),
                 pages: pages.as_ref(),
                 api: &config.api.openapi,
+                mdx: &config.api.mdx,
                 lenient: options.lenient || config.lenient,
             },
             &mut specifications,

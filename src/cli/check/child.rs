@@ -274,11 +274,13 @@ fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
 fn summary(checked: &CheckedFiles) -> String {
     let tally = Tally::of(&checked.diagnostics);
     let pages = &checked.docs.navigation.pages;
+    let specifications = checked.docs.specifications.iter();
+    let specifications = specifications.filter(|specification| !specification.from_page);
     let unlisted = pages.iter().filter(|page| page.place.is_none()).count();
     format!(
         "{} ({} not in the navigation), {}: {tally}",
         count(pages.len(), "page"),
         unlisted,
-        count(checked.docs.specifications.len(), "specification"),
+        count(specifications.count(), "specification"),
     )
 }

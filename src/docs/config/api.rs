@@ -1,8 +1,8 @@
 //! Settings of endpoint pages: `api` in `docs.json`.
 
-use crate::docs::schema::kind::{Flag, OrDefault, Section, Specifications, Text, TextList};
-use crate::docs::schema::{Field, Kind, Shape, elsewhere, object};
-use crate::syntax::Value;
+use crate::docs::schema::kind::{Flag, Lines, OrDefault, Section, Specifications, Text, TextList};
+use crate::docs::schema::{self, Field, Kind, Shape, elsewhere, object};
+use crate::syntax::{Diagnostics, SpanDiagnostic, Value};
 
 object! {
     /// Settings of endpoint pages.
@@ -15,6 +15,8 @@ object! {
         "playground" => playground: OrDefault<Section<Playground>>,
         /// How fields of schemas are shown.
         "params" => params: OrDefault<Section<Params>>,
+        /// Settings of endpoint pages that are written by hand, with `api` in their frontmatter.
+        "mdx" => mdx: OrDefault<Section<Mdx>>,
         /// `full`: the address above an endpoint names the first server too.
         "url" => url: Text,
     }
@@ -23,12 +25,6 @@ object! {
             "asyncapi",
             Shape::Described(&["string", "array"], &elsewhere::SOURCE),
             "AsyncAPI specifications: a path, or a list of paths",
-        )
-        .without_effect(),
-        Field::new(
-            "mdx",
-            Shape::Described(&[], &elsewhere::API_MDX),
-            "Settings of endpoint pages that are written by hand",
         )
         .without_effect(),
         Field::accepted(
@@ -57,6 +53,26 @@ object! {
             "How specifications are shown; no effect here, `openapi` names them",
         )
         .without_effect(),
+    }
+}
+
+object! {
+    /// Settings of endpoint pages that are written by hand.
+    pub struct Mdx = "`mdx`" {
+        /// The address of the API, or several. Pages may name one themselves.
+        "server" => server: OrDefault<Lines>,
+        /// How requests are authenticated; `authMethod` of a page overrides it.
+        "auth" => auth: OrDefault<Section<MdxAuth>>,
+    }
+}
+
+object! {
+    /// How requests are authenticated.
+    pub struct MdxAuth = "the `auth` of `mdx`" {
+        /// `bearer`, `basic`, `key` or `none`.
+        "method" => method: Text,
+        /// The name of the header of a key.
+        "name" => name: Text,
     }
 }
 

@@ -17,7 +17,8 @@ use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
 pub use agents::ForAgents;
 pub use api::{
-    Api, Defaults, Examples, Expanded, Language, Languages, Params, Playground, Playing,
+    Api, Defaults, Examples, Expanded, Language, Languages, Mdx, MdxAuth, Params, Playground,
+    Playing,
 };
 pub use appearance::{
     Appearance, Codeblocks, Colors, Eyebrows, Font, FontSet, Fonts, Icons, Image, ImageKeys,

@@ -46,6 +46,9 @@ pub struct Specification {
     pub endpoints: Vec<Endpoint>,
     /// The whole document.
     pub root: Value,
+    /// Whether it was made from a page that describes its endpoint by hand. The page shows only
+    /// what its author cannot write: method, address, samples and form.
+    pub from_page: bool,
 }
 
 /// The part of an endpoint that identifies and places it.

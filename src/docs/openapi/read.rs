@@ -62,6 +62,12 @@ impl Specifications {
         &self.read
     }
 
+    /// Adds a specification that was made from a page; returns its number.
+    pub fn add(&mut self, specification: Specification) -> usize {
+        self.read.push(specification);
+        self.read.len() - 1
+    }
+
     /// Returns the specifications that could be read, by value.
     #[must_use]
     pub fn into_all(self) -> Vec<Specification> {
@@ -299,6 +305,7 @@ pub fn read(file: FileId, diagnostics: &mut Diagnostics) -> Option<Specification
         endpoints: Vec::new(),
         path,
         root,
+        from_page: false,
     };
     specification.endpoints = endpoints(&specification);
     dangling(&specification, diagnostics);

@@ -30,6 +30,10 @@ pub struct Meta {
     pub canonical: Option<Box<str>>,
     /// The endpoint it describes: `[file] METHOD path`.
     pub openapi: Option<(Box<str>, Location)>,
+    /// The endpoint that the page describes by hand: `METHOD URL`.
+    pub api: Option<(Box<str>, Location)>,
+    /// How requests of that endpoint are authenticated: `bearer`, `basic`, `key` or `none`.
+    pub auth_method: Option<Box<str>>,
     /// The schema that the page describes: `[file] Name`.
     pub openapi_schema: Option<(Box<str>, Location)>,
     /// Search keywords.
@@ -112,6 +116,8 @@ impl Meta {
             url: reader.text("url"),
             canonical: reader.text("canonical"),
             openapi: reader.located_text("openapi"),
+            api: reader.located_text("api"),
+            auth_method: reader.text("authMethod"),
             openapi_schema: reader.located_text("openapi-schema"),
             keywords: reader.texts("keywords"),
             groups: reader.texts("groups"),

@@ -378,6 +378,7 @@ mod tests {
             title: "Pay".into(),
             endpoints: vec![endpoint],
             root,
+            from_page: false,
         }
     }
 

@@ -34,7 +34,7 @@ const DEPTH_MAX: usize = 6;
 /// How many schemas are inside each other, with lists and the parts of `allOf`, which are no levels.
 const WITHIN_MAX: usize = 32;
 /// The element that holds the samples and examples of an endpoint.
-const EXAMPLES: &str = "Panel";
+pub(super) const EXAMPLES: &str = "Panel";
 /// How many fields a page shows.
 const FIELDS_MAX: usize = 400;
 
@@ -126,6 +126,9 @@ fn endpoint_nodes<'s>(
     if !examples.is_empty() {
         let id = vec![text("id", "request")];
         nodes.push(element(EXAMPLES, id, examples));
+    }
+    if specification.from_page {
+        return nodes;
     }
     writer.servers(&operation, &mut nodes);
     writer.security(&operation, &mut nodes);

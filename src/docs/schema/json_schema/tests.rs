@@ -216,8 +216,6 @@ fn keys_of_other_tools_have_a_type_and_say_that_they_have_no_effect() {
         "banner.color.light",
         "markdown.schema",
         "api.asyncapi.directory",
-        "api.mdx.server",
-        "api.mdx.auth.method",
         "api.spec.download",
         "api.openapi.overlays",
         "seo.trailingSlash",
