@@ -62,6 +62,8 @@ pub struct Endpoint {
     pub summary: Option<Box<str>>,
     /// The title of its page, from `x-mint.metadata.title`.
     pub title: Option<Box<str>>,
+    /// The description of its page, from `x-mint.metadata.description`.
+    pub description: Option<Box<str>>,
     /// The path of its page, from `x-mint.href`.
     pub href: Option<Box<str>>,
     /// Its tags; the first names its group.

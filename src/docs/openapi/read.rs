@@ -374,12 +374,14 @@ fn endpoint(method: Method, path: &str, operation: &Value, span: Span) -> Endpoi
     };
     let flag = |key| operation.get(key).and_then(Value::flag).unwrap_or(false);
     let mint = operation.get("x-mint");
+    let metadata = mint.and_then(|mint| mint.get("metadata"));
     let tags = operation.get("tags").map_or(&[][..], Value::items);
     Endpoint {
         method,
         path: path.into(),
         summary: text(operation.get("summary")),
-        title: text(mint.and_then(|mint| mint.get("metadata")?.get("title"))),
+        title: text(metadata.and_then(|metadata| metadata.get("title"))),
+        description: text(metadata.and_then(|metadata| metadata.get("description"))),
         href: text(mint.and_then(|mint| mint.get("href"))),
         tags: tags
             .iter()

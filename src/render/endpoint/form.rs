@@ -366,6 +366,7 @@ mod tests {
             path: "/pay/{id}".into(),
             summary: None,
             title: None,
+            description: None,
             href: None,
             tags: Vec::new(),
             deprecated: false,

@@ -120,6 +120,7 @@ fn endpoint_nodes<'s>(
     };
     nodes.push(name(endpoint.method, &address, language));
     nodes.extend(prose(operation.description()));
+    nodes.extend(prose(operation.introduction()));
     // The stylesheet puts them beside the rest on a wide screen.
     let mut examples = Vec::from_iter(writer.samples(endpoint, &operation));
     examples.extend(writer.response_examples(&operation));

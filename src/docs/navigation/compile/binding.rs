@@ -282,6 +282,9 @@ impl Compiler<'_> {
                 {
                     page.title = summary.clone();
                 }
+                if page.description.is_none() {
+                    page.description = endpoint.description.clone();
+                }
             }
             Subject::Schema(id) => {
                 if file.meta.title.is_none() {
