@@ -358,6 +358,12 @@ impl Element {
         self.get(name)?.as_text()
     }
 
+    /// Returns an attribute that is a whole number up to 65,535.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<usize> {
+        self.text(name)?.trim().parse::<u16>().ok().map(Into::into)
+    }
+
     /// Returns the words of an attribute that is a text, a number or a piece of a page.
     #[must_use]
     pub fn words(&self, name: &str) -> Option<Cow<'_, str>> {
