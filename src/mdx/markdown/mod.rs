@@ -448,9 +448,12 @@ fn node(tag: Tag<'_>, frame: Frame, span: Span) -> Option<Node> {
             children,
             span,
         },
-        Tag::Image { dest_url, .. } => Node::Image {
+        Tag::Image {
+            dest_url, title, ..
+        } => Node::Image {
             src: without_marks(&dest_url),
             alt: super::plain(&children),
+            title: without_marks(&title),
             span,
         },
         Tag::HtmlBlock => Node::Paragraph(children),

@@ -389,6 +389,20 @@ impl Writer<'_> {
             first_of(all)
         };
         let (light, dark) = (source("light"), source("dark"));
+        let is_left_out = |part: &&&Element| {
+            let media = part.text("media").unwrap_or_default();
+            *part.name == *"source" && !media.is_empty() && !media.contains("prefers-color-scheme")
+        };
+        if let Some(media) = parts
+            .iter()
+            .find(is_left_out)
+            .and_then(|part| part.text("media"))
+        {
+            let message = format!(
+                "the `<source>` for `{media}` is left out; only those for light and dark mode are shown"
+            );
+            self.warn("mdx-component", message);
+        }
         if light.is_none() && dark.is_none() {
             return self.html_image(shown);
         }

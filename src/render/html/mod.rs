@@ -235,7 +235,12 @@ impl Writer<'_> {
             Node::Paragraph(children) => self.wrap("<p>", children, "</p>\n"),
             Node::Quote(children) => self.wrap("<blockquote>", children, "</blockquote>\n"),
             Node::Link { href, children, .. } => self.link(href, children),
-            Node::Image { src, alt, .. } => self.image(src, alt, &[]),
+            Node::Image {
+                src, alt, title, ..
+            } => {
+                let title = Some(("title", title.as_str())).filter(|(_, title)| !title.is_empty());
+                self.image(src, alt, title.as_slice());
+            }
             Node::Heading {
                 level,
                 children,
