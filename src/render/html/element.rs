@@ -85,7 +85,11 @@ const PARTS: [(&str, &[&str], &str); 8] = [
 impl Writer<'_> {
     /// Writes an HTML element.
     pub(super) fn html_element(&mut self, name: &'static str, element: &Element) {
-        let children = &element.children;
+        let children = match (name, &element.children[..]) {
+            // The text between the author's own tags of a paragraph is read as one, too.
+            ("p", [Node::Paragraph(line)]) => line,
+            _ => &element.children,
+        };
         match name {
             "a" => return self.html_link(element),
             "img" => return self.html_image(element),
