@@ -171,6 +171,21 @@ impl Language {
         }
     }
 
+    /// Reports languages of samples that are left out.
+    pub(super) fn check(root: &Value, diagnostics: &mut Diagnostics) {
+        let examples = root.get("api").and_then(|api| api.get("examples"));
+        let languages = examples.and_then(|examples| examples.get("languages"));
+        for item in languages.map_or(&[][..], Value::items) {
+            let Some(name) = item.text().filter(|name| Self::parse(name).is_none()) else {
+                continue;
+            };
+            let message = format!("there are no samples in `{name}`");
+            let help = "the languages are `curl`, `python`, `javascript` and `go`";
+            let warning = SpanDiagnostic::warning(schema::NO_EFFECT, item.span, message);
+            diagnostics.push(warning.help(help));
+        }
+    }
+
     fn parse(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "curl" | "bash" | "shell" | "sh" => Self::Curl,
@@ -252,7 +267,7 @@ impl Kind for Languages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::{Diagnostics, json};
+    use crate::syntax::json;
 
     #[test]
     fn languages_are_read_in_their_order_without_unknown_ones() {

@@ -112,7 +112,7 @@ impl Meta {
             description: reader.text("description"),
             icon: reader.text("icon"),
             tag: reader.text("tag"),
-            mode: Mode::parse(reader.text("mode").as_deref()),
+            mode: reader.mode(),
             url: reader.text("url"),
             canonical: reader.text("canonical"),
             openapi: reader.located_text("openapi"),
@@ -184,6 +184,22 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn mode(&mut self) -> Mode {
+        let Some((text, _)) = self.located_text("mode") else {
+            return Mode::default();
+        };
+        Mode::parse(&text).unwrap_or_else(|| {
+            if let Some(value) = self.frontmatter.mapping.get("mode") {
+                let known = "`default`, `wide`, `center`, `custom` and `frame`";
+                self.report(
+                    value,
+                    format!("there is no mode `{text}`; the modes are {known}"),
+                );
+            }
+            Mode::default()
+        })
     }
 
     fn located_text(&mut self, key: &str) -> Option<(Box<str>, Location)> {

@@ -267,7 +267,7 @@ fn filled(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::docs::page::LIMIT;
+    use crate::docs::page::{LIMIT, Mode};
     use crate::mdx::Rejected;
 
     fn pages(files: &[(&str, &str)]) -> (Pages, Vec<Diagnostic>) {
@@ -410,6 +410,47 @@ mod tests {
         assert_eq!(
             pages.get("b").unwrap().read.as_ref().err(),
             Some(&Rejected::TooDeep)
+        );
+    }
+
+    #[test]
+    fn without_latex_dollars_are_text_and_the_page_is_read_again() {
+        let path = TreePath::parse("a.mdx").unwrap();
+        let tree = Tree::from_files([(path, "$x$ and $$y$$".into())], []);
+        let read = |latex: Option<bool>, before: &Pages| {
+            let mut config = Config::default();
+            config.styling.latex = latex;
+            let ignored = Ignored::read(&tree);
+            let (pages, _) = Pages::read(&tree, &ignored, &config, before);
+            let page = pages.get("a").unwrap().read.as_ref().unwrap();
+            let text = crate::mdx::plain(&page.nodes);
+            let has_formula = format!("{:?}", page.nodes).contains("Formula");
+            (pages, text, has_formula)
+        };
+        let (before, _, has_formula) = read(None, &Pages::default());
+        assert!(has_formula);
+        let (_, text, has_formula) = read(Some(false), &before);
+        assert_eq!((text.trim(), has_formula), ("$x$ and $$y$$", false));
+    }
+
+    #[test]
+    fn an_unknown_mode_is_reported_and_counts_as_the_default() {
+        let (pages, found) = pages(&[
+            ("docs/a.mdx", "---\nmode: weird\n---\n"),
+            ("docs/b.mdx", "---\nmode: default\n---\n"),
+            ("docs/c.mdx", "---\nmode: wide\n---\n"),
+        ]);
+        let mode = |slug: &str| pages.get(slug).unwrap().meta.mode;
+        assert_eq!(
+            [mode("a"), mode("b"), mode("c")],
+            [Mode::Default, Mode::Default, Mode::Wide]
+        );
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "docs/a.mdx:2:7: warning[frontmatter]: there is no mode `weird`; the modes are `default`, `wide`, `center`, `custom` and `frame`"
+            ]
         );
     }
 
