@@ -399,7 +399,9 @@ impl Writer<'_> {
         self.out.markup(">");
         self.aliases(anchor);
         self.inside(&in_line(children));
-        if let (false, Some(anchor)) = (self.in_link, anchor) {
+        // Outside of its page, as in a feed, a heading needs no link to itself.
+        let is_in_page = matches!(self.start, Start::Page(_));
+        if let Some(anchor) = anchor.filter(|_| is_in_page && !self.in_link) {
             let label = format!("{} {text}", self.messages.article.link_to);
             self.out
                 .markup("<a class=anchor")
