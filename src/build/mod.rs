@@ -71,7 +71,7 @@ pub use input::Input;
 pub use output::Output;
 pub use preview::{Preview, PreviewCache};
 pub use previous::{Articles, Previous, PreviousRelease};
-pub use report::{NotPublishable, Report, Served};
+pub use report::{NotPublishable, Report, Served, first_renders};
 
 use output::InMemory;
 use site::{Plan, Site};

@@ -45,6 +45,30 @@ pub struct NotPublishable {
     pub first: Box<Diagnostic>,
 }
 
+/// Returns the components that react to their reader, each with the number of its pages.
+fn interactive(docs: &Docs) -> BTreeMap<Box<str>, usize> {
+    let mut found = BTreeMap::new();
+    let pages = docs.pages.iter().filter_map(|page| page.read.as_ref().ok());
+    for name in pages.flat_map(|page| &page.interactive) {
+        *found.entry(name.clone()).or_default() += 1;
+    }
+    found
+}
+
+fn described(interactive: &BTreeMap<Box<str>, usize>) -> Option<String> {
+    let each = interactive.iter();
+    let each = each.map(|(name, pages)| format!("{name} ({})", count(*pages, "page")));
+    let names = each.collect::<Vec<_>>().join(", ");
+    let line = format!("interactive components show their first render: {names}");
+    (!interactive.is_empty()).then_some(line)
+}
+
+/// Names the components of which pages show only the first render; `None` if there are none.
+#[must_use]
+pub fn first_renders(docs: &Docs) -> Option<String> {
+    described(&interactive(docs))
+}
+
 // === impl Report ===
 
 impl Report {
@@ -67,10 +91,7 @@ impl Report {
 
     /// Adds the components that react to their reader, from all pages.
     pub(super) fn add_interactive(&mut self, docs: &Docs) {
-        let pages = docs.pages.iter().filter_map(|page| page.read.as_ref().ok());
-        for name in pages.flat_map(|page| &page.interactive) {
-            *self.interactive.entry(name.clone()).or_default() += 1;
-        }
+        self.interactive = interactive(docs);
     }
 
     /// Adds diagnostics that other code found in the same tree.
@@ -110,11 +131,8 @@ impl fmt::Display for Report {
         for Served { slug, file } in &self.skills {
             writeln!(f, "skill {slug} from {file}")?;
         }
-        if !self.interactive.is_empty() {
-            let each = self.interactive.iter();
-            let each = each.map(|(name, pages)| format!("{name} ({})", count(*pages, "page")));
-            let names = each.collect::<Vec<_>>().join(", ");
-            writeln!(f, "interactive components show their first render: {names}")?;
+        if let Some(line) = described(&self.interactive) {
+            writeln!(f, "{line}")?;
         }
         let Self { release, bytes, .. } = self;
         let (skills, files) = (count(self.skills.len(), "skill"), count(self.files, "file"));

@@ -1,4 +1,4 @@
-//! The links of `docs.json`: in navigation, navbar, footer, logo and the images of `seo`.
+//! The links of `docs.json`: in navigation, navbar, footer, logo, redirects and the images of `seo`.
 //!
 //! A link with a scheme leads to another site and is written only if the scheme is safe. Any
 //! other link leads to a page, to a file of the documentation or to the source of a redirect.
@@ -41,6 +41,19 @@ pub(super) fn find(root: &Value) -> Vec<(Box<str>, Span, bool)> {
     ] {
         if let Some(part) = root.get(key) {
             gather(part, in_navigation, &mut links);
+        }
+    }
+    let redirects = root.get("redirects").map_or(&[][..], Value::items);
+    for destination in redirects
+        .iter()
+        .filter_map(|redirect| redirect.get("destination"))
+    {
+        // A destination with parameters leads to many paths.
+        let path = destination
+            .text()
+            .filter(|path| path.starts_with('/') && !path.contains([':', '*']));
+        if let Some(path) = path {
+            links.push((path.trim().into(), destination.span, false));
         }
     }
     if let Some(seo) = root.get("seo") {
@@ -186,6 +199,20 @@ mod tests {
             .iter()
             .map(ToString::to_string)
             .collect()
+    }
+
+    #[test]
+    fn a_redirect_to_nothing_is_reported() {
+        let config = r#"{"name": "A", "navigation": {"pages": ["index"]}, "redirects": [
+            {"source": "/a", "destination": "/gone"}, {"source": "/b", "destination": "/a"},
+            {"source": "/c/:x", "destination": "/gone/:x"}, {"source": "/d", "destination": "/"},
+            {"source": "/e", "destination": "https://e.test"}, {"source": "/f", "destination": "/files/terms.pdf"}]}"#;
+        assert_eq!(
+            diagnostics_of(config),
+            [
+                "docs.json:2:45: warning[link]: `/gone` leads nowhere: there is no such page, file or redirect"
+            ]
+        );
     }
 
     #[test]

@@ -9,12 +9,13 @@
 
 use std::collections::HashMap;
 
-use super::config::{self, Config};
+use super::config::{self, Config, Variables};
 use super::config_link::{self, ConfigLink};
 use super::navigation::{self, Input};
 use super::openapi::{self, is_url};
 use super::page::Pages;
 use super::page::ignored::Ignored;
+use super::schema::Kind as _;
 use super::{Docs, Extent, Icon, NO_DAY, Options, Picture, published, redirect};
 use crate::diagnostic::{Diagnostic, count};
 use crate::source::history::{End, History};
@@ -64,14 +65,18 @@ pub struct Fetched {
 pub fn parse(tree: &Tree, options: &Options, before: &Pages) -> Parsed {
     let mut diagnostics = Diagnostics::default();
     let ignored = Ignored::read(tree);
-    let root = super::config(tree, &mut diagnostics);
+    let mut root = super::config(tree, &mut diagnostics);
+    if let Some(root) = &mut root {
+        let variables = Variables::read(root.get("variables")).flatten();
+        variables.unwrap_or_default().fill_config(root);
+    }
     let config = root
         .as_ref()
         .map(|root| Config::of(root, &mut diagnostics))
         .unwrap_or_default();
     let pages = match options.extent {
         Extent::Everything => {
-            let (pages, found) = Pages::read(tree, &ignored, &config.variables, before);
+            let (pages, found) = Pages::read(tree, &ignored, &config, before);
             diagnostics.extend(found);
             Some(pages)
         }
@@ -159,6 +164,7 @@ impl Parsed {
                 navigation: navigation.unwrap_or(&nothing),
                 pages: pages.as_ref(),
                 api: &config.api.openapi,
+                mdx: &config.api.mdx,
                 lenient: options.lenient || config.lenient,
             },
             &mut specifications,
@@ -311,6 +317,26 @@ mod tests {
         let files =
             files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
         Tree::from_files(files, [])
+    }
+
+    #[test]
+    fn variables_are_filled_in_all_values_of_the_configuration() {
+        let config = r#"{"name": "{{product}}", "variables": {"product": "Acme", "x": "{{product}}"},
+            "banner": {"content": "{{product}} is new, {{other}}"}, "search": {"prompt": "Ask {{ product }}"},
+            "navigation": {"pages": [{"group": "About {{product}}", "pages": ["index"]}]}}"#;
+        let (docs, _) = parse(&tree(config, ""), &Options::default(), &Pages::default())
+            .resolve(&tree(config, ""));
+        assert_eq!(&*docs.config.name, "Acme");
+        assert_eq!(
+            &*docs.config.banner.unwrap().content,
+            "Acme is new, {{other}}"
+        );
+        assert_eq!(docs.config.search.prompt.as_deref(), Some("Ask Acme"));
+        assert_eq!(docs.config.variables.fill("{{x}}"), "{{product}}");
+        assert_eq!(
+            docs.navigation.pages[0].place.as_ref().unwrap().breadcrumb,
+            ["About Acme".into()]
+        );
     }
 
     #[test]

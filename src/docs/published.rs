@@ -62,6 +62,9 @@ pub(super) fn find(docs: &Docs, tree: &Tree) -> Vec<Published> {
     }
     let published = first.into_iter().filter_map(|(number, page)| {
         let specification = docs.specifications.get(number)?;
+        if specification.from_page {
+            return None;
+        }
         let is_published = is_open(docs, number) && is_whole(&specification.root);
         Some(Published {
             specification: number,

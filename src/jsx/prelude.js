@@ -1141,6 +1141,7 @@
       return made;
     });
     cell.reduce = reduce;
+    current.hasState = true;
     if (current.name !== "") interactive.add(current.name);
     return [cell.value, cell.send];
   };
@@ -1153,7 +1154,7 @@
   };
   const useEffect = (effect, deps) => {
     const cell = hook(() => ({ isNew: true, deps: undefined }));
-    if (cell.isNew || !sameDeps(cell.deps, deps)) push(effects, effect);
+    if (cell.isNew || !sameDeps(cell.deps, deps)) push(effects, { effect, owner: current });
     assign(cell, { isNew: false, deps });
     if (current.name !== "") interactive.add(current.name);
   };
@@ -1477,18 +1478,28 @@
     return [1, found];
   };
 
+  // Whether a part of the output shows something: a word, a picture, or what the program renders.
+  const shows = (part) => {
+    if (typeof part === "string") return /\S/.test(part);
+    if (part[0] !== 1) return true;
+    const [, name, shell, , children] = part;
+    return shell >= 0 || /^[A-Z]/.test(name) || ["audio", "hr", "iframe", "img", "input", "svg", "textarea", "video"].includes(name) || children.some(shows);
+  };
+  // The first effect that threw, and its component. One without state shows nothing by its effect.
+  let brokenEffect = null;
   // Runs the effects of the first render; returns whether the page must be rendered again.
   const runEffects = () => {
     const all = effects;
     effects = [];
     let changed = false;
-    for (const effect of all) {
+    for (const { effect, owner } of all) {
       changes = [];
       try {
         const result = effect();
-        if (result !== null && typeof result === "object" && typeof result.then === "function") throw result;
+        if (result !== null && typeof result === "object" && typeof result.then === "function") throw new ErrorOf("an effect is asynchronous");
         changed ||= changes.length > 0;
-      } catch {
+      } catch (error) {
+        if (owner.hasState) brokenEffect ??= { name: owner.name, error };
         for (const [cell, value] of changes.reverse()) cell.value = value;
       }
     }
@@ -1585,6 +1596,7 @@
       failures = 0;
       pieceWork = 0;
       effects = [];
+      brokenEffect = null;
       contexts = new MapOf();
       addStorage();
       const module = path === "" ? { names: {} } : load(path);
@@ -1613,6 +1625,10 @@
           out = before[0];
           break;
         }
+      }
+      // What such a component would show comes from its effect.
+      if (!isValue && brokenEffect !== null && !out.some(shows)) {
+        out = [[2, -1, brokenEffect.name, reason(brokenEffect.error), []]];
       }
       return stringify([out, [...interactive]]);
     },

@@ -129,6 +129,9 @@ const NOT_DRAWN: &str = "\
 /// Returns what becomes of an element of HTML or SVG that pages cannot use; nothing if the name is
 /// one of a component.
 pub(super) fn left_out(name: &str) -> Option<&'static str> {
+    if is_unseen(name) {
+        return Some("it is left out");
+    }
     if NOT_DRAWN.split(' ').any(|known| known == name) {
         return Some(match name {
             "foreignObject" => "its text is shown",
@@ -137,6 +140,11 @@ pub(super) fn left_out(name: &str) -> Option<&'static str> {
     }
     let is_element = name.starts_with(|c: char| c.is_ascii_lowercase()) && !name.contains('.');
     is_element.then_some("its content is shown")
+}
+
+/// Returns whether an element has text that readers never see.
+pub(super) fn is_unseen(name: &str) -> bool {
+    matches!(name, "script" | "style")
 }
 
 /// Returns the names of all components.

@@ -31,6 +31,7 @@
 
 pub mod anchor;
 pub mod component;
+mod control;
 pub mod drawing;
 mod evaluation;
 mod html;
@@ -124,6 +125,8 @@ pub struct Source<'t> {
     pub text: &'t str,
     /// The byte at which the text after the frontmatter starts.
     pub body: usize,
+    /// Whether dollars may start a formula.
+    pub latex: bool,
 }
 
 impl<'t> Source<'t> {
@@ -135,6 +138,7 @@ impl<'t> Source<'t> {
             title: "",
             text,
             body: 0,
+            latex: true,
         }
     }
 }
@@ -181,6 +185,7 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Rejected> {
     let mut reader = Reader::new(source.file, load, origin);
     let scope = reader.scopes.add(None);
     reader.is_plain = source.file.ends_with(".md");
+    reader.is_latex = source.latex;
     let mut nodes = match reader.is_plain {
         true => reader.region(&text, 0, scope, 0),
         false => reader.file(&text, 0, scope, 0),
@@ -223,7 +228,13 @@ pub fn read_markdown(body: &str) -> Result<Vec<Node>, Rejected> {
     if body.len() > PAGE_BYTES_MAX {
         return Err(Rejected::TooLong);
     }
-    let text = clean(body).0;
+    let mut text = clean(body).0;
+    if text.contains('$') {
+        let Ok(scanned) = scan::scan(&text, false, true, &mut Lookahead::default()) else {
+            return Err(Rejected::Unclosed);
+        };
+        text = Cow::Owned(region::escaped(&text, &scanned.dollars));
+    }
     let mut steps = Steps::default();
     markdown::read(&text, &mut [], &Trace::default(), 0, &mut steps)
         .map_err(|markdown::TooManySteps| Rejected::TooManySteps)
@@ -352,6 +363,8 @@ struct Reader<'l> {
     evaluation: Evaluation,
     /// Whether the text is no MDX: braces and tags of unknown names are text.
     is_plain: bool,
+    /// Whether dollars may start a formula.
+    is_latex: bool,
     rejected: Option<Rejected>,
 }
 
@@ -374,6 +387,7 @@ impl<'l> Reader<'l> {
             steps: Steps::default(),
             evaluation: Evaluation::default(),
             is_plain: false,
+            is_latex: true,
             rejected: None,
         }
     }

@@ -46,6 +46,8 @@ pub enum Node {
         src: String,
         /// Its description.
         alt: String,
+        /// Its title; empty if it has none.
+        title: String,
         /// The place of the address, or of the whole image if the address is not found.
         span: Span,
     },
@@ -241,7 +243,9 @@ impl Node {
             | Self::FootnoteReference(text)
             | Self::Link { href: text, .. }
             | Self::Footnote { label: text, .. } => text.len(),
-            Self::Image { src, alt, .. } => src.len() + alt.len(),
+            Self::Image {
+                src, alt, title, ..
+            } => src.len() + alt.len() + title.len(),
             Self::Fence { info, code } => info.len() + code.len(),
             Self::Expression(expression) => expression.source.len(),
             Self::Element(element) => element.bytes(),
@@ -356,6 +360,12 @@ impl Element {
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_text()
+    }
+
+    /// Returns an attribute that is a whole number up to 65,535.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<usize> {
+        self.text(name)?.trim().parse::<u16>().ok().map(Into::into)
     }
 
     /// Returns the words of an attribute that is a text, a number or a piece of a page.

@@ -44,6 +44,18 @@ reads("tabs: those with `sync={false}` change alone, and are not stored", async 
   assert.deepEqual(await chosen(page), ["macOS", "Linux"]);
 });
 
+reads("tabs and steps: `defaultTabIndex` shows another tab first, `stepNumber` sets the number", async (open) => {
+  const page = await open(of("rare", "/numbers"));
+  assert.deepEqual(await chosen(page), ["Second"]);
+  assert.deepEqual(await seen(page, ".tab p:not(.tab-title)"), ["Two"]);
+  const number = (n) => page.locator(".step").nth(n).evaluate((step) => {
+    const { counterReset, counterIncrement } = getComputedStyle(step);
+    return [counterReset, counterIncrement];
+  });
+  assert.deepEqual(await number(0), ["step 6", "step 1"]);
+  assert.deepEqual(await number(1), ["none", "step 1"]);
+});
+
 reads("code: `dropdown` is a list instead of tabs, and changes with tabs of the same titles", async (open) => {
   const page = await open(of("rare", "/groups"));
   const group = page.locator(".codes");

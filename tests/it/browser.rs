@@ -182,6 +182,8 @@ fn rare() -> Edge {
     const GROUPS: &str = "<Tabs>\n<Tab title=\"Linux\">\nOne\n</Tab>\n<Tab title=\"macOS\">\nTwo\n</Tab>\n</Tabs>\n\n\
         <Tabs sync={false}>\n<Tab title=\"Linux\">\nThree\n</Tab>\n<Tab title=\"macOS\">\nFour\n</Tab>\n</Tabs>\n\n\
         <CodeGroup dropdown>\n```bash Linux\napt-get\n```\n\n```bash macOS\nbrew\n```\n</CodeGroup>\n";
+    const NUMBERS: &str = "<Tabs defaultTabIndex={1}>\n<Tab title=\"First\">\nOne\n</Tab>\n<Tab title=\"Second\">\nTwo\n</Tab>\n</Tabs>\n\n\
+        <Steps>\n<Step title=\"Seventh\" stepNumber={7}>\nGo\n</Step>\n<Step title=\"Eighth\">\nOn\n</Step>\n</Steps>\n";
     const CLOSED: &str = "<Accordion title=\"More\">\nUnder it\n</Accordion>\n";
     const TIPS: &str = "Text.\n\n<p style={{textAlign: 'right'}}><Tooltip tip=\"A text of one line or more, which a reader \
         sees who points at the term\">term</Tooltip></p>\n\n\
@@ -192,7 +194,7 @@ fn rare() -> Edge {
         <Tabs>\n<Tab>\nטקסט\n</Tab>\n</Tabs>\n\n<View>\nטקסט\n</View>\n\n";
     let long = format!("{HEBREW}```text expandable\n{}```\n", "line\n".repeat(20));
     let edge = Setup::new().site("rare", "").site("hebrew", "").start();
-    let pages = r#"{"name": "Acme", "navigation": {"pages": ["index", "percent", "groups", "closed", "tips"]}}"#;
+    let pages = r#"{"name": "Acme", "navigation": {"pages": ["index", "percent", "groups", "numbers", "closed", "tips"]}}"#;
     edge.publish(
         "rare",
         &[
@@ -200,6 +202,7 @@ fn rare() -> Edge {
             ("index.mdx", "Welcome."),
             ("percent.mdx", PERCENT),
             ("groups.mdx", GROUPS),
+            ("numbers.mdx", NUMBERS),
             ("closed.mdx", CLOSED),
             ("tips.mdx", TIPS),
         ],

@@ -3,6 +3,8 @@
 //!
 //! The building process is isolated and inherits no environment. So the processors are set by
 //! affinity, which every process inherits, and from which the pool of threads gets its size.
+//!
+//! The command also names the components of which pages show only the first render, as `check` does.
 
 use std::fs;
 use std::path::Path;
@@ -88,4 +90,38 @@ fn a_build_on_one_processor_in_another_time_zone_makes_the_same_release() {
 fn the_bundled_documentation_has_the_same_release_on_one_processor() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/demo/docs");
     has_one_release(&docs, &TempDir::new().unwrap());
+}
+
+#[test]
+fn check_and_build_name_the_components_that_show_their_first_render() {
+    let directory = TempDir::new().unwrap();
+    let docs = directory.path().join("docs");
+    fs::create_dir_all(docs.join("snippets")).unwrap();
+    fs::create_dir(directory.path().join(".git")).unwrap();
+    let counter = "export const Counter = () => { const [n] = useState(1); return <p>{n}</p>; };";
+    for (path, text) in [
+        (
+            "docs.json",
+            r#"{"name": "A", "navigation": {"pages": ["index"]}}"#,
+        ),
+        (
+            "index.mdx",
+            "import { Counter } from '/snippets/counter.jsx';\n\n<Counter />\n",
+        ),
+        ("snippets/counter.jsx", counter),
+    ] {
+        fs::write(docs.join(path), text).unwrap();
+    }
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_waypost"));
+        let output = command.args(arguments).arg(&docs).output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(
+            text.contains("interactive components show their first render: Counter (1 page)"),
+            "{text}"
+        );
+    };
+    run(&["check"]);
+    let out = directory.path().join("out").display().to_string();
+    run(&["build", "--out", &out, "--keep-going"]);
 }

@@ -274,12 +274,19 @@ impl<'d> Checker<'d> {
             let message = format!("`{target}` leads out of the documentation's root");
             return Err((LINK, message, None));
         }
-        let help = match self.is_file(&resolved) {
-            true => {
-                Some("the file exists, but it is ignored or of a kind that is not published".into())
-            }
-            false => self.nearest(slug),
-        };
+        if self.is_file(&resolved) {
+            let help = "the file exists, but it is ignored or of a kind that is not published";
+            return Err((
+                LINK,
+                format!("there is no page `/{slug}`"),
+                Some(help.into()),
+            ));
+        }
+        if super::site::is_of_published_kind(&resolved) {
+            let help = self.nearest_file(&resolved);
+            return Err((LINK, format!("there is no file `/{slug}`"), help));
+        }
+        let help = self.nearest(slug);
         Err((LINK, format!("there is no page `/{slug}`"), help))
     }
 
@@ -425,10 +432,33 @@ impl<'d> Checker<'d> {
         {
             return Some(format!("did you mean `/{below}`?"));
         }
+        let page = slug
+            .strip_suffix(".html")
+            .or_else(|| slug.strip_suffix(".htm"));
+        let page = page.map(|page| page.strip_suffix("/index").unwrap_or(page));
+        if let Some(page) = page.filter(|page| self.urls.contains_key(page)) {
+            return Some(format!("did you mean `/{page}`?"));
+        }
+        // The first page has no name that could be similar.
         let mut urls: Vec<&str> = self.urls.keys().copied().collect();
+        urls.retain(|url| !url.is_empty());
         urls.sort_unstable();
-        let near = closest(slug, urls)?;
+        let same = urls
+            .iter()
+            .find(|url| url.eq_ignore_ascii_case(slug))
+            .copied();
+        let near = same.or_else(|| closest(slug, urls))?;
         Some(format!("did you mean `/{near}`?"))
+    }
+
+    fn nearest_file(&mut self, path: &str) -> Option<String> {
+        if self.suggestions == SUGGESTIONS_MAX {
+            return None;
+        }
+        self.suggestions += 1;
+        let mut files: Vec<&str> = self.published.iter().map(|path| &**path).collect();
+        files.sort_unstable();
+        Some(format!("did you mean `/{}`?", closest(path, files)?))
     }
 
     /// Checks the images that `docs.json` names.
@@ -527,6 +557,28 @@ mod tests {
                 "index.mdx:1:5: warning[link]: there is no page `/$x/y`".to_owned(),
                 format!("index.mdx:1:16: warning[link]: there is no page `/model.tla` ({why})"),
                 format!("index.mdx:1:32: warning[link]: there is no page `/notes/x.pdf` ({why})"),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_help_of_a_broken_link_names_the_page_that_was_meant() {
+        let text =
+            "[a](/P) [b](/guides/start.html) [c](/files/a.pdf) [d](/guides/index.html) [e](/q)";
+        let files = [
+            ("index.mdx", text),
+            ("p.mdx", ""),
+            ("guides/start.mdx", ""),
+            ("guides/index.mdx", ""),
+        ];
+        assert_eq!(
+            found(&files),
+            [
+                "index.mdx:1:5: warning[link]: there is no page `/P` (did you mean `/p`?)",
+                "index.mdx:1:13: warning[link]: there is no page `/guides/start.html` (did you mean `/guides/start`?)",
+                "index.mdx:1:37: warning[link]: there is no file `/files/a.pdf`",
+                "index.mdx:1:55: warning[link]: there is no page `/guides/index.html` (did you mean `/guides`?)",
+                "index.mdx:1:79: warning[link]: there is no page `/q` (did you mean `/p`?)",
             ]
         );
     }

@@ -38,6 +38,11 @@ pub(in crate::build) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     found
 }
 
+/// Returns whether files with the extension of this path may be published.
+pub(in crate::build) fn is_of_published_kind(path: &str) -> bool {
+    files::kind(path).is_some()
+}
+
 /// Returns the files that pages may show or link, as paths from the documentation's root.
 pub(in crate::build) fn published_files(docs: &Docs, tree: &Tree) -> HashSet<Box<str>> {
     files::named(tree, docs).into_keys().collect()

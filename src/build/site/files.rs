@@ -176,7 +176,7 @@ fn below(tree: &Tree, path: &TreePath) -> Option<Box<str>> {
     (below != crate::docs::CONFIG).then(|| below.into())
 }
 
-fn kind(path: &str) -> Option<&'static str> {
+pub(super) fn kind(path: &str) -> Option<&'static str> {
     let (_, extension) = path.rsplit_once('.')?;
     let known = KINDS
         .iter()

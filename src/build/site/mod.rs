@@ -59,7 +59,7 @@ use crate::source::Tree;
 
 pub use articles::Articles;
 use articles::{CachedArticle, RenderInputs};
-pub(super) use check::{check, published_files};
+pub(super) use check::{check, is_of_published_kind, published_files};
 use coded::coded;
 use llms::Lists;
 

@@ -238,6 +238,9 @@ fn report(args: &Args, checked: &mut CheckedFiles, colour: Colour) -> String {
                 false => Folding::Folded,
             };
             let mut text = draw(&checked.tree, diagnostics, colour, folding);
+            if let Some(line) = build::first_renders(&checked.docs) {
+                let _infallible = writeln!(text, "{line}");
+            }
             let _infallible = writeln!(text, "{}", summary(checked));
             if let Some(error_summary) = Tally::of(diagnostics).error_summary() {
                 let _infallible = writeln!(text, "{error_summary}");
@@ -271,11 +274,13 @@ fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
 fn summary(checked: &CheckedFiles) -> String {
     let tally = Tally::of(&checked.diagnostics);
     let pages = &checked.docs.navigation.pages;
+    let specifications = checked.docs.specifications.iter();
+    let specifications = specifications.filter(|specification| !specification.from_page);
     let unlisted = pages.iter().filter(|page| page.place.is_none()).count();
     format!(
         "{} ({} not in the navigation), {}: {tally}",
         count(pages.len(), "page"),
         unlisted,
-        count(checked.docs.specifications.len(), "specification"),
+        count(specifications.count(), "specification"),
     )
 }

@@ -1,8 +1,8 @@
 //! Settings of endpoint pages: `api` in `docs.json`.
 
-use crate::docs::schema::kind::{Flag, OrDefault, Section, Specifications, Text, TextList};
-use crate::docs::schema::{Field, Kind, Shape, elsewhere, object};
-use crate::syntax::Value;
+use crate::docs::schema::kind::{Flag, Lines, OrDefault, Section, Specifications, Text, TextList};
+use crate::docs::schema::{self, Field, Kind, Shape, elsewhere, object};
+use crate::syntax::{Diagnostics, SpanDiagnostic, Value};
 
 object! {
     /// Settings of endpoint pages.
@@ -15,6 +15,8 @@ object! {
         "playground" => playground: OrDefault<Section<Playground>>,
         /// How fields of schemas are shown.
         "params" => params: OrDefault<Section<Params>>,
+        /// Settings of endpoint pages that are written by hand, with `api` in their frontmatter.
+        "mdx" => mdx: OrDefault<Section<Mdx>>,
         /// `full`: the address above an endpoint names the first server too.
         "url" => url: Text,
     }
@@ -23,12 +25,6 @@ object! {
             "asyncapi",
             Shape::Described(&["string", "array"], &elsewhere::SOURCE),
             "AsyncAPI specifications: a path, or a list of paths",
-        )
-        .without_effect(),
-        Field::new(
-            "mdx",
-            Shape::Described(&[], &elsewhere::API_MDX),
-            "Settings of endpoint pages that are written by hand",
         )
         .without_effect(),
         Field::accepted(
@@ -57,6 +53,26 @@ object! {
             "How specifications are shown; no effect here, `openapi` names them",
         )
         .without_effect(),
+    }
+}
+
+object! {
+    /// Settings of endpoint pages that are written by hand.
+    pub struct Mdx = "`mdx`" {
+        /// The address of the API, or several. Pages may name one themselves.
+        "server" => server: OrDefault<Lines>,
+        /// How requests are authenticated; `authMethod` of a page overrides it.
+        "auth" => auth: OrDefault<Section<MdxAuth>>,
+    }
+}
+
+object! {
+    /// How requests are authenticated.
+    pub struct MdxAuth = "the `auth` of `mdx`" {
+        /// `bearer`, `basic`, `key` or `none`.
+        "method" => method: Text,
+        /// The name of the header of a key.
+        "name" => name: Text,
     }
 }
 
@@ -155,6 +171,21 @@ impl Language {
         }
     }
 
+    /// Reports languages of samples that are left out.
+    pub(super) fn check(root: &Value, diagnostics: &mut Diagnostics) {
+        let examples = root.get("api").and_then(|api| api.get("examples"));
+        let languages = examples.and_then(|examples| examples.get("languages"));
+        for item in languages.map_or(&[][..], Value::items) {
+            let Some(name) = item.text().filter(|name| Self::parse(name).is_none()) else {
+                continue;
+            };
+            let message = format!("there are no samples in `{name}`");
+            let help = "the languages are `curl`, `python`, `javascript` and `go`";
+            let warning = SpanDiagnostic::warning(schema::NO_EFFECT, item.span, message);
+            diagnostics.push(warning.help(help));
+        }
+    }
+
     fn parse(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "curl" | "bash" | "shell" | "sh" => Self::Curl,
@@ -236,7 +267,7 @@ impl Kind for Languages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::{Diagnostics, json};
+    use crate::syntax::json;
 
     #[test]
     fn languages_are_read_in_their_order_without_unknown_ones() {

@@ -1,8 +1,8 @@
 //! The appearance of a site: colours, images, fonts and defaults.
 
 use crate::docs::schema::kind::{Flag, Href, Label, OrDefault, Required, Text};
-use crate::docs::schema::{Declared, Field, Kind, Shape, elsewhere, object};
-use crate::syntax::{Span, Value};
+use crate::docs::schema::{self, Declared, Field, Kind, Shape, elsewhere, object};
+use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 
 object! {
     /// The colours of the site, as written.
@@ -39,9 +39,10 @@ object! {
         /// themes, `{"theme": {"light": "…", "dark": "…"}}` or one name, code is dark if the theme for
         /// light mode is a dark one; the colours are the built-in ones.
         "codeblocks" => codeblocks: Codeblocks,
+        /// Whether pages have formulas between dollars; the default is true. `Latex` always has one.
+        "latex" => latex: Flag,
     }
     also {
-        Field::accepted("latex", &["boolean"], "Whether pages have formulas; they always may"),
         Field::accepted(
             "custom",
             &["string"],
@@ -257,6 +258,50 @@ const DARK_THEMES: [&str; 21] = [
     "material-theme-palenight",
 ];
 
+/// Names of light themes of the highlighter Shiki without the word "light", and of others that are
+/// no darker than the page.
+const LIGHT_THEMES: [&str; 8] = [
+    "catppuccin-latte",
+    "css-variables",
+    "horizon-bright",
+    "kanagawa-lotus",
+    "plastic",
+    "red",
+    "rose-pine-dawn",
+    "slack-ochin",
+];
+
+// === impl Codeblocks ===
+
+impl Codeblocks {
+    /// Reports a name that is no theme of the highlighter.
+    pub(super) fn check(root: &Value, diagnostics: &mut Diagnostics) {
+        let styling = root.get("styling");
+        let Some(written) = styling.and_then(|styling| styling.get("codeblocks")) else {
+            return;
+        };
+        let theme = written.get("theme").unwrap_or(written);
+        let values = [Some(theme), theme.get("light"), theme.get("dark")];
+        for value in values.into_iter().flatten() {
+            let is_known = |name: &str| {
+                matches!(name, "system" | "light")
+                    || name.contains("light")
+                    || LIGHT_THEMES.contains(&name)
+                    || DARK_THEMES.iter().any(|word| name.contains(word))
+            };
+            if let Some(name) = value.text().filter(|name| !is_known(name)) {
+                let message =
+                    format!("`codeblocks` has no theme `{name}`; code has the colours of the page");
+                let help = "write `system`, `dark` or the name of a theme of Shiki";
+                let warning = SpanDiagnostic::warning(schema::NO_EFFECT, value.span, message);
+                diagnostics.push(warning.help(help));
+            }
+        }
+    }
+}
+
+// === impl Kind ===
+
 impl Kind for Codeblocks {
     type Value = Option<Self>;
     const SHAPE: Shape = Shape::Described(&["string"], &elsewhere::CODEBLOCKS);
@@ -321,7 +366,7 @@ impl Kind for Fonts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::{Diagnostics, json};
+    use crate::syntax::json;
 
     #[test]
     fn code_is_dark_with_a_dark_theme_in_light_mode() {

@@ -17,7 +17,8 @@ use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
 pub use agents::ForAgents;
 pub use api::{
-    Api, Defaults, Examples, Expanded, Language, Languages, Params, Playground, Playing,
+    Api, Defaults, Examples, Expanded, Language, Languages, Mdx, MdxAuth, Params, Playground,
+    Playing,
 };
 pub use appearance::{
     Appearance, Codeblocks, Colors, Eyebrows, Font, FontSet, Fonts, Icons, Image, ImageKeys,
@@ -152,6 +153,8 @@ impl Config {
         }
         check_buttons(root, diagnostics);
         check_menu(root, diagnostics);
+        Language::check(root, diagnostics);
+        Codeblocks::check(root, diagnostics);
         let config = Self::read(root).unwrap_or_default();
         config.markdown.check(root, diagnostics);
         config
@@ -290,6 +293,34 @@ mod tests {
             let primary = config.navbar.unwrap().primary.unwrap();
             assert_eq!(primary.label.as_deref(), Some(label));
             assert_eq!(diagnostics.len(), warnings, "{diagnostics:?}");
+        }
+    }
+
+    #[test]
+    fn values_that_do_nothing_are_reported() {
+        let (_, diagnostics) = read(
+            r#"{"name": "A", "navigation": {}, "colors": {"primary": "red"},
+            "api": {"examples": {"languages": ["curl", "cobol"]}},
+            "styling": {"codeblocks": {"theme": {"light": "weird", "dark": "dracula"}}}}"#,
+        );
+        assert_eq!(diagnostics.len(), 2, "{diagnostics:?}");
+        assert!(
+            diagnostics[0].contains("no samples in `cobol`"),
+            "{diagnostics:?}"
+        );
+        assert!(
+            diagnostics[1].contains("no theme `weird`"),
+            "{diagnostics:?}"
+        );
+        for theme in [
+            r#""system""#,
+            r#""github-light""#,
+            r#"{"theme": "css-variables"}"#,
+        ] {
+            let text = format!(
+                r#"{{"name": "A", "navigation": {{}}, "colors": {{"primary": "red"}}, "styling": {{"codeblocks": {theme}}}}}"#
+            );
+            assert_eq!(read(&text).1, [""; 0]);
         }
     }
 

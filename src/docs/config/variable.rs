@@ -1,14 +1,17 @@
 //! `variables` of `docs.json`: texts that pages name as `{{name}}`.
 //!
 //! They are replaced in the text of a page and of the snippets that it loads, before it is read: in
-//! frontmatter, prose and code. A name that is not in `docs.json` stays as it is, because braces
+//! frontmatter, prose and code. In `docs.json` they are replaced in all values. A name that is not in `docs.json` stays as it is, because braces
 //! mean something else in many templates.
 
 use std::borrow::Cow;
 
 use crate::diagnostic::closest;
 use crate::docs::schema::{Kind, Shape};
-use crate::syntax::Value;
+use crate::syntax::{Data, Value};
+
+/// How many bytes the values of variables may add to `docs.json`.
+const CONFIG_BYTES_MAX: usize = 1 << 20;
 
 /// Texts by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +47,47 @@ impl Variables {
         match from {
             0 => Cow::Borrowed(text),
             _ => Cow::Owned(out + &text[from..]),
+        }
+    }
+
+    /// Replaces the names in all texts of `docs.json`, except in `variables` itself.
+    pub(in crate::docs) fn fill_config(&self, root: &mut Value) {
+        if self.0.is_empty() {
+            return;
+        }
+        let Data::Map(members) = &mut root.data else {
+            return;
+        };
+        let mut left = CONFIG_BYTES_MAX;
+        for member in members
+            .iter_mut()
+            .filter(|member| &*member.key != "variables")
+        {
+            self.fill_value(&mut member.value, &mut left);
+        }
+    }
+
+    /// The recursion is bounded: values are nested at most `DEPTH_MAX` deep.
+    fn fill_value(&self, value: &mut Value, left: &mut usize) {
+        match &mut value.data {
+            Data::Text(text) => {
+                let Cow::Owned(filled) = self.fill(text) else {
+                    return;
+                };
+                if let Some(rest) = left.checked_sub(filled.len()) {
+                    *left = rest;
+                    *text = filled.into();
+                }
+            }
+            Data::List(items) => items
+                .iter_mut()
+                .for_each(|item| self.fill_value(item, left)),
+            Data::Map(members) => {
+                for member in members {
+                    self.fill_value(&mut member.value, left);
+                }
+            }
+            _ => {}
         }
     }
 

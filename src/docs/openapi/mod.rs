@@ -46,6 +46,9 @@ pub struct Specification {
     pub endpoints: Vec<Endpoint>,
     /// The whole document.
     pub root: Value,
+    /// Whether it was made from a page that describes its endpoint by hand. The page shows only
+    /// what its author cannot write: method, address, samples and form.
+    pub from_page: bool,
 }
 
 /// The part of an endpoint that identifies and places it.
@@ -59,6 +62,8 @@ pub struct Endpoint {
     pub summary: Option<Box<str>>,
     /// The title of its page, from `x-mint.metadata.title`.
     pub title: Option<Box<str>>,
+    /// The description of its page, from `x-mint.metadata.description`.
+    pub description: Option<Box<str>>,
     /// The path of its page, from `x-mint.href`.
     pub href: Option<Box<str>>,
     /// Its tags; the first names its group.

@@ -127,6 +127,12 @@ impl<'s> Operation<'s> {
         self.operation.get("description")?.text()
     }
 
+    /// Returns the text of its author before the generated parts, from `x-mint.content`.
+    #[must_use]
+    pub fn introduction(&self) -> Option<&'s str> {
+        self.operation.get("x-mint")?.get("content")?.text()
+    }
+
     /// Returns its identifier.
     #[must_use]
     pub fn id(&self) -> Option<&'s str> {

@@ -62,6 +62,12 @@ impl Specifications {
         &self.read
     }
 
+    /// Adds a specification that was made from a page; returns its number.
+    pub fn add(&mut self, specification: Specification) -> usize {
+        self.read.push(specification);
+        self.read.len() - 1
+    }
+
     /// Returns the specifications that could be read, by value.
     #[must_use]
     pub fn into_all(self) -> Vec<Specification> {
@@ -299,6 +305,7 @@ pub fn read(file: FileId, diagnostics: &mut Diagnostics) -> Option<Specification
         endpoints: Vec::new(),
         path,
         root,
+        from_page: false,
     };
     specification.endpoints = endpoints(&specification);
     dangling(&specification, diagnostics);
@@ -367,12 +374,14 @@ fn endpoint(method: Method, path: &str, operation: &Value, span: Span) -> Endpoi
     };
     let flag = |key| operation.get(key).and_then(Value::flag).unwrap_or(false);
     let mint = operation.get("x-mint");
+    let metadata = mint.and_then(|mint| mint.get("metadata"));
     let tags = operation.get("tags").map_or(&[][..], Value::items);
     Endpoint {
         method,
         path: path.into(),
         summary: text(operation.get("summary")),
-        title: text(mint.and_then(|mint| mint.get("metadata")?.get("title"))),
+        title: text(metadata.and_then(|metadata| metadata.get("title"))),
+        description: text(metadata.and_then(|metadata| metadata.get("description"))),
         href: text(mint.and_then(|mint| mint.get("href"))),
         tags: tags
             .iter()

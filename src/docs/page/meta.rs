@@ -30,6 +30,10 @@ pub struct Meta {
     pub canonical: Option<Box<str>>,
     /// The endpoint it describes: `[file] METHOD path`.
     pub openapi: Option<(Box<str>, Location)>,
+    /// The endpoint that the page describes by hand: `METHOD URL`.
+    pub api: Option<(Box<str>, Location)>,
+    /// How requests of that endpoint are authenticated: `bearer`, `basic`, `key` or `none`.
+    pub auth_method: Option<Box<str>>,
     /// The schema that the page describes: `[file] Name`.
     pub openapi_schema: Option<(Box<str>, Location)>,
     /// Search keywords.
@@ -108,10 +112,12 @@ impl Meta {
             description: reader.text("description"),
             icon: reader.text("icon"),
             tag: reader.text("tag"),
-            mode: Mode::parse(reader.text("mode").as_deref()),
+            mode: reader.mode(),
             url: reader.text("url"),
             canonical: reader.text("canonical"),
             openapi: reader.located_text("openapi"),
+            api: reader.located_text("api"),
+            auth_method: reader.text("authMethod"),
             openapi_schema: reader.located_text("openapi-schema"),
             keywords: reader.texts("keywords"),
             groups: reader.texts("groups"),
@@ -178,6 +184,22 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn mode(&mut self) -> Mode {
+        let Some((text, _)) = self.located_text("mode") else {
+            return Mode::default();
+        };
+        Mode::parse(&text).unwrap_or_else(|| {
+            if let Some(value) = self.frontmatter.mapping.get("mode") {
+                let known = "`default`, `wide`, `center`, `custom` and `frame`";
+                self.report(
+                    value,
+                    format!("there is no mode `{text}`; the modes are {known}"),
+                );
+            }
+            Mode::default()
+        })
     }
 
     fn located_text(&mut self, key: &str) -> Option<(Box<str>, Location)> {

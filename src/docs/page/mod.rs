@@ -57,6 +57,8 @@ pub struct Page {
     pub text: Arc<str>,
     /// The byte of the text at which the body starts.
     body: usize,
+    /// Whether dollars may start a formula.
+    latex: bool,
     /// The files that it imports.
     pub loaded: Box<[Loaded]>,
     /// The problems that were found while reading it.
@@ -79,6 +81,7 @@ impl Page {
             below,
             slug,
             text,
+            latex,
         } = written;
         let mut found = Vec::new();
         let (meta, body) = match frontmatter::read(text) {
@@ -105,6 +108,7 @@ impl Page {
             title: if meta.mode.has_title() { &title } else { "" },
             text,
             body,
+            latex: *latex,
         };
         let loaded = Mutex::new(Vec::new());
         let load = |path: &str| {
@@ -143,6 +147,7 @@ impl Page {
             read,
             text: Arc::clone(text),
             body,
+            latex: *latex,
             loaded: loaded
                 .into_inner()
                 .unwrap_or_else(PoisonError::into_inner)

@@ -19,16 +19,17 @@ pub enum Mode {
 // === impl Mode ===
 
 impl Mode {
-    /// Reads the `mode` of a page's frontmatter; an unknown one is the default.
+    /// Reads the `mode` of a page's frontmatter.
     #[must_use]
-    pub fn parse(mode: Option<&str>) -> Self {
-        match mode {
-            Some("wide") => Self::Wide,
-            Some("center") => Self::Center,
-            Some("custom") => Self::Custom,
-            Some("frame") => Self::Frame,
-            _ => Self::Default,
-        }
+    pub fn parse(mode: &str) -> Option<Self> {
+        Some(match mode {
+            "default" => Self::Default,
+            "wide" => Self::Wide,
+            "center" => Self::Center,
+            "custom" => Self::Custom,
+            "frame" => Self::Frame,
+            _ => return None,
+        })
     }
 
     /// Returns whether the title of a page is shown above its article. If not, the article has a

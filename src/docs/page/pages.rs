@@ -10,7 +10,7 @@ use super::ignored::{self, Ignored};
 use super::snippet::Snippets;
 use super::{PAGE, Page, slug_of, url};
 use crate::diagnostic::Diagnostic;
-use crate::docs::config::Variables;
+use crate::docs::config::{Config, Variables};
 use crate::source::{Tree, TreePath};
 
 /// How many bytes the file of a page may have; the longest real one has 1.1 MB.
@@ -39,6 +39,8 @@ pub(super) struct PageSource<'t> {
     pub(super) below: &'t str,
     pub(super) slug: String,
     pub(super) text: Arc<str>,
+    /// Whether dollars may start a formula.
+    pub(super) latex: bool,
 }
 
 // === impl Pages ===
@@ -46,15 +48,17 @@ pub(super) struct PageSource<'t> {
 impl Pages {
     /// Reads all pages of a tree.
     ///
-    /// `variables` are filled in. A page of `before` with the same path, the same text and the same
+    /// Variables are filled in. A page of `before` with the same path, the same text and the same
     /// imports is reused.
     #[must_use]
     pub fn read(
         tree: &Tree,
         ignored: &Ignored,
-        variables: &Variables,
+        config: &Config,
         before: &Self,
     ) -> (Self, Vec<Diagnostic>) {
+        let variables = &config.variables;
+        let latex = config.styling.latex.unwrap_or(true);
         let mut found = Vec::new();
         let mut sources = Vec::new();
         let mut left_out = HashMap::new();
@@ -88,6 +92,7 @@ impl Pages {
                     below,
                     slug,
                     text,
+                    latex,
                 }),
                 Err(diagnostic) => found.push(*diagnostic),
             }
@@ -178,7 +183,9 @@ impl Pages {
     /// Returns the existing page if its file, its text and its imports have not changed.
     fn unchanged(&self, snippets: &Snippets<'_>, written: &PageSource<'_>) -> Option<&Arc<Page>> {
         let page = &self.pages[*self.by_slug.get(&*written.slug)?];
-        let is_same = page.path == *written.path && *page.text == *written.text;
+        let is_same = page.path == *written.path
+            && *page.text == *written.text
+            && page.latex == written.latex;
         (is_same && snippets.are(&page.loaded)).then_some(page)
     }
 }
@@ -260,7 +267,7 @@ fn filled(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::docs::page::LIMIT;
+    use crate::docs::page::{LIMIT, Mode};
     use crate::mdx::Rejected;
 
     fn pages(files: &[(&str, &str)]) -> (Pages, Vec<Diagnostic>) {
@@ -273,7 +280,7 @@ mod tests {
         let tree = Tree::from_files(files, []);
         let tree = tree.with_docs_root(TreePath::parse("docs").unwrap());
         let ignored = Ignored::read(&tree);
-        Pages::read(&tree, &ignored, &Variables::default(), &Pages::default())
+        Pages::read(&tree, &ignored, &Config::default(), &Pages::default())
     }
 
     #[test]
@@ -312,7 +319,7 @@ mod tests {
         let (pages, found) = Pages::read(
             &tree,
             &Ignored::read(&tree),
-            &Variables::default(),
+            &Config::default(),
             &Pages::default(),
         );
         let page = pages.get("api/start").unwrap();
@@ -346,7 +353,7 @@ mod tests {
         let (_, found) = Pages::read(
             &tree,
             &Ignored::read(&tree),
-            &Variables::default(),
+            &Config::default(),
             &Pages::default(),
         );
         assert_eq!(found[0].location.unwrap().line, 2);
@@ -367,8 +374,7 @@ mod tests {
         ];
         let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
         let tree = Tree::from_files(files, []).with_docs_root(TreePath::parse("docs").unwrap());
-        let (now, found) =
-            Pages::read(&tree, &Ignored::read(&tree), &Variables::default(), &before);
+        let (now, found) = Pages::read(&tree, &Ignored::read(&tree), &Config::default(), &before);
         let same = |n: usize| Arc::ptr_eq(&now.pages[n], &before.pages[n]);
         assert_eq!([same(0), same(1), same(2)], [true, false, false]);
         // A reused page reports its problems again.
@@ -408,6 +414,47 @@ mod tests {
     }
 
     #[test]
+    fn without_latex_dollars_are_text_and_the_page_is_read_again() {
+        let path = TreePath::parse("a.mdx").unwrap();
+        let tree = Tree::from_files([(path, "$x$ and $$y$$".into())], []);
+        let read = |latex: Option<bool>, before: &Pages| {
+            let mut config = Config::default();
+            config.styling.latex = latex;
+            let ignored = Ignored::read(&tree);
+            let (pages, _) = Pages::read(&tree, &ignored, &config, before);
+            let page = pages.get("a").unwrap().read.as_ref().unwrap();
+            let text = crate::mdx::plain(&page.nodes);
+            let has_formula = format!("{:?}", page.nodes).contains("Formula");
+            (pages, text, has_formula)
+        };
+        let (before, _, has_formula) = read(None, &Pages::default());
+        assert!(has_formula);
+        let (_, text, has_formula) = read(Some(false), &before);
+        assert_eq!((text.trim(), has_formula), ("$x$ and $$y$$", false));
+    }
+
+    #[test]
+    fn an_unknown_mode_is_reported_and_counts_as_the_default() {
+        let (pages, found) = pages(&[
+            ("docs/a.mdx", "---\nmode: weird\n---\n"),
+            ("docs/b.mdx", "---\nmode: default\n---\n"),
+            ("docs/c.mdx", "---\nmode: wide\n---\n"),
+        ]);
+        let mode = |slug: &str| pages.get(slug).unwrap().meta.mode;
+        assert_eq!(
+            [mode("a"), mode("b"), mode("c")],
+            [Mode::Default, Mode::Default, Mode::Wide]
+        );
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "docs/a.mdx:2:7: warning[frontmatter]: there is no mode `weird`; the modes are `default`, `wide`, `center`, `custom` and `frame`"
+            ]
+        );
+    }
+
+    #[test]
     fn a_page_is_read_again_when_an_import_has_changed() {
         let read = |snippet: &str, before: &Pages| {
             let files = [
@@ -418,7 +465,7 @@ mod tests {
             let files =
                 files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
             let tree = Tree::from_files(files, []);
-            Pages::read(&tree, &Ignored::read(&tree), &Variables::default(), before).0
+            Pages::read(&tree, &Ignored::read(&tree), &Config::default(), before).0
         };
         let before = read("## One", &Pages::default());
         let same = read("## One", &before);

@@ -38,31 +38,6 @@ pub static MODE_COLORS: Object = Object {
     shared: &[],
 };
 
-/// `api.mdx`.
-pub static API_MDX: Object = Object {
-    name: "`mdx`",
-    about: "Settings of endpoint pages that are written by hand; no effect here",
-    fields: &[
-        key("server", &["string", "array"], "The addresses of the API"),
-        Field::new(
-            "auth",
-            Shape::Described(&[], &API_MDX_AUTH),
-            "How requests are authenticated; no effect here",
-        ),
-    ],
-    shared: &[],
-};
-
-static API_MDX_AUTH: Object = Object {
-    name: "the `auth` of `mdx`",
-    about: "How requests are authenticated; no effect here",
-    fields: &[
-        key("method", &["string"], "`bearer`, `basic`, `key` or `cobo`"),
-        key("name", &["string"], "The name of the parameter or header"),
-    ],
-    shared: &[],
-};
-
 /// `api.spec`.
 pub static API_SPEC: Object = Object {
     name: "`spec`",

@@ -7,7 +7,7 @@
 use crate::jsx::{Failure, Output, Value as Found};
 use crate::mdx::node::{Element, Node, Value, code_block, code_sample, plain};
 use crate::mdx::span::Span;
-use crate::mdx::{DEPTH_MAX, Reader};
+use crate::mdx::{DEPTH_MAX, Reader, component, control};
 
 /// HTML elements whose text is not part of a page.
 const HIDDEN: [&str; 5] = ["head", "noscript", "script", "style", "template"];
@@ -102,9 +102,28 @@ impl Reader<'_> {
         if let Some(children) = self.inner_html(&mut element, depth) {
             element.children = children;
         }
+        if let Some(what) = component::left_out(name).filter(|_| !component::is_known(name)) {
+            self.warn_of_element(name, what, site);
+            control::show_words(&mut element);
+        }
         code_block(&mut element);
         self.charge(size_of::<Element>() + name.len());
         Some(code_sample(&element).unwrap_or(Node::Element(element)))
+    }
+
+    /// Reports an element that pages cannot use; its component is named by the tag at the site.
+    fn warn_of_element(&mut self, name: &str, what: &str, site: usize) {
+        let Some(site) = self.evaluation.sites.get(site) else {
+            return;
+        };
+        let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
+        let tag = site.source.strip_prefix('<').unwrap_or_default();
+        let message = match &tag[..tag.find(|c: char| !is_of_name(c)).unwrap_or(tag.len())] {
+            "" => format!("pages cannot use the element `{name}`; {what}"),
+            owner => format!("`{owner}` has the element `{name}`, which pages cannot use; {what}"),
+        };
+        let line = site.line;
+        self.warn("mdx-component", line, message);
     }
 
     fn attributes(

@@ -348,8 +348,12 @@ impl Builder<'_, '_> {
         let range = match tag {
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 let written = self.source.get(range.clone()).unwrap_or_default();
-                match written.rfind(&**dest_url).filter(|_| !dest_url.is_empty()) {
-                    Some(at) => range.start + at..range.start + at + dest_url.len(),
+                // The reader has escaped dollars.
+                let dollars = dest_url.replace('$', "\\$");
+                let mut forms = [&**dest_url, &*dollars].into_iter();
+                let found = forms.find_map(|form| Some((written.rfind(form)?, form.len())));
+                match found.filter(|_| !dest_url.is_empty()) {
+                    Some((at, length)) => range.start + at..range.start + at + length,
                     None => range,
                 }
             }
@@ -444,9 +448,12 @@ fn node(tag: Tag<'_>, frame: Frame, span: Span) -> Option<Node> {
             children,
             span,
         },
-        Tag::Image { dest_url, .. } => Node::Image {
+        Tag::Image {
+            dest_url, title, ..
+        } => Node::Image {
             src: without_marks(&dest_url),
             alt: super::plain(&children),
+            title: without_marks(&title),
             span,
         },
         Tag::HtmlBlock => Node::Paragraph(children),

@@ -25,10 +25,12 @@ use super::{DEPTH_MAX, Reader, Rejected, WarningPosition};
 use crate::jsx::compile::quoted;
 use crate::jsx::{RUNTIME, TEXTS, TITLES};
 use crate::mdx::component;
+use crate::mdx::control;
 use crate::mdx::html;
 
 use tags::Piece;
 pub(super) use tags::VOID;
+pub(super) use text::escaped;
 use text::{MarkdownBuffer, Region};
 
 /// How many bytes of stack reading one region needs at most, with the regions of the elements
@@ -51,7 +53,8 @@ impl Reader<'_> {
         scope: Scope,
         depth: usize,
     ) -> Vec<Node> {
-        let Ok(scanned) = scan::scan(text, !self.is_plain, &mut self.lookahead) else {
+        let Ok(scanned) = scan::scan(text, !self.is_plain, self.is_latex, &mut self.lookahead)
+        else {
             self.reject(Rejected::Unclosed);
             return Vec::new();
         };
@@ -92,11 +95,12 @@ impl Reader<'_> {
             fence: 0,
             trace: Trace::new(&self.origin),
         };
-        self.fill(region, range, pieces, &mut buffer, depth);
+        self.fill(region, range, pieces, &mut buffer, depth, false);
         self.markdown(&buffer.text, &mut buffer.marks, &buffer.trace, depth)
     }
 
-    /// Writes the Markdown of a range, with marks in place of elements and expressions.
+    /// Writes the Markdown of a range, with marks in place of elements and expressions; a range in
+    /// an inline element has no blocks of its own.
     fn fill<'t>(
         &mut self,
         region: &Region<'t>,
@@ -104,6 +108,7 @@ impl Reader<'_> {
         pieces: Vec<Piece>,
         buffer: &mut MarkdownBuffer<'t>,
         depth: usize,
+        is_inline: bool,
     ) {
         let mut at = range.start;
         for piece in pieces {
@@ -136,17 +141,17 @@ impl Reader<'_> {
                     pieces,
                     ..
                 } => {
-                    let is_flow = region.is_flow(&span, &range, token);
+                    let is_flow = region.is_flow(&span, &range, token, &inner, &pieces);
+                    let is_own = is_flow && !is_inline;
                     if self.is_component(region, region.name_of(token)) {
                         let nodes = self.component(region, token, span, inner, pieces, depth);
-                        if is_flow {
-                            buffer.flow(nodes, source);
-                        } else {
-                            buffer.mark(Meaning::Nodes(nodes), source);
-                        }
+                        buffer.nodes(nodes, source, is_own);
                         continue;
                     }
                     let mut element = self.element(region, token, span.clone(), depth);
+                    if component::is_unseen(&element.name) {
+                        continue;
+                    }
                     let is_empty = region.text[inner.clone()].trim().is_empty();
                     if is_empty && self.is_without_words(region, &element) {
                         let place = self.span(region, span);
@@ -161,8 +166,13 @@ impl Reader<'_> {
                         buffer.mark(Meaning::Nodes(vec![Node::Element(element)]), source);
                         continue;
                     }
+                    if is_empty && !component::is_known(&element.name) {
+                        control::show_words(&mut element);
+                    }
                     if is_flow {
-                        element.children = self.blocks(region, inner, pieces, depth + 1);
+                        element
+                            .children
+                            .extend(self.blocks(region, inner, pieces, depth + 1));
                         if self.is_unknown(region, &element.name) {
                             let shown = shown_attributes(&element);
                             linked(&mut element);
@@ -174,11 +184,15 @@ impl Reader<'_> {
                             Some(fence) => vec![fence],
                             None => self.snippet(element, depth),
                         };
-                        buffer.flow(nodes, source);
+                        buffer.nodes(nodes, source, is_own);
                     } else {
                         let (opens, closes) = (inner.start - span.start, inner.end - span.start);
+                        let words = std::mem::take(&mut element.children);
                         buffer.mark(Meaning::Open(element), &source[..opens]);
-                        self.fill(region, inner, pieces, buffer, depth + 1);
+                        if !words.is_empty() {
+                            buffer.mark(Meaning::Nodes(words), "");
+                        }
+                        self.fill(region, inner, pieces, buffer, depth + 1, true);
                         buffer.mark(Meaning::Close, &source[closes..]);
                     }
                 }

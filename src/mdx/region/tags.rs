@@ -46,6 +46,7 @@ impl Reader<'_> {
             if let TokenKind::Open { name, .. } | TokenKind::Close { name } = &token.kind
                 && self.is_plain
                 && (!component::is_known(&text[name.clone()]) || text[name.clone()] == *"Snippet")
+                && !component::is_unseen(&text[name.clone()])
             {
                 continue;
             }

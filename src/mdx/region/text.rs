@@ -11,7 +11,7 @@ use crate::mdx::scan::{Attribute, Scanned, TokenKind, columns, item_column, next
 use crate::mdx::scope::Scope;
 use crate::mdx::span::{Origin, Trace};
 
-/// Elements that are inline even when they are alone on a line.
+/// Elements that are inline even when they are alone on a line, except around a block.
 const INLINE: [&str; 22] = [
     "a", "abbr", "b", "Badge", "br", "code", "del", "em", "i", "Icon", "img", "kbd", "mark", "s",
     "small", "span", "strong", "sub", "sup", "Tooltip", "u", "wbr",
@@ -90,18 +90,42 @@ impl Region<'_> {
         }
     }
 
-    /// Returns whether an element is on lines of its own.
-    pub(super) fn is_flow(&self, span: &Range<usize>, region: &Range<usize>, token: usize) -> bool {
+    /// Returns whether an element is a block: it is on lines of its own, or has a blank line in it.
+    /// An inline element is one only around a block.
+    pub(super) fn is_flow(
+        &self,
+        span: &Range<usize>,
+        region: &Range<usize>,
+        token: usize,
+        inner: &Range<usize>,
+        pieces: &[Piece],
+    ) -> bool {
         let inside = &self.text[span.clone()];
-        if inside.contains("\n\n") {
-            return true;
-        }
+        inside.contains("\n\n") || self.is_block(span, region, token, inner, pieces)
+    }
+
+    /// Returns whether an element without a blank line is a block.
+    fn is_block(
+        &self,
+        span: &Range<usize>,
+        region: &Range<usize>,
+        token: usize,
+        inner: &Range<usize>,
+        pieces: &[Piece],
+    ) -> bool {
         let line_end = self.line_around(span.end).end;
         let after = &self.text[span.end..line_end.min(region.end)];
-        let name = self.name_of(token);
-        self.starts_line(span.start, region.start)
-            && after.trim().is_empty()
-            && !INLINE.contains(&name)
+        let is_alone = self.starts_line(span.start, region.start) && after.trim().is_empty();
+        let has_block = |piece: &Piece| match piece {
+            Piece::Element {
+                token,
+                inner: range,
+                pieces,
+                ..
+            } => self.is_block(&self.span(piece), inner, *token, range, pieces),
+            _ => false,
+        };
+        is_alone && (!INLINE.contains(&self.name_of(token)) || pieces.iter().any(has_block))
     }
 
     /// Returns whether a byte is the first of its line, after the markers of quotations and of an
@@ -171,11 +195,37 @@ impl Region<'_> {
                 }
             }
             let next = self.next_line(at, range.end);
-            buffer.push(&self.text[at..next], self.base + at);
+            self.push(at..next, buffer);
             at = next;
             starts_line = true;
         }
     }
+
+    /// Appends a copy of text in one line. A dollar that is text is escaped: the Markdown parser
+    /// finds a formula between any two.
+    fn push(&self, range: Range<usize>, buffer: &mut MarkdownBuffer<'_>) {
+        let dollars = &self.scanned.dollars;
+        let first = dollars.partition_point(|at| *at < range.start);
+        let mut from = range.start;
+        for at in dollars[first..].iter().take_while(|at| **at < range.end) {
+            buffer.push(&self.text[from..*at], self.base + from);
+            buffer.push("\\", self.base + at);
+            from = *at;
+        }
+        buffer.push(&self.text[from..range.end], self.base + from);
+    }
+}
+
+/// Escapes the dollars of a text that are no part of a formula.
+pub(in crate::mdx) fn escaped(text: &str, dollars: &[usize]) -> String {
+    let mut out = String::with_capacity(text.len() + dollars.len());
+    let mut from = 0;
+    for at in dollars {
+        out.push_str(&text[from..*at]);
+        out.push('\\');
+        from = *at;
+    }
+    out + &text[from..]
 }
 
 fn is_item_marker(text: &str) -> bool {
@@ -254,8 +304,16 @@ impl<'t> MarkdownBuffer<'t> {
         self.marks.push(Mark { meaning, source });
     }
 
+    /// Writes nodes: as blocks of their own, or in a line.
+    pub(super) fn nodes(&mut self, nodes: Vec<Node>, source: &'t str, is_flow: bool) {
+        match is_flow {
+            true => self.flow(nodes, source),
+            false => self.mark(Meaning::Nodes(nodes), source),
+        }
+    }
+
     /// Puts blocks on a line of their own, inside the same list or quotation.
-    pub(super) fn flow(&mut self, nodes: Vec<Node>, source: &'t str) {
+    fn flow(&mut self, nodes: Vec<Node>, source: &'t str) {
         let line = self.text.rfind('\n').map_or(0, |n| n + 1);
         let prefix = self.text[line..].to_owned();
         let quote = &prefix[..prefix.rfind('>').map_or(0, |n| n + 1)];

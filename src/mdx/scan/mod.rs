@@ -3,12 +3,14 @@
 //! One pass from left to right. The scanner skips code (fenced or inline), formulas and
 //! escaped characters. Code in a line ends with its paragraph, its heading or its cell, as the
 //! Markdown parser ends it. Characters that look like a tag and are not one (`a <= b`, `Vec<T`)
-//! stay text: the MDX parser rejects such a page, but a reader wants to see it.
+//! stay text: the MDX parser rejects such a page, but a reader wants to see it. So do dollars that
+//! are prices or the names of shell variables.
 //!
 //! **Invariant:** time is linear in the text. Failed look-aheads share a budget of
 //! [`LOOKAHEAD_BYTES_MAX`]; when it is used up the page is rejected.
 //!
-//! Sources: MDX 3, "Syntax"; CommonMark 0.31.2 §4.5 (fences), §6.1 (code spans).
+//! Sources: MDX 3, "Syntax"; CommonMark 0.31.2 §4.5 (fences), §6.1 (code spans);
+//! Pandoc's User's Guide, "Extension: `tex_math_dollars`".
 
 mod line;
 mod tag;
@@ -77,6 +79,8 @@ pub(super) struct Scanned {
     pub tokens: Vec<Token>,
     /// Fenced code blocks, from the line of the opening fence to the line of the closing fence.
     pub fences: Vec<Range<usize>>,
+    /// The dollars that are text: they are outside code, and no part of a formula.
+    pub dollars: Vec<usize>,
 }
 
 /// Failed look-aheads used up the budget.
@@ -107,15 +111,18 @@ impl Lookahead {
     }
 }
 
-/// Finds the tokens of a text; without `expressions`, a brace is text.
+/// Finds the tokens of a text; without `expressions`, a brace is text, and without `is_latex`,
+/// a dollar.
 pub(super) fn scan(
     text: &str,
     expressions: bool,
+    is_latex: bool,
     lookahead: &mut Lookahead,
 ) -> Result<Scanned, Exhausted> {
     let mut scanner = Scanner {
         text,
         expressions,
+        is_latex,
         bytes: text.as_bytes(),
         at: 0,
         line: Line::default(),
@@ -129,6 +136,7 @@ pub(super) fn scan(
 struct Scanner<'t> {
     text: &'t str,
     expressions: bool,
+    is_latex: bool,
     bytes: &'t [u8],
     at: usize,
     /// The line that is read, or the first line of the tag or the code that is read.
@@ -200,16 +208,27 @@ impl Scanner<'_> {
 
     /// Skips a code span: from a run of backticks to the next run of the same length.
     fn step_over_code(&mut self) -> Result<(), Exhausted> {
-        let run = self.run_of(self.at, b'`');
-        let mut at = self.at + run;
+        match self.code_end(self.at) {
+            Ok(end) => self.at = end,
+            Err(read) => {
+                self.charge(read)?;
+                self.at += self.run_of(self.at, b'`');
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns where the code span ends that starts here, or how far was read if none does.
+    fn code_end(&self, start: usize) -> Result<usize, usize> {
+        let run = self.run_of(start, b'`');
+        let mut at = start + run;
         while at < self.bytes.len() {
             match self.bytes[at] {
                 b'`' => {
                     let other = self.run_of(at, b'`');
                     at += other;
                     if other == run {
-                        self.at = at;
-                        return Ok(());
+                        return Ok(at);
                     }
                 }
                 b'|' if self.line.ends_at_pipe(self.bytes, at) => break,
@@ -217,38 +236,92 @@ impl Scanner<'_> {
                 _ => at += 1,
             }
         }
-        self.charge(at)?;
-        self.at += run;
+        Err(at)
+    }
+
+    /// Skips `$…$` and `$$…$$` in a paragraph: their braces are LaTeX. Other dollars are text.
+    fn step_over_formula(&mut self) -> Result<(), Exhausted> {
+        let dollars = self.run_of(self.at, b'$');
+        let (end, read) = match dollars {
+            1 if self.is_latex => self.formula_end(),
+            2 if self.is_latex => self.block_end(),
+            _ => (None, self.at + dollars),
+        };
+        if end.is_none_or(|end| end < read) {
+            self.charge(read)?;
+        }
+        let after = self.at + dollars;
+        if end.is_none() {
+            self.found.dollars.extend(self.at..after);
+        }
+        self.at = end.unwrap_or(after);
         Ok(())
     }
 
-    /// Skips `$…$` in a line and `$$…$$` in a paragraph: their braces are LaTeX.
-    fn step_over_formula(&mut self) -> Result<(), Exhausted> {
-        let dollars = self.run_of(self.at, b'$');
-        let mut at = self.at + dollars;
-        let opens = dollars == 2
-            || dollars == 1 && self.bytes.get(at).is_some_and(|b| !b.is_ascii_whitespace());
-        while opens && at < self.bytes.len() {
-            match self.bytes[at] {
+    /// Returns where the formula ends that a single dollar starts, and how far was read.
+    ///
+    /// The next dollar decides, as in Pandoc: no space is after the first one and before the
+    /// second one, and no digit after the second one; so two prices are no formula. A code span is
+    /// no part of a formula, and neither is the end of an element that starts before it.
+    fn formula_end(&self) -> (Option<usize>, usize) {
+        let first = self.at + 1;
+        let (mut at, mut read) = (first, first);
+        let (mut braces, mut tags) = (0_usize, 0_usize);
+        while let Some(byte) = self.bytes.get(at) {
+            let next = self.bytes.get(at + 1);
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\r' if at == first => break,
+                b'\\' => at += 2,
+                b'$' if braces == 0 => {
+                    let is_end = at > first
+                        && !self.bytes[at - 1].is_ascii_whitespace()
+                        && next.is_none_or(|b| !b.is_ascii_digit() && !matches!(b, b'$' | b'{'));
+                    return (is_end.then_some(at + 1), read.max(at + 1));
+                }
+                b'`' => match self.code_end(at) {
+                    // GitHub writes formulas as code between dollars, too.
+                    Ok(end) if at == first && self.bytes.get(end) == Some(&b'$') => at = end,
+                    Ok(end) => return (None, read.max(end)),
+                    Err(end) => {
+                        read = read.max(end);
+                        at += self.run_of(at, b'`');
+                    }
+                },
+                b'<' if next == Some(&b'/') && tags == 0 => break,
+                b'|' if self.line.ends_at_pipe(self.bytes, at) => break,
+                b'\n' if self.line.ends_before(&self.bytes[at + 1..]) => break,
+                _ => {
+                    let is_tag = *byte == b'<' && next.is_some_and(u8::is_ascii_alphabetic);
+                    tags += usize::from(is_tag);
+                    tags -= usize::from(*byte == b'<' && next == Some(&b'/'));
+                    braces += usize::from(*byte == b'{');
+                    braces = braces.saturating_sub(usize::from(*byte == b'}'));
+                    at += 1;
+                }
+            }
+        }
+        (None, read.max(at))
+    }
+
+    /// Returns where the formula ends that two dollars start, and how far was read.
+    fn block_end(&self) -> (Option<usize>, usize) {
+        let mut at = self.at + 2;
+        while let Some(byte) = self.bytes.get(at) {
+            match byte {
                 b'\\' => at += 2,
                 b'$' => {
-                    let other = self.run_of(at, b'$');
-                    let after_space = self.bytes[at - 1].is_ascii_whitespace();
-                    let before_digit = self.bytes.get(at + other).is_some_and(u8::is_ascii_digit);
-                    at += other;
-                    if other == dollars && (dollars == 2 || !after_space && !before_digit) {
-                        self.at = at;
-                        return Ok(());
+                    let dollars = self.run_of(at, b'$');
+                    at += dollars;
+                    if dollars == 2 {
+                        return (Some(at), at);
                     }
                 }
                 b'|' if self.line.ends_at_pipe(self.bytes, at) => break,
-                b'\n' if dollars == 1 || self.blank_line_follows(at) => break,
+                b'\n' if self.blank_line_follows(at) => break,
                 _ => at += 1,
             }
         }
-        self.charge(at)?;
-        self.at += dollars;
-        Ok(())
+        (None, at)
     }
 
     fn run_of(&self, from: usize, byte: u8) -> usize {
@@ -312,10 +385,21 @@ impl Scanner<'_> {
             Ok((end, kind)) => self.push(end, kind),
             Err(end) => {
                 self.charge(end)?;
-                self.at += 1;
+                self.at += self.address().max(1);
             }
         }
         Ok(())
+    }
+
+    /// Returns the length of an address in angle brackets that starts here.
+    fn address(&self) -> usize {
+        let rest = &self.bytes[self.at..];
+        let is_address = rest.starts_with(b"<http://") || rest.starts_with(b"<https://");
+        let end = |b: &u8| matches!(b, b'<' | b'>' | b' ' | b'\n');
+        match rest.iter().skip(1).position(end) {
+            Some(n) if is_address && rest[n + 1] == b'>' => n + 2,
+            _ => 0,
+        }
     }
 
     fn push(&mut self, end: usize, kind: TokenKind) {

@@ -118,7 +118,7 @@ fn write(source: &Source<'_>, nodes: &[Node], map: &Map) -> Article {
     Article {
         page: page.into(),
         title: source.title.into(),
-        summary: described.or_else(|| summary(nodes)),
+        summary: described.or_else(|| summary(introduction(source, nodes))),
         html: written.html,
         headings: written.headings,
         markdown,
@@ -147,6 +147,19 @@ fn unreadable(source: &Source<'_>, why: &str, diagnostics: Vec<Diagnostic>) -> A
         files: Vec::new(),
         diagnostics,
     }
+}
+
+/// Returns the author's nodes, and those of a specification before its first heading: a text in
+/// its parts, such as that of a response, does not describe the page.
+fn introduction<'n>(source: &Source<'_>, nodes: &'n [Node]) -> &'n [Node] {
+    if source.is_by_hand() {
+        return nodes;
+    }
+    let written = source.read.ok().flatten();
+    let written = written.map_or(0, |page| page.nodes.len()).min(nodes.len());
+    let is_heading = |node: &Node| matches!(node, Node::Heading { .. });
+    let before = nodes[written..].iter().position(is_heading);
+    &nodes[..before.map_or(nodes.len(), |before| written + before)]
 }
 
 /// Describes a page by its first paragraph.

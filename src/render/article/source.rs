@@ -91,8 +91,14 @@ impl<'p> Source<'p> {
         }
     }
 
+    /// Returns whether the author describes the endpoint of the page by hand.
+    pub(super) fn is_by_hand(&self) -> bool {
+        matches!(self.subject, Some(endpoint::Subject::Endpoint(of, _)) if of.from_page)
+    }
+
     /// Returns the content of the article: the author's nodes, then the nodes generated from a
-    /// specification, with a finding if not all of them are shown. All anchors are assigned.
+    /// specification, with a finding if not all of them are shown; those of an endpoint that is
+    /// described by hand come first. All anchors are assigned.
     ///
     /// # Errors
     ///
@@ -112,7 +118,11 @@ impl<'p> Source<'p> {
             );
             Some(Diagnostic::warning(LIMIT, &self.file, message))
         });
-        Ok((Cow::Owned([nodes, &generated.nodes].concat()), found))
+        let all = match self.is_by_hand() {
+            true => [&generated.nodes, nodes].concat(),
+            false => [nodes, &generated.nodes].concat(),
+        };
+        Ok((Cow::Owned(all), found))
     }
 
     /// Returns the content that is made from a specification, without anchors.
@@ -141,6 +151,13 @@ impl<'p> Source<'p> {
     /// Makes the nodes of a specification; returns them and the anchors of the whole page.
     fn generated(&self, written: Option<&mdx::Page>) -> Option<(endpoint::Made, Anchors)> {
         let mut made = endpoint::made(self.subject?, &self.language, self.shown);
+        let is_named =
+            |node: &Node, name: &str| matches!(node, Node::Element(of) if *of.name == *name);
+        let mut own = written.into_iter().flat_map(|page| &page.nodes);
+        // The author has written samples.
+        if self.is_by_hand() && own.any(|node| is_named(node, "RequestExample")) {
+            made.nodes.retain(|node| !is_named(node, endpoint::EXAMPLES));
+        }
         let mut anchors =
             written.map_or_else(Anchors::default, |page| page.outline.anchors.clone());
         anchors.assign(&mut made.nodes);
@@ -177,7 +194,99 @@ fn language(page: &Page) -> Box<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::docs::Docs;
+    use crate::render::article::{Article, render};
+    use crate::render::link::Map;
     use crate::source::{Tree, TreePath};
+
+    fn docs(files: &[(&str, &str)]) -> (Docs, Vec<String>) {
+        let files = files.iter().map(|(path, text)| {
+            let path = TreePath::parse(path).unwrap();
+            (path, bytes::Bytes::from((*text).to_owned()))
+        });
+        let tree = Tree::from_files(files, []);
+        let (docs, found) = crate::docs::read(&tree, &crate::docs::Options::default());
+        (docs, found.iter().map(ToString::to_string).collect())
+    }
+
+    /// The article of a page, by its path in URLs.
+    fn article(docs: &Docs, slug: &str) -> Article {
+        let mut pages = docs.navigation.pages.iter();
+        let page = pages.find(|page| &*page.slug == slug).unwrap();
+        render(&Source::of(docs, page), &Map::default())
+    }
+
+    const BY_HAND: &str = "---\ntitle: Things\napi: \"POST https://api.acme.test/v1/things/{id}\"\nauthMethod: bearer\n---\n\n\
+        Makes a thing.\n\n<ParamField query=\"dry\" type=\"boolean\" required>Tries it.</ParamField>\n\n\
+        <ParamField body=\"tags\" type=\"string[]\" />\n<ParamField body=\"size\" type=\"integer\" default=\"3\" />\n";
+
+    #[test]
+    fn an_endpoint_that_a_page_describes_by_hand_has_its_bar_and_samples() {
+        let config = r#"{"name": "A", "navigation": {"pages": ["a", "b", "c", "d"]},
+            "api": {"playground": {"display": "interactive"},
+              "mdx": {"server": "https://other.test", "auth": {"method": "key", "name": "X-Own"}}}}"#;
+        let own = "---\napi: GET /v1/own\n---\n\n<RequestExample>\n```bash\ncurl own\n```\n</RequestExample>\n";
+        let (docs, found) = docs(&[
+            ("docs.json", config),
+            ("a.mdx", BY_HAND),
+            ("b.mdx", "---\napi: GET v1/x\n---\n"),
+            ("c.mdx", "---\napi: weird\n---\n"),
+            ("d.mdx", own),
+        ]);
+        assert_eq!(
+            found,
+            [
+                "c.mdx:2:6: warning[N6]: `api: weird` names no endpoint (write `METHOD https://host/path`, or `METHOD /path` with `api.mdx.server`)"
+            ]
+        );
+        let things = article(&docs, "a").markdown;
+        for piece in [
+            "# Things\n\n```http\nPOST /v1/things/{id}\n```\n",
+            "curl -X POST \"https://api.acme.test/v1/things/{id}?dry=true\" \\\n  -H \"Authorization: Bearer $TOKEN\"",
+            "\"tags\": [\n    \"string\"\n  ],\n  \"size\": 3",
+        ] {
+            assert!(things.contains(piece), "{piece}\nis not in\n{things}");
+        }
+        assert_eq!(things.matches("`dry`").count(), 1, "{things}");
+        assert_eq!(
+            article(&docs, "a").summary.as_deref(),
+            Some("Makes a thing.")
+        );
+        let settings = article(&docs, "b").markdown;
+        assert!(settings.contains("https://other.test/v1/x"), "{settings}");
+        assert!(settings.contains("X-Own"), "{settings}");
+        let own = article(&docs, "d").markdown;
+        assert!(
+            own.contains("curl own") && !own.contains("other.test"),
+            "{own}"
+        );
+        assert_eq!(docs.published, []);
+    }
+
+    #[test]
+    fn an_operation_has_the_texts_of_its_page() {
+        let config = r#"{"name": "A", "navigation": {"openapi": "api.json", "pages": ["GET /a", "GET /b"]}}"#;
+        let api = r#"{"openapi": "3.1.0", "info": {"title": "A", "version": "1"}, "paths": {
+            "/a": {"get": {"x-mint": {"href": "/a", "metadata": {"title": "A", "description": "About a."}, "content": "<Note>Mind *it*.</Note>"},
+              "responses": {"200": {"description": "Done."}}}},
+            "/b": {"get": {"x-mint": {"href": "/b"}, "responses": {"200": {"description": "Done."}}}}}}"#;
+        let (docs, _) = docs(&[("docs.json", config), ("api.json", api)]);
+        let a = article(&docs, "a");
+        assert_eq!(a.summary.as_deref(), Some("About a."));
+        assert!(
+            a.html.as_str().contains("Mind <em>it</em>."),
+            "{}",
+            a.html.as_str()
+        );
+        assert!(a.markdown.contains("> About a.\n"), "{}", a.markdown);
+        assert!(
+            a.markdown.contains("**Note:** Mind *it*."),
+            "{}",
+            a.markdown
+        );
+        // The text of a response does not describe the page.
+        assert_eq!(article(&docs, "b").summary, None);
+    }
 
     #[test]
     fn settings_choose_the_samples_of_endpoints() {

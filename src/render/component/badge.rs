@@ -33,6 +33,15 @@ fn html(writer: &mut html::Writer<'_>, badge: &Element) {
             own.map_or_else(|| "badge".to_owned(), |own| format!("badge {own}"))
         }
     };
+    let of = |name: &str, known: &[&'static str]| {
+        let value = badge.text(name)?;
+        known.iter().find(|known| **known == value).copied()
+    };
+    let more = [of("size", &["xs", "sm", "lg"]), of("shape", &["pill"])];
+    let class = more
+        .into_iter()
+        .flatten()
+        .fold(class, |class, more| format!("{class} {more}"));
     let class = writer.classes(badge, Some(&class)).unwrap_or(class);
     writer
         .out

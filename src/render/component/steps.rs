@@ -43,7 +43,24 @@ fn steps_html(writer: &mut html::Writer<'_>, steps: &Element) {
 fn step_html(writer: &mut html::Writer<'_>, step: &Element, level: Option<u8>) {
     let has_icon = step.has("icon");
     let class = if has_icon { "step drawn" } else { "step" };
-    writer.open("<li", class, step);
+    let number = step.number("stepNumber");
+    let start = number.and_then(|number| {
+        let before = i64::try_from(number).ok()? - 1;
+        writer.class_with("counter-reset", &format!("step {before}"))
+    });
+    match start {
+        Some(start) => {
+            let own = writer.classes(step, Some(&format!("{class} {start}")));
+            writer
+                .out
+                .markup("<li")
+                .attribute("class", &own.unwrap_or_default());
+        }
+        None => writer.open("<li", class, step),
+    }
+    if let Some(number) = number {
+        writer.out.attribute("value", &number.to_string());
+    }
     writer.out.markup(">");
     if has_icon {
         writer.out.markup("<span class=step-icon>");
@@ -91,7 +108,7 @@ fn steps_markdown(writer: &markdown::Writer<'_>, steps: &Element, out: &mut Stri
     for child in &steps.children {
         match child {
             Node::Element(step) if *step.name == *"Step" => {
-                number += 1;
+                number = step.number("stepNumber").unwrap_or(number + 1);
                 step_markdown(writer, number, step, out);
             }
             Node::Text(text) if text.trim().is_empty() => {}

@@ -11,7 +11,7 @@ pub(super) const TABS: Component = Component {
 };
 pub(super) const TAB: Component = Component {
     names: &["Tab"],
-    html: |writer, tab| tab_html(writer, tab, writer.messages.article.tab),
+    html: |writer, tab| tab_html(writer, tab, "tab", writer.messages.article.tab),
     ..Component::DEFAULT
 };
 /// A single view. Several views in a row are one choice: see [`views`].
@@ -28,10 +28,16 @@ fn html(writer: &mut html::Writer<'_>, tabs: &Element) {
     writer
         .out
         .markup(if is_alone { " data-sync=off>\n" } else { ">\n" });
+    // The script shows the first tab unless another one has the class.
+    let chosen = tabs.number("defaultTabIndex").unwrap_or(0);
+    let mut number = 0;
     for child in &tabs.children {
         match child {
             Node::Element(tab) if *tab.name == *"Tab" => {
-                tab_html(writer, tab, writer.messages.article.tab);
+                let is_chosen = number > 0 && number == chosen;
+                let class = if is_chosen { "tab chosen" } else { "tab" };
+                number += 1;
+                tab_html(writer, tab, class, writer.messages.article.tab);
             }
             // Other content stays readable below the tabs.
             other => writer.node(other),
@@ -45,16 +51,16 @@ fn html(writer: &mut html::Writer<'_>, tabs: &Element) {
 pub(in crate::render) fn views(writer: &mut html::Writer<'_>, views: &[&Element]) {
     writer.out.markup("<div class=\"tabs views\">\n");
     for view in views {
-        tab_html(writer, view, writer.messages.article.view);
+        tab_html(writer, view, "tab", writer.messages.article.view);
     }
     writer.out.markup("</div>\n");
 }
 
-fn tab_html(writer: &mut html::Writer<'_>, tab: &Element, untitled: &str) {
+fn tab_html(writer: &mut html::Writer<'_>, tab: &Element, class: &'static str, untitled: &str) {
     let title = tab.words("title");
     let title = title.as_deref().unwrap_or(untitled);
     let anchor = tab.anchor.as_deref();
-    writer.open("<section", "tab", tab);
+    writer.open("<section", class, tab);
     writer.id(anchor);
     writer
         .out

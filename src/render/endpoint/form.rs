@@ -366,6 +366,7 @@ mod tests {
             path: "/pay/{id}".into(),
             summary: None,
             title: None,
+            description: None,
             href: None,
             tags: Vec::new(),
             deprecated: false,
@@ -378,6 +379,7 @@ mod tests {
             title: "Pay".into(),
             endpoints: vec![endpoint],
             root,
+            from_page: false,
         }
     }
 

@@ -36,7 +36,7 @@ const DEPTH_MAX: usize = 6;
 /// How many schemas are inside each other, with lists and the parts of `allOf`, which are no levels.
 const WITHIN_MAX: usize = 32;
 /// The element that holds the samples and examples of an endpoint.
-const EXAMPLES: &str = "Panel";
+pub(super) const EXAMPLES: &str = "Panel";
 /// How many fields a page shows.
 const FIELDS_MAX: usize = 400;
 /// How many responses a page shows.
@@ -179,12 +179,16 @@ fn endpoint_nodes<'s>(
     };
     nodes.push(name(endpoint.method, &address, language));
     nodes.extend(writer.prose(operation.description()));
+    nodes.extend(writer.prose(operation.introduction()));
     // The stylesheet puts them beside the rest on a wide screen.
     let mut examples = Vec::from_iter(writer.samples(endpoint, &operation));
     examples.extend(writer.response_examples(&operation));
     if !examples.is_empty() {
         let id = vec![text("id", "request")];
         nodes.push(element(EXAMPLES, id, examples));
+    }
+    if writer.specification.from_page {
+        return writer.made(nodes);
     }
     writer.servers(&operation, &mut nodes);
     writer.security(&operation, &mut nodes);

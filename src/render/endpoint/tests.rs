@@ -79,7 +79,7 @@ fn an_endpoint_shows_its_specification() {
         "-d '{\n  \"id\": \"it'\\''s\",\n  \"n\": [\n    1,\n    null\n  ]\n}'",
         "### 200\n\nDone.",
         "```python Python\nimport os\n\nimport requests\n\nresponse = requests.put(\n    \"https://api.pay.test/v1/nodes/{id}\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"TOKEN\"]},\n    json={\n",
-        "None\n",
+        "    json={\n        \"id\": \"it's\",\n        \"n\": [\n            1,\n            None\n        ]\n    },\n",
         "```javascript JavaScript\nconst response = await fetch(\"https://api.pay.test/v1/nodes/{id}\", {\n  method: \"PUT\",\n",
         "Authorization: `Bearer ${process.env.TOKEN}`",
         "request, err := http.NewRequest(\"PUT\", \"https://api.pay.test/v1/nodes/{id}\", strings.NewReader(`{\n",

@@ -85,7 +85,11 @@ const PARTS: [(&str, &[&str], &str); 8] = [
 impl Writer<'_> {
     /// Writes an HTML element.
     pub(super) fn html_element(&mut self, name: &'static str, element: &Element) {
-        let children = &element.children;
+        let children = match (name, &element.children[..]) {
+            // The text between the author's own tags of a paragraph is read as one, too.
+            ("p", [Node::Paragraph(line)]) => line,
+            _ => &element.children,
+        };
         match name {
             "a" => return self.html_link(element),
             "img" => return self.html_image(element),
@@ -389,6 +393,20 @@ impl Writer<'_> {
             first_of(all)
         };
         let (light, dark) = (source("light"), source("dark"));
+        let is_left_out = |part: &&&Element| {
+            let media = part.text("media").unwrap_or_default();
+            *part.name == *"source" && !media.is_empty() && !media.contains("prefers-color-scheme")
+        };
+        if let Some(media) = parts
+            .iter()
+            .find(is_left_out)
+            .and_then(|part| part.text("media"))
+        {
+            let message = format!(
+                "the `<source>` for `{media}` is left out; only those for light and dark mode are shown"
+            );
+            self.warn("mdx-component", message);
+        }
         if light.is_none() && dark.is_none() {
             return self.html_image(shown);
         }

@@ -134,6 +134,18 @@ fn remark(line: &str) -> Option<(Line, Cow<'_, str>)> {
     ))
 }
 
+/// Returns code without its annotations such as `// [!code ++]`, which only colour a line.
+pub(in crate::render) fn without_remarks(code: &str) -> Cow<'_, str> {
+    if !code.contains("[!code ") {
+        return Cow::Borrowed(code);
+    }
+    let lines = code.split_inclusive('\n').map(|line| match remark(line) {
+        Some((_, line)) => line,
+        None => Cow::Borrowed(line),
+    });
+    Cow::Owned(lines.collect())
+}
+
 /// Splits off a word; spaces between quotes or braces do not end it.
 fn word(text: &str) -> (&str, &str) {
     let mut closes = None;

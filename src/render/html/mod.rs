@@ -235,7 +235,12 @@ impl Writer<'_> {
             Node::Paragraph(children) => self.wrap("<p>", children, "</p>\n"),
             Node::Quote(children) => self.wrap("<blockquote>", children, "</blockquote>\n"),
             Node::Link { href, children, .. } => self.link(href, children),
-            Node::Image { src, alt, .. } => self.image(src, alt, &[]),
+            Node::Image {
+                src, alt, title, ..
+            } => {
+                let title = Some(("title", title.as_str())).filter(|(_, title)| !title.is_empty());
+                self.image(src, alt, title.as_slice());
+            }
             Node::Heading {
                 level,
                 children,
@@ -394,7 +399,9 @@ impl Writer<'_> {
         self.out.markup(">");
         self.aliases(anchor);
         self.inside(&in_line(children));
-        if let (false, Some(anchor)) = (self.in_link, anchor) {
+        // Outside of its page, as in a feed, a heading needs no link to itself.
+        let is_in_page = matches!(self.start, Start::Page(_));
+        if let Some(anchor) = anchor.filter(|_| is_in_page && !self.in_link) {
             let label = format!("{} {text}", self.messages.article.link_to);
             self.out
                 .markup("<a class=anchor")

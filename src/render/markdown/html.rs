@@ -5,6 +5,7 @@
 //!
 //! Sources: WHATWG HTML §4.4 (grouping), §4.9.12 (the table model); GFM 0.29 §4.10.
 
+use super::super::html::fence::without_remarks;
 use super::line::{code_span, escaped, is_inline};
 use super::{Writer, block, fence, prefixed, row};
 use crate::mdx::drawing::is_part;
@@ -183,7 +184,7 @@ impl Writer<'_> {
                     }
                 }
                 Node::Fence { code, .. } => {
-                    for code in code.lines() {
+                    for code in without_remarks(code).lines() {
                         let mut span = String::new();
                         code_span(code, &mut span);
                         parts.push(span);

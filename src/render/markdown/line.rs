@@ -60,7 +60,9 @@ impl Writer<'_> {
             Node::Strong(children) => self.around("**", children, out),
             Node::Struck(children) => self.around("~~", children, out),
             Node::Link { href, children, .. } => self.link_with(href, children, out),
-            Node::Image { src, alt, .. } => self.image(src, alt, out),
+            Node::Image {
+                src, alt, title, ..
+            } => self.image(src, alt, title, out),
             Node::FootnoteReference(label) => out.push_str(&format!("[^{label}]")),
             Node::Element(element) if is_dark_form(element) => {}
             Node::Element(element) => self.inline_element(element, out),
@@ -108,7 +110,8 @@ impl Writer<'_> {
             "img" => {
                 let shown = element.text("src").or_else(|| element.text("light"));
                 let alt = element.text("alt").unwrap_or_default();
-                self.image(shown.unwrap_or_default(), alt, out);
+                let title = element.text("title").unwrap_or_default();
+                self.image(shown.unwrap_or_default(), alt, title, out);
             }
             "br" => out.push_str(BREAK),
             "b" | "strong" => self.around("**", children, out),
@@ -166,10 +169,15 @@ impl Writer<'_> {
     }
 
     /// Writes an image, or its alternative text if its address is not allowed.
-    fn image(&self, src: &str, alt: &str, out: &mut String) {
+    fn image(&self, src: &str, alt: &str, title: &str, out: &mut String) {
         let alt = escaped(alt);
+        // CommonMark 0.31.2 §6.3: a title is in quotes, which a backslash escapes.
+        let title = match title.is_empty() {
+            true => String::new(),
+            false => format!(" \"{}\"", escaped(title).replace('"', "\\\"")),
+        };
         match self.address(src) {
-            Some(url) => out.push_str(&format!("![{alt}]({})", destination(&url))),
+            Some(url) => out.push_str(&format!("![{alt}]({}{title})", destination(&url))),
             None => out.push_str(&alt),
         }
     }

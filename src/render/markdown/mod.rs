@@ -12,7 +12,7 @@ mod html;
 mod line;
 
 use super::component;
-use super::html::fence::Info;
+use super::html::fence::{Info, without_remarks};
 use super::link::Map;
 use super::messages::Messages;
 use crate::discovery::BASE_URL_PLACEHOLDER;
@@ -81,7 +81,7 @@ impl Writer<'_> {
             }
             // A tag in a line may hold blocks.
             Node::Paragraph(children) => self.blocks(children, out),
-            Node::Fence { info, code } => fence(info, code, out),
+            Node::Fence { info, code } => fence(info, &without_remarks(code), out),
             Node::Quote(children) => block(&prefixed(&self.inside(children), "> ", "> "), out),
             Node::List { start, items } => {
                 let items = items.iter().map(|item| (item.checked, &*item.children));

@@ -255,6 +255,10 @@ fn a_changelog_has_a_feed_with_whole_addresses() {
     ] {
         assert!(feed.contains(piece), "{piece} {feed}");
     }
+    assert!(
+        feed.contains("First&lt;/h2&gt;") && !feed.contains("class=anchor"),
+        "{feed}"
+    );
     assert_eq!(feed.matches("<item>").count(), 2);
     assert_eq!(feed.matches("<pubDate>").count(), 1);
     let page = text(&release, "pages/guides/a.html");

@@ -8,6 +8,8 @@
 //! 3. all other specifications that the documentation names;
 //! 4. every file that declares itself a specification.
 //!
+//! A page that describes its endpoint by hand (`api: METHOD URL`) gets a specification of its own.
+//!
 //! If several specifications of steps 3 or 4 match, the one nearest to the documentation's root
 //! is used, with a warning.
 //!
@@ -25,6 +27,7 @@ use crate::source::TreePath;
 use super::super::tree::{EndpointId, PageId, SchemaId, Subject};
 use super::Compiler;
 use super::endpoints::{Absent, Named, absent, named};
+use super::written;
 
 /// An endpoint that a page binds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -211,6 +214,25 @@ impl Compiler<'_> {
                     None => (None, &**text),
                 };
                 self.bind_page(file, page, of, Reference::Schema(name), *location);
+            } else if let Some((text, location)) = &file.meta.api {
+                let settings = self.input.mdx;
+                match written::specification(file, text, settings, self.diagnostics) {
+                    Some(specification) => {
+                        let specification = self.specifications.add(specification);
+                        let endpoint = 0;
+                        let id = EndpointId {
+                            specification,
+                            endpoint,
+                        };
+                        self.set_subject(file, page, Subject::Endpoint(id));
+                    }
+                    None => {
+                        let message = format!("`api: {text}` names no endpoint");
+                        let diagnostic = Diagnostic::warning("N6", file.path.as_str(), message);
+                        let help = "write `METHOD https://host/path`, or `METHOD /path` with `api.mdx.server`";
+                        self.report(diagnostic.help(help), *location);
+                    }
+                }
             }
         }
     }
@@ -259,6 +281,9 @@ impl Compiler<'_> {
                     && let Some(summary) = &endpoint.summary
                 {
                     page.title = summary.clone();
+                }
+                if page.description.is_none() {
+                    page.description = endpoint.description.clone();
                 }
             }
             Subject::Schema(id) => {

@@ -11,10 +11,12 @@ mod divisions;
 mod endpoints;
 mod groups;
 mod table;
+mod written;
 
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use crate::docs::config::Mdx;
 use crate::docs::openapi::Specifications;
 use crate::docs::page::Pages;
 use crate::docs::page::ignored::Ignored;
@@ -48,6 +50,8 @@ pub struct Input<'a> {
     pub pages: Option<&'a Pages>,
     /// The value of `api.openapi`.
     pub api: &'a [(Box<str>, Span)],
+    /// The value of `api.mdx`.
+    pub mdx: &'a Mdx,
     /// Whether rules N1 and N2 warn instead of failing.
     pub lenient: bool,
 }

@@ -224,6 +224,7 @@ impl<'a> Table<'a> {
         } else if endpoint.method != Method::Webhook {
             page.title = format!("{} {}", endpoint.method, endpoint.path).into();
         }
+        page.description = endpoint.description.clone();
         page.source = Source::Specification;
         page.subject = Some(Subject::Endpoint(id));
         page.deprecated = endpoint.deprecated;

@@ -371,6 +371,7 @@ mod tests {
             title: "Pay".into(),
             endpoints: Vec::new(),
             root,
+            from_page: false,
         };
         let node = specification.named_schema("Node").unwrap();
         let made = |sketch: Sketch<'_>| -> serde_json::Value {

@@ -4,10 +4,22 @@ use std::borrow::Cow;
 
 use crate::syntax::{Data, Value as Json};
 
-/// `true`, `false` and `null` of a language.
-pub(super) type Words = [&'static str; 3];
-const JSON_WORDS: Words = ["true", "false", "null"];
-pub(super) const PYTHON_WORDS: Words = ["True", "False", "None"];
+/// How a language writes values.
+pub(super) struct Style {
+    /// `true`, `false` and `null`.
+    words: [&'static str; 3],
+    /// The indentation of one level.
+    indent: &'static str,
+}
+
+const JSON: Style = Style {
+    words: ["true", "false", "null"],
+    indent: "  ",
+};
+pub(super) const PYTHON: Style = Style {
+    words: ["True", "False", "None"],
+    indent: "    ",
+};
 
 /// Writes a string literal, which Python, JavaScript and Go read as JSON does.
 pub(super) fn string(text: &str) -> String {
@@ -29,7 +41,7 @@ pub(super) fn after_text(text: &str, sign: &str, expression: &str) -> String {
 
 pub(super) fn json(value: &Json) -> String {
     let mut out = String::new();
-    write_literal(value, 0, &JSON_WORDS, &mut out);
+    write_literal(value, 0, &JSON, &mut out);
     out
 }
 
@@ -75,9 +87,10 @@ fn json_number(number: &str) -> Cow<'_, str> {
 }
 
 /// Writes a value as a literal of JSON, or of a language with other words.
-pub(super) fn write_literal(value: &Json, depth: usize, words: &Words, out: &mut String) {
-    let indent = "  ".repeat(depth + 1);
-    let end = "  ".repeat(depth);
+pub(super) fn write_literal(value: &Json, depth: usize, style: &Style, out: &mut String) {
+    let words = style.words;
+    let indent = style.indent.repeat(depth + 1);
+    let end = style.indent.repeat(depth);
     match &value.data {
         Data::Flag(flag) => out.push_str(words[usize::from(!*flag)]),
         Data::Number(number) => out.push_str(&json_number(number)),
@@ -89,7 +102,7 @@ pub(super) fn write_literal(value: &Json, depth: usize, words: &Words, out: &mut
                 out.push_str(&indent);
                 out.push_str(&serde_json::Value::from(&*member.key).to_string());
                 out.push_str(": ");
-                write_literal(&member.value, depth + 1, words, out);
+                write_literal(&member.value, depth + 1, style, out);
             }
             out.push_str(&format!("\n{end}}}"));
         }
@@ -104,7 +117,7 @@ pub(super) fn write_literal(value: &Json, depth: usize, words: &Words, out: &mut
             for (n, item) in value.items().iter().enumerate() {
                 out.push_str(if n == 0 { "\n" } else { ",\n" });
                 out.push_str(&indent);
-                write_literal(item, depth + 1, words, out);
+                write_literal(item, depth + 1, style, out);
             }
             out.push_str(&format!("\n{end}]"));
         }

@@ -1,7 +1,7 @@
 //! A request as a program in Python.
 
 use super::body::{Body, FILE};
-use super::literal::{PYTHON_WORDS, after_text, member, string, write_literal};
+use super::literal::{PYTHON, after_text, member, string, write_literal};
 use super::{Credential, Request};
 
 // === impl Request ===
@@ -51,7 +51,7 @@ impl Request<'_> {
         match &self.body {
             Some(Body::Json(value)) => {
                 let mut literal = String::new();
-                write_literal(value, 1, &PYTHON_WORDS, &mut literal);
+                write_literal(value, 1, &PYTHON, &mut literal);
                 arguments.push(format!("json={literal}"));
             }
             Some(Body::Text(text)) => arguments.push(format!("data={}", string(text))),

@@ -70,7 +70,7 @@ parts.push(() => {
     group.prepend(list);
     group.classList.add("ready");
     groups.push({ panels, show, isAlone });
-    show(0);
+    show(Math.max(0, panels.findIndex((panel) => panel.matches(".chosen"))));
   });
   const last = keep.get("tab");
   if (last) choose(last);
