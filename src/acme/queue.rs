@@ -45,13 +45,16 @@ pub(super) struct Turn {
     pub(super) has_failed: bool,
 }
 
+/// Names by time.
+type Names = BTreeSet<(u64, Arc<str>)>;
+
 /// Names that wait.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     places: HashMap<Arc<str>, (Wait, bool)>,
-    waiting: BTreeSet<(u64, Arc<str>)>,
+    waiting: Names,
     /// By lane: the names that are due and need no turn.
-    due: [BTreeSet<(u64, Arc<str>)>; 2],
+    due: [Names; 2],
     /// The names that are due and need a turn: never tried, and failed.
     turns: [Turns; 2],
     /// How many names in a row were taken that were never tried, while others had failed.
@@ -62,7 +65,7 @@ pub(super) struct Queue {
 #[derive(Debug, Default)]
 struct Turns {
     /// The place in `order`, and the names by deadline.
-    owners: HashMap<Arc<str>, (u64, BTreeSet<(u64, Arc<str>)>)>,
+    owners: HashMap<Arc<str>, (u64, Names)>,
     order: BTreeSet<(u64, Arc<str>)>,
     /// The last place that was given.
     last: u64,

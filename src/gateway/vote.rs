@@ -35,9 +35,9 @@ pub(super) async fn respond(
     let clients = Arc::clone(&gateway.clients);
     let make = move || {
         let project = &served.site.project;
-        let may_count = |page: &str| clients.vote(client, project, page).map_err(too_many);
+        let refuse = |page: &str| clients.vote(client, project, page).err().map(too_many);
         with_headers(&request, |headers| {
-            origin::vote(&served, headers, &content, may_count)
+            origin::vote(&served, headers, &content, refuse)
         })
     };
     let made = reads.run(make);

@@ -65,8 +65,8 @@ fn is_of_site(headers: &RequestHeaders<'_>) -> bool {
     host.is_some_and(|host| !host.is_empty() && host.eq_ignore_ascii_case(headers.host))
 }
 
-/// Counts a vote that [`reject_vote`] has not rejected, if `may_count` accepts the page that it is
-/// for. It may read from the store, and may then block.
+/// Counts a vote that [`reject_vote`] has not rejected, unless `refuse` has a response for the page
+/// that it is for. It may read from the store, and may then block.
 ///
 /// A browser without scripts is led back to the page.
 #[must_use]
@@ -74,7 +74,7 @@ pub fn vote(
     served: &Served,
     headers: &RequestHeaders<'_>,
     content: &[u8],
-    may_count: impl FnOnce(&str) -> Result<(), Response>,
+    refuse: impl FnOnce(&str) -> Option<Response>,
 ) -> Response {
     let wrong = |status, detail| Problem::new(status, detail).response();
     let State::Public(documents) = &served.state else {
@@ -106,7 +106,7 @@ pub fn vote(
     if !open.has(&page_file(&page, "html")) {
         return wrong(422, "the site has no such page");
     }
-    if let Err(refused) = may_count(&page) {
+    if let Some(refused) = refuse(&page) {
         return refused;
     }
     numbers.vote(&format!("/{page}"), is_helpful);
