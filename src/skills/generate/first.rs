@@ -294,8 +294,11 @@ impl<'d> Plan<'d> {
         };
         // Code that also removes a package repairs an installation: a plain one is better.
         let plain = |block: &Block<'d>| block.mentions(names) && !block.uninstalls();
+        // One page may install several parts of the product.
+        let of_part = |block: &Block<'d>| plain(block) && names.is_of_part(block.code);
         let install = installs()
-            .find(|group| any(group, &plain))
+            .find(|group| any(group, &of_part))
+            .or_else(|| installs().find(|group| any(group, &plain)))
             .or_else(|| installs().find(|group| any(group, &|block| block.mentions(names))))
             .or_else(|| installs().find(|group| any(group, &|block| !block.is_of_system())));
         // The key of another service gives no access to the product.

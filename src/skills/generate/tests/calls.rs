@@ -610,3 +610,33 @@ fn the_first_call_of_a_part_is_about_that_part() {
     let (mailing, _) = mailing.split_once("\n### ").unwrap();
     assert!(mailing.contains("send(1)"), "{text}");
 }
+
+#[test]
+fn a_part_is_installed_by_its_own_package() {
+    let config = r#"{"name":"Acme","navigation":{"tabs":[
+        {"tab":"Boxes","groups":[{"group":"Start","pages":["boxes"]}]},
+        {"tab":"Mailing","groups":[{"group":"Start","pages":["mailing"]}]}]}}"#;
+    let page = |installs: &str, code: &str| {
+        format!("---\ntitle: Quickstart\n---\n\n{installs}```ts\n{code}\n```\n")
+    };
+    let install = |package: &str| format!("```bash\nnpm install {package}\n```\n\n");
+    let boxes = page(
+        &install("@acme/boxes"),
+        "import { Acme } from '@acme/boxes'\nawait new Acme().open(1)",
+    );
+    let both = format!("{}{}", install("@acme/boxes"), install("@acme/mailing"));
+    let mailing = page(
+        &both,
+        "import { Acme } from '@acme/mailing'\nawait new Acme().send(1)",
+    );
+    let text = text(&[
+        ("docs.json", config),
+        ("boxes.mdx", &boxes),
+        ("mailing.mdx", &mailing),
+    ]);
+    let (_, first) = text.split_once("First working call: Mailing").unwrap();
+    assert!(
+        first.starts_with("\n\n- Install: `npm install @acme/mailing`"),
+        "{text}"
+    );
+}
