@@ -156,7 +156,8 @@ impl<'p> Source<'p> {
         let mut own = written.into_iter().flat_map(|page| &page.nodes);
         // The author has written samples.
         if self.is_by_hand() && own.any(|node| is_named(node, "RequestExample")) {
-            made.nodes.retain(|node| !is_named(node, endpoint::EXAMPLES));
+            made.nodes
+                .retain(|node| !is_named(node, endpoint::EXAMPLES));
         }
         let mut anchors =
             written.map_or_else(Anchors::default, |page| page.outline.anchors.clone());
