@@ -224,6 +224,15 @@
   };
   // Sorts a copy by the texts of its items. Each text is compared with about 20 others.
   const byText = (items) => {
+    let cost = items.length;
+    let hasObjects = false;
+    for (let at = 0; at < items.length; at++) {
+      const item = items[at];
+      if (typeof item === "string") cost += item.length > 64 ? item.length * 1.25 : 0;
+      else if (typeof item !== "number" && item !== undefined) hasObjects = true;
+    }
+    spend(cost);
+    if (!hasObjects) return apply(ordered, items, []);
     const found = [];
     let missing = 0;
     for (let at = 0; at < items.length; at++) {
@@ -247,7 +256,7 @@
       if (!(at in list)) continue;
       const item = list[at];
       if (depth >= 1 && isArray(item)) flatten(item, depth - 1, out);
-      else push(out, item);
+      else out[out.length] = item;
     }
     return out;
   };
@@ -273,7 +282,7 @@
         if (!(at in list)) continue;
         const item = apply(call, self, [list[at], at, this]);
         if (isArray(item)) flatten(item, 0, out);
-        else push(out, item);
+        else out[out.length] = item;
       }
       return out;
     },
@@ -436,24 +445,25 @@
         }
       }
       const depths = new WeakMapOf();
-      const next = (holder, key, given) => {
-        let part = given;
-        if (typeof replacer === "function") part = apply(replacer, holder, [key, part]);
-        spend(1 + read(key));
-        if (typeof part === "string") spend(part.length / 64);
+      let values = 0;
+      return stringify(value, function (key, given) {
+        let part = typeof replacer === "function" ? apply(replacer, this, [key, given]) : given;
+        // Most values are short: they are counted together.
+        if (++values % 256 === 0) spend(256);
+        if (key.length > 64) spend(key.length / 16);
+        if (typeof part === "string" && part.length > 64) spend(part.length / 64);
         if (typeof part !== "object" || part === null) return part;
         if (names !== undefined && !isArray(part) && !(part instanceof StringOf || part instanceof NumberOf || part instanceof Boolean)) {
           const picked = create(null);
           for (const name of names) addEntry(picked, name, part[name]);
           part = picked;
         }
-        const depth = 1 + (get(depths, holder) ?? 0);
+        const depth = 1 + (get(depths, this) ?? 0);
         if (depth > limits.jsonDepth) throw new RangeErrorOf("a value is more than " + limits.jsonDepth + " levels deep");
         put(depths, part, depth);
         if (!isArray(part)) spend(ownKeys(part).length);
         return part;
-      };
-      return stringify(value, function (key, given) { return next(this, key, given); }, space);
+      }, space);
     },
   }.stringify);
 
