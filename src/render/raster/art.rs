@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use image::imageops::FilterType;
-use resvg::tiny_skia::{ColorU8, IntSize, Pixmap, PixmapPaint, Transform};
+use resvg::tiny_skia::{ColorU8, IntSize, Pixmap, PixmapPaint, Point, Transform};
 use resvg::usvg::roxmltree::{Document, Error as XmlError, Node as XmlNode, ParsingOptions};
-use resvg::usvg::{Group, Node, Tree};
+use resvg::usvg::{Group, Node, Paint, Path, Size, Tree};
 use thiserror::Error;
 
 use super::{Fill, options};
@@ -39,6 +39,13 @@ const WEIGHT_MAX: u64 = 16_000;
 const BYTES_PER_WEIGHT: usize = 64;
 /// How often a rule of a stylesheet may be compared with an element, times its declarations.
 const RULES_MAX: u64 = 1_000_000;
+/// How many lines and curves its paths may have; one that is stroked counts four times.
+const EDGES_MAX: f32 = 40_000.0;
+/// How often its edges may cross the picture from top to bottom, together. A path is drawn by its
+/// edges in each row of pixels.
+const CROSSINGS_MAX: f32 = 4000.0;
+/// How often its paths may cover the picture, together; a gradient counts four times.
+const COVERS_MAX: f32 = 300.0;
 /// How many characters of text it may have.
 const TEXT_MAX: usize = 500;
 /// Elements that are refused.
@@ -92,7 +99,7 @@ pub enum Unfit {
     /// It is too complex.
     #[error(
         "it has more than 4,000 elements, 32 levels, 32 layers, 16 copies or 500 characters of text, \
-         or too many rules of a stylesheet"
+         too many rules of a stylesheet, or too many lines and areas"
     )]
     Complex,
     /// It contains something that is not drawn.
@@ -104,10 +111,14 @@ pub enum Unfit {
 }
 
 /// What an SVG contains.
-#[derive(Default)]
 struct Contents {
+    /// The size of the picture.
+    size: Size,
     elements: u32,
     layers: usize,
+    edges: f32,
+    crossings: f32,
+    covers: f32,
 }
 
 // === impl Art ===
@@ -232,7 +243,7 @@ fn read_svg(bytes: &[u8]) -> Result<Tree, Unfit> {
     })?;
     check_written(document.root())?;
     let tree = Tree::from_xmltree(&document, &options()).map_err(|_invalid| Unfit::Unknown)?;
-    Contents::default().add(tree.root(), 0, 0)?;
+    Contents::new(tree.size()).add(tree.root(), 0, 0)?;
     Ok(tree)
 }
 
@@ -400,6 +411,60 @@ fn check_written<'w>(root: XmlNode<'w, 'w>) -> Result<(), Unfit> {
 // === impl Contents ===
 
 impl Contents {
+    fn new(size: Size) -> Self {
+        Self {
+            size,
+            elements: 0,
+            layers: 0,
+            edges: 0.0,
+            crossings: 0.0,
+            covers: 0.0,
+        }
+    }
+
+    /// Adds what drawing a path costs.
+    fn draw(&mut self, path: &Path) -> Result<(), Unfit> {
+        let place = path.abs_transform();
+        let (width, height) = (self.size.width(), self.size.height());
+        let points = path.data().points();
+        // Rows outside of the picture are not drawn.
+        let row = |point: &Point| {
+            let y = place.ky * point.x + place.sy * point.y + place.ty;
+            (y / height).clamp(0.0, 1.0)
+        };
+        let steps = points.windows(2);
+        let crossed: f32 = steps
+            .map(|pair| (row(&pair[0]) - row(&pair[1])).abs())
+            .sum();
+        #[expect(clippy::cast_precision_loss, reason = "an SVG is small")]
+        let count = points.len() as f32;
+        let bounds = path.abs_stroke_bounding_box();
+        let side =
+            |from: f32, to: f32, most: f32| (to.clamp(0.0, most) - from.clamp(0.0, most)) / most;
+        let covered = side(bounds.left(), bounds.right(), width)
+            * side(bounds.top(), bounds.bottom(), height);
+        let paint = |paint: &Paint| match paint {
+            Paint::Color(_) => 1.0,
+            _ => 4.0,
+        };
+        if let Some(fill) = path.fill() {
+            self.edges += count;
+            self.crossings += crossed;
+            self.covers += covered * paint(fill.paint());
+        }
+        if let Some(stroke) = path.stroke() {
+            let (x, y) = place.get_scale();
+            let line = (stroke.width().get() * x.max(y) / height).min(1.0);
+            // It has two sides, and the end of each line.
+            self.edges += 4.0 * count;
+            self.crossings += 2.0 * (crossed + count * line);
+            self.covers += covered * paint(stroke.paint());
+        }
+        let fits =
+            self.edges <= EDGES_MAX && self.crossings <= CROSSINGS_MAX && self.covers <= COVERS_MAX;
+        fits.then_some(()).ok_or(Unfit::Complex)
+    }
+
     /// Adds a group with everything in it. Groups are at most [`DEPTH_MAX`] deep, and some more
     /// that reading adds.
     fn add(&mut self, group: &Group, depth: usize, layers: usize) -> Result<(), Unfit> {
@@ -437,6 +502,7 @@ impl Contents {
                     if dashes.is_some() {
                         return Err(Unfit::Refused);
                     }
+                    self.draw(path)?;
                 }
                 Node::Image(_) => return Err(Unfit::Refused),
                 Node::Text(text) => self.add(text.flattened(), depth + 1, layers)?,

@@ -192,7 +192,22 @@ fn a_drawing_that_would_take_long_is_refused_before_it_is_drawn() {
     let sheet: String = (0..6)
         .map(|n| format!(".m{n}{{mask:url(#m{n})}}"))
         .collect();
+    // Lines that cross each other in each row of pixels, and large areas above each other.
+    let zigzag: String = (0..18_000)
+        .map(|n| format!("L{} {}", n * 7 % 9, n % 2 * 9))
+        .collect();
+    let zigzag =
+        |paint: &str, end: usize| svg(&format!("<path {paint} d='M0 0{}'/>", &zigzag[..end]));
+    let gradient =
+        "<radialGradient id='r'><stop stop-color='red'/><stop offset='1'/></radialGradient>";
+    let areas = |count: usize| {
+        let area = "<path fill='url(#r)' d='M0 0h9v9H0z'/>".repeat(count);
+        svg(&format!("{gradient}{area}"))
+    };
     for (svg, unfit) in [
+        (zigzag("", 70_000), Unfit::Complex),
+        (zigzag("fill='none' stroke='red'", 40_000), Unfit::Complex),
+        (areas(1900), Unfit::Complex),
         (svg(&marked), Unfit::Refused),
         (rules(200, ".aN * * path{fill:red}"), Unfit::Complex),
         (rules(200, ".aN/* */path{fill:red}"), Unfit::Complex),
@@ -233,6 +248,8 @@ fn a_drawing_that_would_take_long_is_refused_before_it_is_drawn() {
         assert_eq!(read, Err(unfit), "{}", &svg[..svg.len().min(160)]);
     }
     assert!(art(&format!("<!DOCTYPE svg>{MARK}")).is_ok());
+    assert!(art(&zigzag("fill='none' stroke='red'", 400)).is_ok());
+    assert!(art(&areas(20)).is_ok());
     // A stylesheet and clips as drawing programs write them.
     assert!(art(&rules(60, ".clsN{fill:red;stroke:none}")).is_ok());
     let drawn = "<style>@media (prefers-color-scheme: dark){.a{fill:#fff}} svg g .b,.c{fill:red}</style>\
