@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::tags::Piece;
 use crate::mdx::ATTRIBUTES_MAX;
+use crate::mdx::component;
 use crate::mdx::markdown::{self, Mark, Meaning};
 use crate::mdx::node::Node;
 use crate::mdx::scan::{Attribute, Scanned, TokenKind, columns, item_column, next_column};
@@ -122,7 +123,12 @@ impl Region<'_> {
                 inner: range,
                 pieces,
                 ..
-            } => self.is_block(&self.span(piece), inner, *token, range, pieces),
+            } => {
+                let name = self.name_of(*token);
+                let is_line = !INLINE.contains(&name) && component::is_known(name);
+                let may_be = !is_line || component::is_block(name);
+                may_be && self.is_block(&self.span(piece), inner, *token, range, pieces)
+            }
             _ => false,
         };
         is_alone && (!INLINE.contains(&self.name_of(token)) || pieces.iter().any(has_block))
