@@ -248,14 +248,14 @@ fn read_svg(bytes: &[u8]) -> Result<Tree, Unfit> {
 }
 
 /// The weight of the elements as they are written, with all copies.
-struct Written<'w> {
+struct Weighed<'w> {
     ids: HashMap<&'w str, XmlNode<'w, 'w>>,
     weight: u64,
 }
 
-// === impl Written ===
+// === impl Weighed ===
 
-impl<'w> Written<'w> {
+impl<'w> Weighed<'w> {
     /// Adds an element with everything in it, and what it copies, is clipped by or masked by. A
     /// circle of copies ends at a limit.
     fn add(&mut self, node: XmlNode<'w, 'w>, depth: usize) -> Result<(), Unfit> {
@@ -391,17 +391,17 @@ fn check_written<'w>(root: XmlNode<'w, 'w>) -> Result<(), Unfit> {
     }
     let elements = || root.descendants().filter(XmlNode::is_element);
     let ids = elements().filter_map(|node| Some((node.attribute("id")?, node)));
-    let mut written = Written {
+    let mut weighed = Weighed {
         ids: ids.collect(),
         weight: 0,
     };
-    written.add(root, 0)?;
+    weighed.add(root, 0)?;
     let sheets = elements().filter(|node| node.tag_name().name() == "style");
     let texts = sheets.flat_map(|sheet| sheet.descendants().filter_map(|node| node.text()));
     let sheet = without_comments(&texts.collect::<String>());
-    let weight = written.weight;
+    let weight = weighed.weight;
     let work = rules(&sheet).saturating_mul(weight);
-    let cuts = written.cuts(&sheet)?.saturating_mul(weight);
+    let cuts = weighed.cuts(&sheet)?.saturating_mul(weight);
     match work > RULES_MAX || cuts > RULES_MAX {
         true => Err(Unfit::Complex),
         false => Ok(()),

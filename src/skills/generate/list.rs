@@ -28,10 +28,11 @@ pub(super) struct Listed {
     pub(super) late: Vec<String>,
 }
 
-/// Returns the positions of categories in turns: the first of every part before any second one, and
-/// groups at the top, and those about the start, before groups inside others. So a large part leaves room for the others.
+/// Returns the positions of categories, the first of every part before any second one, and groups at
+/// the top, and those about the start, before groups inside others. So a large part leaves room for
+/// the others.
 fn by_part(categories: &[&Category]) -> Vec<usize> {
-    let in_turns = |is_top: bool| {
+    let interleaved = |is_top: bool| {
         let mut parts: Vec<(&str, Vec<usize>)> = Vec::new();
         for (at, category) in categories.iter().enumerate() {
             let mut roles = category.entries.iter().map(|entry| entry.role);
@@ -46,8 +47,8 @@ fn by_part(categories: &[&Category]) -> Vec<usize> {
         }
         interleave(parts.into_iter().map(|(_, positions)| positions)).collect::<Vec<_>>()
     };
-    let mut order = in_turns(true);
-    order.extend(in_turns(false));
+    let mut order = interleaved(true);
+    order.extend(interleaved(false));
     order
 }
 
