@@ -299,7 +299,7 @@ fn another_change_with_the_same_number_needs_a_comparison() {
     assert_eq!(after(&places[1]), None);
     store.promote(&project("other"), id, fence(1, 0)).unwrap();
     let again = shared.snapshot().unwrap().place;
-    assert_eq!((again.revision, &again != &places[1]), (2, true));
+    assert_eq!((again.revision, again != places[1]), (2, true));
     assert_eq!(after(&places[1]), None);
     // Nor when more has followed.
     store.promote(&project("other"), id, fence(2, 0)).unwrap();
