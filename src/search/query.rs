@@ -23,6 +23,8 @@ const FIRST_LETTERS_MAX: usize = 48;
 const ENDING_MAX: usize = 5;
 /// How many letters at the end of a typed word may be those of an ending that its stem does not have.
 const TYPED_ENDING_MAX: usize = 8;
+/// How many times as frequent as the typed letters such a stem is, if they are a term too.
+const LIKELIER: u32 = 4;
 /// How many letters a stem of a typed word has at least.
 const TYPED_STEM_MIN: usize = 4;
 /// The most terms that replace one word.
@@ -141,9 +143,9 @@ impl QueryTerm {
         !self.is_common && !self.entries.is_empty()
     }
 
-    /// Adds the most frequent terms that begin with the typed letters. If the typed letters are no
-    /// term, they may go on after the stem of the word: `navigatio` is a beginning of `navigation`,
-    /// whose stem is `navig`. Then the stem is added too.
+    /// Adds the most frequent terms that begin with the typed letters. They may also go on after the
+    /// stem of the word: `navigatio` is a beginning of `navigation`, whose stem is `navig`. The stem
+    /// is added if the typed letters are no term, or a much rarer one.
     fn begun(
         &mut self,
         part: &OpenPart,
@@ -164,9 +166,13 @@ impl QueryTerm {
         begun.retain(|entry| self.entries.iter().all(|known| known.term != entry.term));
         begun.sort_by_key(|entry| std::cmp::Reverse(entry.sections));
         begun.truncate(BEGUN_MAX);
-        if self.entries.is_empty() && self.role == Role::Word {
+        if self.role == Role::Word {
+            let known = self.entries.iter().map(|entry| entry.sections).max();
             let stem = self.begun_stem(part, table, file)?;
-            begun.extend(stem);
+            let is_likely = |stem: &Term| {
+                known.is_none_or(|known| stem.sections > known.saturating_mul(LIKELIER))
+            };
+            begun.extend(stem.filter(is_likely));
         }
         if self.entries.is_empty() && !begun.is_empty() {
             self.weight *= ALTERNATIVE_WEIGHT;

@@ -221,6 +221,15 @@ fn a_beginning_finds_its_word_only_while_it_is_typed() {
 
 #[test]
 fn each_beginning_of_a_word_finds_the_page_that_the_word_finds() {
+    // `certifi` is the stem of `certify`, and the beginning of a word that is more frequent.
+    const OTHERS: [Page; 6] = [
+        ("verbs", "Verbs", "Authorities certify names."),
+        ("a", "One", "A certificate."),
+        ("b", "Two", "A certificate."),
+        ("c", "Three", "A certificate."),
+        ("d", "Four", "A certificate."),
+        ("e", "Five", "A certificate."),
+    ];
     const WORDS: [Page; 8] = [
         (
             "certificate",
@@ -251,7 +260,8 @@ fn each_beginning_of_a_word_finds_the_page_that_the_word_finds() {
             "Pages in other languages.",
         ),
     ];
-    let site = Site::new(&[("en", None, true, &WORDS)]);
+    let pages = [&WORDS[..], &OTHERS[..]].concat();
+    let site = Site::new(&[("en", None, true, &pages)]);
     for (word, ..) in WORDS {
         for end in 4..=word.len() {
             let typed = &word[..end];
