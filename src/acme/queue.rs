@@ -2,16 +2,19 @@
 //!
 //! There are two lanes. Renewals with the consent of the authority, and orders that were counted
 //! when they began, do not count for its limits, so they go on when the budget for new orders is
-//! used up. Owners take turns with the names that have no certificate yet. Such a name goes behind
-//! those that were never tried once an order of it has failed; one order in [`FAILED_TURN`] is for
-//! them, so that they do not wait for ever. Among that name and all other due names, the one whose
-//! deadline is nearest is next. Putting, removing and taking a name costs the logarithm of the
-//! number of names.
+//! used up.
+//!
+//! Owners take turns with the names that have no certificate yet. When an order of such a name has
+//! failed, the name waits behind the names that were never tried. One new order in [`FAILED_TURN`]
+//! is for a name that has failed, so these names do not wait for ever. The turn gives one name. Of
+//! this name and the other due names, the one with the nearest deadline is next.
+//!
+//! To put, remove or take a name costs the logarithm of the number of names.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Of so many new orders, one is for a name that has failed, if there is one.
+/// One new order in so many is for a name that has failed, if there is one.
 const FAILED_TURN: u32 = 4;
 
 /// The lane of a name.

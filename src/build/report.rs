@@ -63,7 +63,8 @@ fn described(interactive: &BTreeMap<Box<str>, usize>) -> Option<String> {
     (!interactive.is_empty()).then_some(line)
 }
 
-/// Names the components of which pages show only the first render; `None` if there are none.
+/// Returns a line that names the interactive components: pages show only their first render. `None`
+/// if there are none.
 #[must_use]
 pub fn first_renders(docs: &Docs) -> Option<String> {
     described(&interactive(docs))

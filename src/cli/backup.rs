@@ -17,8 +17,9 @@ use crate::store::documents::SealKey;
 ///
 /// It has the releases with their pointers, the sites and audit log of the API, admin keys,
 /// certificates, the queue of updates, the configuration, the site records in files and the other
-/// files that the configuration names: secrets, certificates, authorities. Everything but the files of releases is encrypted with the
-/// key of `backup.key_file`. Releases that the directory has already are not copied again.
+/// files that the configuration names: secrets, certificates, authorities. Everything but the files
+/// of releases is encrypted with the key of `backup.key_file`. Releases that the directory has
+/// already are not copied again.
 ///
 /// Exit status: 0 on success, 1 if the backup was made without damaged releases, or without a queue
 /// in a database that did not answer, 2 if no backup was made.

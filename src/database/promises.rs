@@ -250,7 +250,7 @@ fn found_version(
 /// Raises the schema to the version of this program, in one transaction. Returns that version.
 pub(crate) fn migrate(link: &Link, schema: &Schema, service: &str) -> Result<u32, DatabaseError> {
     let (holds, known) = (schema.holds, schema.version);
-    // Who is second waits, and finds the tables raised.
+    // If two programs migrate at once, the second one waits, and finds the tables raised.
     link.batch("BEGIN")?;
     if found_version(link, schema, service)?.is_some() {
         link.batch(&format!(

@@ -514,7 +514,8 @@ impl Fleet {
         behind
     }
 
-    /// Returns the edges that had a token at most a second ago: who waits for them asks often.
+    /// Returns the edges that had a token at most a second ago. A list is used again, because a caller
+    /// that waits for edges asks often.
     fn listed(&self) -> Vec<ListedEdge> {
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         match &*listed {

@@ -28,9 +28,9 @@ use crate::error::chain;
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
-/// How long a token counts as accepted: a removed edge gets files of the cache for so long. An edge
-/// asks at least every 30 seconds; if it asks only for files, every minute one of its requests goes
-/// to the first source.
+/// How long a token counts as accepted. For so long, a removed edge still gets files of the cache. An
+/// edge asks for changes at least every 30 seconds. If it asks only for files, one request in a minute
+/// goes to the first source.
 const ACCEPTED: Duration = Duration::from_secs(60);
 /// How many tokens are remembered.
 const TOKENS_MAX: usize = 10_000;

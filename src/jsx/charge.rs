@@ -125,7 +125,8 @@ fn is_text(expression: &Expression<'_>) -> bool {
 
 /// Writes the marks around the spans, which may contain each other.
 fn marked(source: &str, spans: &[(Span, Use)]) -> String {
-    // At the same place what ends is before what starts, and what is longer starts first.
+    // Where one span ends and another one starts, the end is written first. Of spans that start at the
+    // same place, the longest is written first.
     let mut marks: Vec<(u32, bool, Reverse<u32>, Use)> = Vec::new();
     for (span, how) in spans {
         marks.push((span.start, true, Reverse(span.end), *how));

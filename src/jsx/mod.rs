@@ -15,11 +15,11 @@
 //! built-in functions and of long texts ([`WORK_MAX`], [`PIECE_WORK_MAX`]), requested memory
 //! ([`ALLOCATED_BYTES_MAX`], [`PIECE_ALLOCATED_BYTES_MAX`]), memory requested at once, and so the
 //! length of texts and lists ([`ALLOCATION_BYTES_MAX`]), parts ([`NODES_MAX`]), depth
-//! ([`DEPTH_MAX`], [`JSON_DEPTH_MAX`]), characters of output ([`OUTPUT_CHARS_MAX`]), renders ([`RENDERS_MAX`],
-//! [`EFFECT_RENDERS_MAX`]) and modules ([`MODULES_MAX`]). Two further limits depend on sizes inside
-//! the engine: memory in use ([`MEMORY_BYTES_MAX`], which counts requested bytes, not what the
-//! allocator rounds them to) and the stack ([`STACK_BYTES_MAX`]). They are so high that a real page
-//! reaches one of the other limits first.
+//! ([`DEPTH_MAX`], [`JSON_DEPTH_MAX`]), characters of output ([`OUTPUT_CHARS_MAX`]), renders
+//! ([`RENDERS_MAX`], [`EFFECT_RENDERS_MAX`]) and modules ([`MODULES_MAX`]). Two further limits
+//! depend on sizes inside the engine: memory in use ([`MEMORY_BYTES_MAX`], which counts requested
+//! bytes, not what the allocator rounds them to) and the stack ([`STACK_BYTES_MAX`]). They are so
+//! high that a real page reaches one of the other limits first.
 //!
 //! Sources: ECMA-262 (2025); JSX; React 19 (`createElement`, hooks, `Children`).
 

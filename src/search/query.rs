@@ -21,11 +21,12 @@ const FIRST_LETTERS_MAX: usize = 48;
 /// How many letters longer than the term a word with a mistake may be: the stemmer does not remove
 /// its ending.
 const ENDING_MAX: usize = 5;
-/// How many letters at the end of a typed word may be those of an ending that its stem does not have.
+/// How many letters longer than its stem a typed word may be.
 const TYPED_ENDING_MAX: usize = 8;
-/// How many times as frequent as the typed letters such a stem is, if they are a term too.
+/// If the typed letters are a term too, the stem is added only if it is in more than this many times as
+/// many sections.
 const LIKELIER: u32 = 4;
-/// How many letters a stem of a typed word has at least.
+/// The fewest letters of the stem of a typed word.
 const TYPED_STEM_MIN: usize = 4;
 /// The most terms that replace one word.
 const ALTERNATIVES_MAX: usize = 3;
@@ -143,9 +144,9 @@ impl QueryTerm {
         !self.is_common && !self.entries.is_empty()
     }
 
-    /// Adds the most frequent terms that begin with the typed letters. They may also go on after the
-    /// stem of the word: `navigatio` is a beginning of `navigation`, whose stem is `navig`. The stem
-    /// is added if the typed letters are no term, or a much rarer one.
+    /// Adds the most frequent terms that begin with the typed letters, and the stem of the word that
+    /// is typed: it may be shorter than these letters. `navigatio` is a beginning of `navigation`,
+    /// whose stem is `navig`.
     fn begun(
         &mut self,
         part: &OpenPart,

@@ -5,8 +5,9 @@
 //! make a [`Host`], so equal hosts are equal bytes and a lookup is a map access.
 //!
 //! Internationalised names are accepted in their ASCII form only (`xn--…`); clients that
-//! follow the URL standard send this form. The error for another form names it. IP literals name a machine, not a site, and are
-//! rejected. Underscores are accepted, because names in customers' DNS contain them.
+//! follow the URL standard send this form. The error for another form names it. IP literals name a
+//! machine, not a site, and are rejected. Underscores are accepted, because names in customers' DNS
+//! contain them.
 //!
 //! Sources: RFC 9110 §7.2 (the `Host` field), RFC 3986 §3.2.2 (its syntax),
 //! RFC 1034 §3.1 (length, the trailing dot).

@@ -75,8 +75,8 @@ pub struct Page {
     pub before: Option<u64>,
 }
 
-/// Returns how many bytes each owner keeps if all together keep at most `keep`: who has less than
-/// that leaves the rest to the others.
+/// Returns how many bytes each owner may keep, so that all together keep at most `keep`. An owner with
+/// fewer bytes leaves the rest of its share to the others.
 pub(super) fn share_of(bytes: impl Iterator<Item = u64>, keep: u64) -> u64 {
     let mut bytes: Vec<u64> = bytes.collect();
     bytes.sort_unstable();

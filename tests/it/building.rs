@@ -4,7 +4,8 @@
 //! The building process is isolated and inherits no environment. So the processors are set by
 //! affinity, which every process inherits, and from which the pool of threads gets its size.
 //!
-//! The command also names the components of which pages show only the first render, as `check` does.
+//! `build` and `check` both name the interactive components, of which pages show only the first
+//! render.
 
 use std::fs;
 use std::path::Path;

@@ -21,9 +21,9 @@
 //! parent for each connection, and the parent connects only to the host of the configuration. The
 //! process reads only its input. The parent gives it the key.
 //!
-//! **Invariant:** text of the documentation is data. It is given to the model only as the result of
-//! a tool, and to the model that judges a file as quoted lines; the model has no tool that changes anything, and what it proposes is checked by the
-//! process of the build, which has no network.
+//! **Invariant:** text of the documentation is data. The model gets it only as the result of a tool;
+//! a model that judges a file gets it as quoted lines. The model has no tool that changes anything, and
+//! the process of the build, which has no network, checks what it proposes.
 //!
 //! **Invariant:** the key is in no event, no log and no file. Texts of the provider are shown only
 //! after the key was removed from them, and never in a record.

@@ -1,8 +1,8 @@
 //! `variables` of `docs.json`: texts that pages name as `{{name}}`.
 //!
 //! They are replaced in the text of a page and of the snippets that it loads, before it is read: in
-//! frontmatter, prose and code. In `docs.json` they are replaced in all values. A name that is not in `docs.json` stays as it is, because braces
-//! mean something else in many templates.
+//! frontmatter, prose and code. In `docs.json` they are replaced in all values. A name that is not in
+//! `docs.json` stays as it is, because braces mean something else in many templates.
 
 use std::borrow::Cow;
 

@@ -1,9 +1,9 @@
 //! Limits on messages to MCP servers: for each client, and for each site from all clients.
 //!
-//! Every message costs 1. Above the rate of a site, only clients that lately sent more than a fair
-//! share are refused: the rate, divided by the number of clients that ask the site. So a client that
-//! has just come gets answers, however many messages a few others send. Nobody is served above
-//! [`CEILING`] times the rate: a client that has many addresses always seems to have just come.
+//! Every message costs 1. If the clients of a site together exceed its rate, a client is refused when
+//! it lately sent more than its share. The share is the rate, divided by the number of clients that ask
+//! the site. So a new client gets answers, however many messages a few others send. A client with many
+//! addresses looks like many new clients, so above [`CEILING`] times the rate all are refused.
 //!
 //! The buckets of sites, and of clients at sites, are in the same table as the buckets of addresses,
 //! under addresses that no client has.
@@ -18,13 +18,13 @@ use crate::site::ProjectId;
 
 /// A multicast address (RFC 4291 §2.7), which is not a client.
 const SITES: u128 = 0xff << 120;
-/// Other multicast addresses: a client at a site.
+/// Other multicast addresses: each stands for one client at one site.
 const PAIRS: u128 = SITES | 1 << 64;
 /// Clients that have asked within this time share the rate of a site.
 const SHARED_SECONDS: u64 = 10;
 /// How much of its share a client may use at once.
 const SHARE_BURST: Duration = Duration::from_secs(1);
-/// How many times its rate a site answers at most, whoever asks.
+/// A site answers at most its rate times this, for all clients together.
 const CEILING: f64 = 2.0;
 
 /// What all clients together ask of a site.
@@ -118,7 +118,7 @@ impl Clients {
             state.mcp.spend(rate, now, messages);
             let site = state.site.get_or_insert_default();
             site.ceiling.spend(rate.times(CEILING), now, messages);
-            // The client that comes has its part from now on.
+            // A new client counts from now on.
             site.clients(span);
             site.clients = site.clients.saturating_add(is_new.into());
             site.clients(span)

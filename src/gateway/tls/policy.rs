@@ -1,8 +1,7 @@
 //! Requests without TLS for hosts that have a certificate, and HSTS.
 //!
-//! Requests without TLS are sent to the same address with TLS if this process gets certificates by
-//! ACME, or as the operator says. Three kinds are never
-//! redirected:
+//! If this process gets certificates by ACME, requests without TLS are redirected to the same address
+//! with TLS. The operator may switch this on or off. Three kinds are never redirected:
 //!
 //! * requests for a host without a certificate of its own,
 //! * requests below [`HTTP_PATH`], with which a certificate authority asks for a proof before

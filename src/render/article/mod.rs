@@ -149,8 +149,8 @@ fn unreadable(source: &Source<'_>, why: &str, diagnostics: Vec<Diagnostic>) -> A
     }
 }
 
-/// Returns the author's nodes, and those of a specification before its first heading: a text in
-/// its parts, such as that of a response, does not describe the page.
+/// Returns the nodes that may describe the page: the author's, and those of a specification before
+/// its first heading. Texts after it describe parts, such as a response.
 fn introduction<'n>(source: &Source<'_>, nodes: &'n [Node]) -> &'n [Node] {
     if source.is_by_hand() {
         return nodes;

@@ -43,9 +43,9 @@ const FIELDS_MAX: usize = 400;
 const RESPONSES_MAX: usize = 200;
 /// About how many bytes of texts the pages of a specification show together, in one language.
 pub const SPECIFICATION_BYTES_MAX: usize = 128 << 20;
-/// How many bytes of texts such a page shows, however few they are.
+/// The most bytes of texts of such a page, however few pages the specification has.
 pub const PAGE_BYTES_MAX: usize = 1 << 20;
-/// How many bytes of texts such a page can show, however many they are.
+/// What such a page may always show, however many pages the specification has.
 const PAGE_BYTES_MIN: usize = 8 << 10;
 /// How many bytes a field, a response or an example counts besides its texts.
 const PART_BYTES: usize = 256;

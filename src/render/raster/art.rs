@@ -1,9 +1,9 @@
 //! Pictures of authors in images: the logo, the icon, a background.
 //!
-//! A few bytes of SVG can take hours to draw: copies of copies, filters, dashes. Also reading them
-//! can: markers, stylesheets. So an SVG of an author is bounded in bytes, elements, depth, copies and
-//! rules before it is read, and in layers before it is drawn. Elements that no logo needs are
-//! refused.
+//! A few bytes of SVG can take hours to draw: copies of copies, filters, dashes. They can also take
+//! hours to read: markers, stylesheets. So an SVG of an author is bounded in bytes, elements, depth,
+//! copies and rules before it is read, and in layers, lines and areas before it is drawn. Elements that
+//! no logo needs are refused.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -27,7 +27,7 @@ pub struct PageList {
 // === impl Outline ===
 
 impl Outline {
-    /// Returns where the list of all pages is, in words after "in".
+    /// Returns words that follow "in": where the list of all pages is.
     pub(super) fn all_pages(&self, base_url: &str) -> String {
         let main = format!("[llms.txt]({base_url}/llms.txt)");
         match self.lists.is_empty() {

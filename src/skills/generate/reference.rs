@@ -1,7 +1,7 @@
 //! The entry points of the reference: the endpoints of the specifications, as a table.
 //!
-//! The table has room for a few of many endpoints. Those that the code of guides calls come first, then
-//! those of each group that make something.
+//! A specification may have more endpoints than the table has rows. Endpoints that the code of guides
+//! calls come first, then the `POST` endpoints of each group, then the others.
 
 use std::collections::HashSet;
 
@@ -27,9 +27,9 @@ pub(super) fn is_api(docs: &Docs, specification: &Specification) -> bool {
     specification.endpoints.len() > 1 || !all.any(|other| other.endpoints.len() > 1)
 }
 
-/// Writes the table: the endpoints that guides call, then the first ones of every group that make
-/// something, then the others, without endpoints that another group has shown. A documentation without
-/// endpoints has no table.
+/// Writes the table: the endpoints that guides call, then the `POST` endpoints, then the others. Groups
+/// take turns, and an endpoint of two groups is shown once. A documentation without endpoints has no
+/// table.
 pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str) -> Vec<String> {
     let groups = outline.categories.iter().enumerate().map(|(group, of)| {
         let entries = of.entries.iter().enumerate();

@@ -222,7 +222,8 @@ impl Local {
     }
 
     /// Returns the path and the length of each file of the audit log. Up to that length a file
-    /// changes only when the log is shortened, and then it is replaced. The caller has [`lock_sites`](super::Store::lock_sites).
+    /// changes only when the log is shortened, and then it is replaced. The caller has
+    /// [`lock_sites`](super::Store::lock_sites).
     ///
     /// # Errors
     ///

@@ -279,9 +279,9 @@ impl Local {
         Ok(())
     }
 
-    /// Removes entries of the audit log, so that the rest has room for another file. The owners with
-    /// the most bytes lose their oldest entries, so an owner cannot remove entries of others. What
-    /// is left of small files is put together.
+    /// Removes entries of the audit log until there is room for another file. The owners with the most
+    /// bytes lose their oldest entries, so an owner cannot remove entries of others. Files that become
+    /// small are joined.
     fn shorten_audit(&self, writer: &WriterLock) -> Result<(), SiteError> {
         let part = self.audit_bytes_max / AUDIT_FILES_MIN;
         let mut files = self.audit_files()?;
@@ -432,13 +432,14 @@ impl Local {
     }
 }
 
-/// What is left of some files of the audit log, which becomes one file.
+/// Some files of the audit log that become one file: the entries of them that stay.
 #[derive(Default)]
 struct Rest {
-    /// The first of them has the rest.
+    /// The files; the entries are written into the first one.
     files: Vec<PathBuf>,
+    /// The entries.
     bytes: Vec<u8>,
-    /// Whether it is not what the first file has.
+    /// Whether the first file has other entries than these now.
     is_changed: bool,
 }
 

@@ -262,7 +262,7 @@ fn changes_that_are_not_kept_any_more_need_a_comparison() {
     assert_eq!(after(&Place::default()), None);
     assert_eq!(after(&places[1]).unwrap().place, places[2]);
     assert_eq!(after(&places[2]).unwrap().changes, []);
-    // Without the change itself nobody knows whether it is the same one.
+    // The row of the change is removed, so its mark cannot be compared.
     psql(&config.database, "DELETE FROM waypost_store.changes");
     assert_eq!(after(&places[1]), None);
     assert_eq!(after(&places[2]), None);
@@ -304,7 +304,7 @@ fn another_change_with_the_same_number_needs_a_comparison() {
     // Nor when more has followed.
     store.promote(&project("other"), id, fence(2, 0)).unwrap();
     assert_eq!(after(&places[1]), None);
-    // Who has read nothing of what was lost goes on.
+    // A reader that has read no lost change goes on.
     assert_eq!(after(&places[0]).unwrap().changes.len(), 1);
     assert_eq!(after(&again).unwrap().place.revision, 3);
     // A reader that waits is woken at once.

@@ -11,7 +11,8 @@
 //! * **A lost tail.** A standby that takes over may lack the last transactions, and a restored
 //!   backup too. A process remembers the updates that it has acknowledged in the last hour; when
 //!   the life of the database changes, or a new connection does not find the last one of them, it
-//!   stores those again that the database does not know (`Server::restore`). What a process acknowledged that has ended since then is not known.
+//!   stores those again that the database does not know (`Server::restore`). If a process has ended
+//!   since then, nothing knows what it acknowledged.
 //!
 //! Workers poll for updates, as with SQLite: `NOTIFY` takes one lock for all databases of a server
 //! until the commit is on disk, which costs triggers more than five indexed reads a second for
