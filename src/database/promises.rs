@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use prometheus::IntGauge;
+
 use super::link::Link;
 use super::{Config, DatabaseError, Rejection, Schema};
 
@@ -93,6 +95,29 @@ impl Promises {
             gaps,
             has_standby,
         })
+    }
+
+    /// Asks the server, and checks the tables, for a connection that is used. `durable` becomes 0 if
+    /// the server is refused because it is not durable.
+    ///
+    /// # Errors
+    ///
+    /// If the server or its tables must not be used.
+    pub(crate) fn confirmed(
+        link: &Link,
+        config: &Config,
+        schema: &Schema,
+        service: &str,
+        durable: Option<&IntGauge>,
+    ) -> Result<Self, DatabaseError> {
+        let promises = Self::ask(link, config, schema).inspect_err(|error| {
+            let is_refused = matches!(error, DatabaseError::Rejected(Rejection::NotDurable { .. }));
+            if let (true, Some(durable)) = (is_refused, durable) {
+                durable.set(0);
+            }
+        })?;
+        check_schema(link, schema, service)?;
+        Ok(promises)
     }
 
     /// Returns the timeline of the server; 0 if the user may not read it.

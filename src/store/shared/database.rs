@@ -9,8 +9,8 @@ use prometheus::{IntCounter, IntGauge};
 
 use super::blocking;
 use crate::database::{
-    Config, Connect, DatabaseError, Link, Promises, Rejection, Repeat, Schema, Session, Value,
-    check_schema, init, migrate,
+    Config, Connect, DatabaseError, Link, Promises, Repeat, Schema, Session, Value, check_schema,
+    init, migrate,
 };
 use crate::error::chain;
 use crate::telemetry;
@@ -119,14 +119,9 @@ impl Connect for Server {
     }
 
     fn check(&self, link: &Link) -> Result<(), DatabaseError> {
-        let promises = Promises::ask(link, &self.config, &SCHEMA).inspect_err(|error| {
-            let is_durable =
-                !matches!(error, DatabaseError::Rejected(Rejection::NotDurable { .. }));
-            if let (false, Some(metrics)) = (is_durable, self.metrics.get()) {
-                metrics.durable.set(0);
-            }
-        })?;
-        check_schema(link, &SCHEMA, &self.service)?;
+        let durable = self.metrics.get().map(|metrics| &metrics.durable);
+        let (config, service) = (&self.config, &self.service);
+        let promises = Promises::confirmed(link, config, &SCHEMA, service, durable)?;
         let store = link.one("SELECT store FROM identity", &[])?.text()?;
         let server = promises.life.to_string();
         let life = Life { store, server };

@@ -41,8 +41,8 @@ use super::{
     Trigger,
 };
 use crate::database::{
-    self, Config, Connect, DatabaseError, Link, Promises, READ, Rejection, Repeat, Schema, Session,
-    Value, WRITE as WRITE_ROW,
+    self, Config, Connect, DatabaseError, Link, Promises, READ, Repeat, Schema, Session, Value,
+    WRITE as WRITE_ROW,
 };
 use crate::site::ProjectId;
 use crate::store::Fence;
@@ -162,14 +162,9 @@ impl Connect for Server {
     }
 
     fn check(&self, link: &Link) -> Result<(), DatabaseError> {
-        let promises = Promises::ask(link, &self.config, &SCHEMA).inspect_err(|error| {
-            let is_durable =
-                !matches!(error, DatabaseError::Rejected(Rejection::NotDurable { .. }));
-            if let (false, Some(metrics)) = (is_durable, &self.metrics) {
-                metrics.durable.set(0);
-            }
-        })?;
-        database::check_schema(link, &SCHEMA, &self.service)?;
+        let durable = self.metrics.as_ref().map(|metrics| &metrics.durable);
+        let (config, service) = (&self.config, &self.service);
+        let promises = Promises::confirmed(link, config, &SCHEMA, service, durable)?;
         self.promised(promises);
         Ok(())
     }
