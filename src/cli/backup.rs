@@ -86,11 +86,13 @@ pub(super) fn places(config: &Config, configuration: Option<PathBuf>) -> Places 
 
 /// Returns the files that the configuration names.
 fn files(config: &Config) -> Vec<NamedFile> {
-    let of = |stays: bool| move |(key, path)| NamedFile { key, path, stays };
-    let own = named::secrets(config).into_iter();
-    let own = own.chain(named::others(config)).map(of(false));
-    let authorities = named::authorities(config).into_iter().map(of(true));
-    own.chain(authorities).collect()
+    let files = named::files(config).into_iter();
+    let files = files.map(|named::Named { key, path, kind }| NamedFile {
+        key,
+        path,
+        stays: kind == named::Kind::Authority,
+    });
+    files.collect()
 }
 
 /// Returns the database of the queue, if it is not in a file.

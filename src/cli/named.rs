@@ -4,83 +4,80 @@ use std::path::PathBuf;
 
 use crate::config::{self, Config};
 
-/// Returns the secret files, each with the key that names it.
-pub(super) fn secrets(config: &Config) -> Vec<(Box<str>, PathBuf)> {
+/// A file that the configuration names.
+pub(super) struct Named {
+    /// The key that names it.
+    pub(super) key: Box<str>,
+    /// Its path.
+    pub(super) path: PathBuf,
+    /// What it is.
+    pub(super) kind: Kind,
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A secret.
+    Secret,
+    /// Certificates or keys of other servers. They often belong to the machine, like
+    /// `/etc/ssl/certs`.
+    Authority,
+    /// Another file of this program.
+    Own,
+}
+
+/// Returns the files that the configuration names.
+pub(super) fn files(config: &Config) -> Vec<Named> {
     let mut named = Vec::new();
-    let mut add = |key: String, path: &Option<PathBuf>| {
-        named.extend(path.clone().map(|path| (key.into_boxed_str(), path)));
+    let mut add = |kind: Kind, key: String, path: &Option<PathBuf>| {
+        let key = key.into_boxed_str();
+        named.extend(path.clone().map(|path| Named { key, path, kind }));
     };
     for (at, credential) in config.git.credentials.iter().enumerate() {
-        add(format!("git.credentials[{at}].https"), &credential.https);
-        add(
-            format!("git.credentials[{at}].ssh_key"),
-            &credential.ssh_key,
-        );
+        let of = |name: &str| format!("git.credentials[{at}].{name}");
+        add(Kind::Secret, of("https"), &credential.https);
+        add(Kind::Secret, of("ssh_key"), &credential.ssh_key);
+        let known_hosts = &credential.ssh_known_hosts;
+        add(Kind::Authority, of("ssh_known_hosts"), known_hosts);
     }
-    let model = &config.generate.model;
-    add("generate.model.key_file".to_owned(), &model.key_file);
-    let password = &config.queue.postgres.password_file;
-    add("queue.postgres.password_file".to_owned(), password);
-    if let Some(shared) = config.store.shared() {
-        let password = &shared.config.database.password_file;
-        add("store.postgres.password_file".to_owned(), password);
-        let secret = &shared.config.objects.secret_file;
-        add("store.objects.secret_file".to_owned(), secret);
+    let key_file = &config.generate.model.key_file;
+    add(Kind::Secret, "generate.model.key_file".into(), key_file);
+    let of_queue = ("queue.postgres", &config.queue.postgres);
+    let shared = config.store.shared().map(|shared| &shared.config);
+    let of_store = shared.map(|shared| ("store.postgres", &shared.database));
+    for (section, database) in [Some(of_queue), of_store].into_iter().flatten() {
+        let of = |name: &str| format!("{section}.{name}");
+        add(Kind::Secret, of("password_file"), &database.password_file);
+        add(Kind::Authority, of("ca_file"), &database.ca_file);
     }
-    add("acme.key_file".to_owned(), &config.acme.key_file);
+    if let Some(shared) = shared {
+        let secret = &shared.objects.secret_file;
+        add(Kind::Secret, "store.objects.secret_file".into(), secret);
+    }
+    add(Kind::Secret, "acme.key_file".into(), &config.acme.key_file);
     for (at, authority) in config.acme.authorities.iter().enumerate() {
-        add(
-            format!("acme.authorities[{at}].eab_key_file"),
-            &authority.eab_key_file,
-        );
+        let of = |name: &str| format!("acme.authorities[{at}].{name}");
+        add(Kind::Secret, of("eab_key_file"), &authority.eab_key_file);
+        add(Kind::Authority, of("ca_file"), &authority.ca_file);
     }
-    add(
-        "listen.operator_token".to_owned(),
-        &config.listen.operator_token,
-    );
-    add("edges.key".to_owned(), &config.edges.key);
+    let token = &config.listen.operator_token;
+    add(Kind::Secret, "listen.operator_token".into(), token);
+    add(Kind::Secret, "edges.key".into(), &config.edges.key);
+    let certificate = &config.edges.certificate;
+    add(Kind::Own, "edges.certificate".into(), certificate);
     if let config::Store::Follow { follow, .. } = &config.store {
+        let of = |name: &str| format!("store.follow.{name}");
         let token = Some(follow.token_file.clone());
-        add("store.follow.token_file".to_owned(), &token);
-        add("store.follow.key_file".to_owned(), &follow.key_file);
+        add(Kind::Secret, of("token_file"), &token);
+        add(Kind::Secret, of("key_file"), &follow.key_file);
+        add(Kind::Authority, of("ca_file"), &follow.ca_file);
     }
     named
 }
 
-/// Returns the files with the certificates and keys of other servers, which are no secrets, each
-/// with the key that names it. They often belong to the machine, like `/etc/ssl/certs`.
-pub(super) fn authorities(config: &Config) -> Vec<(Box<str>, PathBuf)> {
-    let mut named = Vec::new();
-    let mut add = |key: String, path: &Option<PathBuf>| {
-        named.extend(path.clone().map(|path| (key.into_boxed_str(), path)));
-    };
-    for (at, credential) in config.git.credentials.iter().enumerate() {
-        add(
-            format!("git.credentials[{at}].ssh_known_hosts"),
-            &credential.ssh_known_hosts,
-        );
-    }
-    let ca_file = &config.queue.postgres.ca_file;
-    add("queue.postgres.ca_file".to_owned(), ca_file);
-    if let Some(shared) = config.store.shared() {
-        let ca_file = &shared.config.database.ca_file;
-        add("store.postgres.ca_file".to_owned(), ca_file);
-    }
-    for (at, authority) in config.acme.authorities.iter().enumerate() {
-        add(
-            format!("acme.authorities[{at}].ca_file"),
-            &authority.ca_file,
-        );
-    }
-    if let config::Store::Follow { follow, .. } = &config.store {
-        add("store.follow.ca_file".to_owned(), &follow.ca_file);
-    }
-    named
-}
-
-/// Returns the other files that are no secrets, each with the key that names it.
-pub(super) fn others(config: &Config) -> Vec<(Box<str>, PathBuf)> {
-    let certificate = config.edges.certificate.clone();
-    let named = certificate.map(|path| ("edges.certificate".into(), path));
-    named.into_iter().collect()
+/// Returns the secret files that the configuration names.
+pub(super) fn secrets(config: &Config) -> impl Iterator<Item = PathBuf> {
+    let secrets = files(config).into_iter();
+    let secrets = secrets.filter(|file| file.kind == Kind::Secret);
+    secrets.map(|file| file.path)
 }

@@ -47,8 +47,7 @@ pub(super) fn check(config: &Config) -> anyhow::Result<()> {
 /// Returns the secrets that group or others may read or change. A file that does not exist is
 /// left out: the code that reads it reports that.
 pub(super) fn exposed(config: &Config) -> Vec<Exposed> {
-    let named = named::secrets(config).into_iter();
-    let mut secrets: Vec<_> = named.map(|(_, path)| path).collect();
+    let mut secrets: Vec<_> = named::secrets(config).collect();
     secrets.extend(config.backup.key_file.clone());
     if let Some(directory) = &config.tls.directory {
         let pairs = entries(directory);

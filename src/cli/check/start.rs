@@ -238,10 +238,7 @@ impl Checker<'_> {
     }
 
     fn named_files(&self, config: &Config) {
-        let named = named::secrets(config).into_iter();
-        let others = named::authorities(config).into_iter();
-        let others = others.chain(named::others(config));
-        for (key, path) in named.chain(others) {
+        for named::Named { key, path, .. } in named::files(config) {
             // These are made at the first start.
             let is_made = matches!(
                 &*key,
@@ -470,16 +467,20 @@ fn connects(host: &str, port: u16) -> Result<(), String> {
         .build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let connecting = async {
-        let connected = TcpStream::connect((host, port));
-        tokio::time::timeout(CONNECT_TIME, connected).await
+        let connected = TcpStream::connect((host, port)).await;
+        connected.map(drop).map_err(|error| error.to_string())
     };
-    let connected = runtime.block_on(connecting);
+    let connected = runtime.block_on(in_time(connecting));
     // A lookup of the name that does not end is not waited for.
     runtime.shutdown_background();
-    match connected {
-        Ok(connected) => connected.map(drop).map_err(|error| error.to_string()),
-        Err(_elapsed) => Err(format!("no answer in {} s", CONNECT_TIME.as_secs())),
-    }
+    connected
+}
+
+/// Returns the result of connecting, or that it took too long.
+async fn in_time(connecting: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+    let late = || format!("no answer in {} s", CONNECT_TIME.as_secs());
+    let connected = tokio::time::timeout(CONNECT_TIME, connecting).await;
+    connected.unwrap_or_else(|_elapsed| Err(late()))
 }
 
 /// Returns a warning for each server of a site that accepts no connection.
@@ -535,12 +536,7 @@ async fn connect_to_all(
         }
         let resolver = resolver.clone();
         running.spawn(async move {
-            let connecting = connect(&resolver, &server);
-            let why = match tokio::time::timeout(CONNECT_TIME, connecting).await {
-                Ok(Ok(())) => None,
-                Ok(Err(why)) => Some(why),
-                Err(_elapsed) => Some(format!("no answer in {} s", CONNECT_TIME.as_secs())),
-            };
+            let why = in_time(connect(&resolver, &server)).await.err();
             (server, why)
         });
     }
