@@ -99,6 +99,13 @@ impl Borrow<str> for Host {
     }
 }
 
+/// Returns whether a name is another one or below it; both are in normal form.
+#[must_use]
+pub fn is_within(name: &str, top: &str) -> bool {
+    let above = name.strip_suffix(top);
+    above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
+}
+
 /// Returns the ASCII form of an internationalised name, if it has one.
 fn ascii_form(text: &str) -> Option<Box<str>> {
     let ascii = idna::domain_to_ascii(text).ok()?;

@@ -28,7 +28,7 @@ mod url;
 pub use check::Check;
 pub use edit::EditLink;
 pub use frames::{FrameHost, Frames, InvalidFrameHost};
-pub use host::{Host, InvalidHost, LENGTH_MAX, normalise};
+pub use host::{Host, InvalidHost, LENGTH_MAX, is_within, normalise};
 pub use hsts::{HSTS_SECONDS_MAX, Hsts};
 pub use network::{InvalidNetwork, Network};
 pub use private::{InvalidPrivateHost, PrivateHost, PrivateHosts};

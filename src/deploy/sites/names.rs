@@ -7,7 +7,7 @@
 use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
 
-use crate::site::{Host, Service};
+use crate::site::{Host, Service, is_within};
 
 /// Names that nobody can own, and all names below them.
 const NEVER: [&str; 9] = [
@@ -30,21 +30,15 @@ const CLOSED: [&str; 7] = [
 /// names that only exist in such networks are allowed.
 pub(super) fn rejection(host: &Host, service: &Service, is_closed: bool) -> Option<String> {
     let name = host.as_str();
-    let below = |top: &str| {
-        name.strip_suffix(top)
-            .is_some_and(|above| above.is_empty() || above.ends_with('.'))
-    };
-    let of_edge = service
-        .edge
-        .as_ref()
-        .is_some_and(|edge| below(edge.as_str()));
-    if of_edge || below(service.domain.as_str()) || below(service.api_host.as_str()) {
+    let own = [&service.domain, &service.api_host].into_iter();
+    let mut own = own.chain(&service.edge);
+    if own.any(|own| is_within(name, own.as_str())) {
         return Some(format!("{host} belongs to this service"));
     }
-    if NEVER.iter().any(|top| below(top)) {
+    if NEVER.iter().any(|top| is_within(name, top)) {
         return Some(format!("{host} is reserved: nobody can own it"));
     }
-    if !is_closed && CLOSED.iter().any(|top| below(top)) {
+    if !is_closed && CLOSED.iter().any(|top| is_within(name, top)) {
         return Some(format!(
             "{host} is a name for closed networks: it needs `verification.resolvers`"
         ));

@@ -12,7 +12,7 @@ use super::verification::Check;
 use super::{Caller, Domain, Refused, SiteAdmin, owner_of};
 use crate::deploy::Timestamp;
 use crate::deploy::keys::Role;
-use crate::site::{Host, KeptIn, ProjectId, Service, Site};
+use crate::site::{Host, KeptIn, ProjectId, Service, Site, is_within};
 use crate::store::audit::{Entry, Who};
 use crate::store::{Ownership, OwnershipState as State, Quarantine, SiteChange, SiteRecord};
 
@@ -145,8 +145,7 @@ impl Rules {
 
     /// Returns whether a name is one of the edge.
     pub(super) fn is_of_edge(&self, name: &str) -> bool {
-        let above = name.strip_suffix(self.edge.as_str());
-        above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
+        is_within(name, self.edge.as_str())
     }
 
     /// Returns the end of the quarantine of a host that was just lost.

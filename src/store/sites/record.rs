@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::site::{
-    BasePath, Check, HSTS_SECONDS_MAX, Host, HostHeader, Hsts, KeptIn, Origin, PrivateHosts,
+    self, BasePath, Check, HSTS_SECONDS_MAX, Host, HostHeader, Hsts, KeptIn, Origin, PrivateHosts,
     ProjectId, Repository, Scheme, Server, Service, Site, Upstream, UpstreamHttp, Visibility,
 };
 use crate::store::{OwnershipState, SiteRecord};
@@ -584,17 +584,14 @@ fn domain(value: &Value, service: &Service) -> Result<Host, Expected> {
     if host == service.api_host {
         return Err("another host: this one is the host of the admin API".into());
     }
-    let is_below = |top: &Host| {
-        let above = host.as_str().strip_suffix(top.as_str());
-        above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
-    };
-    if is_below(&service.domain) {
+    let is_within = |top: &Host| site::is_within(host.as_str(), top.as_str());
+    if is_within(&service.domain) {
         return Err(format!(
             "a domain of the customer: hosts below {} are default subdomains",
             service.domain
         ));
     }
-    if let Some(edge) = service.edge.as_ref().filter(|edge| is_below(edge)) {
+    if let Some(edge) = service.edge.as_ref().filter(|edge| is_within(edge)) {
         return Err(format!(
             "a domain of the customer: {edge} and hosts below it are names of the edge"
         ));
