@@ -75,12 +75,9 @@ impl Clients {
                 longest = Some((kind, wait));
             }
         };
-        let of_client = self.mcp.and_then(|rate| {
-            let mut shard = self.shard(address);
-            let state = shard.state(address, now, self.shard_addresses_max);
-            state.mcp.wait(rate, now)
-        });
-        if let Some(wait) = of_client {
+        if let Some(rate) = self.mcp
+            && let Some(wait) = self.with_state(address, now, |state| state.mcp.wait(rate, now))
+        {
             self.report_exceeded(LimitKind::Mcp, address);
             refuse(LimitKind::Mcp, wait);
         }
@@ -100,21 +97,14 @@ impl Clients {
         let address = Address::of(client, self.limits.ipv6_prefix);
         let (now, messages) = (self.began.elapsed(), f64::from(messages));
         if let Some(rate) = self.mcp {
-            let mut shard = self.shard(address);
-            let state = shard.state(address, now, self.shard_addresses_max);
-            state.mcp.spend(rate, now, messages);
+            self.with_state(address, now, |state| state.mcp.spend(rate, now, messages));
         }
         let Some(rate) = self.mcp_site else { return };
         let (span, pair) = (span_of(now), self.pair(address, site));
-        let is_new = {
-            let mut shard = self.shard(pair);
-            let state = shard.state(pair, now, self.shard_addresses_max);
+        let is_new = self.with_state(pair, now, |state| {
             std::mem::replace(&mut state.asked_in, span) != span
-        };
-        let clients = {
-            let address = self.site(site);
-            let mut shard = self.shard(address);
-            let state = shard.state(address, now, self.shard_addresses_max);
+        });
+        let clients = self.with_state(self.site(site), now, |state| {
             state.mcp.spend(rate, now, messages);
             let site = state.site.get_or_insert_default();
             site.ceiling.spend(rate.times(CEILING), now, messages);
@@ -122,25 +112,20 @@ impl Clients {
             site.clients(span);
             site.clients = site.clients.saturating_add(is_new.into());
             site.clients(span)
-        };
+        });
         let share = rate.times(f64::from(clients).recip());
-        let mut shard = self.shard(pair);
-        let state = shard.state(pair, now, self.shard_addresses_max);
-        state.mcp.spend(share, now, messages);
+        self.with_state(pair, now, |state| state.mcp.spend(share, now, messages));
     }
 
     /// Returns how long a client must wait because all clients together ask too much of a site.
     fn wait_of_site(&self, client: Address, site: &ProjectId, now: Duration) -> Option<Duration> {
         let rate = self.mcp_site?;
-        let (ceiling, exceeded, clients) = {
-            let address = self.site(site);
-            let mut shard = self.shard(address);
-            let state = shard.state(address, now, self.shard_addresses_max);
+        let (ceiling, exceeded, clients) = self.with_state(self.site(site), now, |state| {
             let site = state.site.get_or_insert_default();
             let ceiling = site.ceiling.wait(rate.times(CEILING), now);
             let clients = site.clients(span_of(now));
             (ceiling, state.mcp.wait(rate, now), clients)
-        };
+        });
         if ceiling.is_some() {
             return ceiling;
         }

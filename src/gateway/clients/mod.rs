@@ -390,6 +390,17 @@ impl Clients {
     }
 
     /// Every change is a number, so a part of the table is whole after a panic too.
+    /// Reads or changes the state of an address.
+    fn with_state<T>(
+        &self,
+        address: Address,
+        now: Duration,
+        act: impl FnOnce(&mut State) -> T,
+    ) -> T {
+        let mut shard = self.shard(address);
+        act(shard.state(address, now, self.shard_addresses_max))
+    }
+
     fn shard(&self, address: Address) -> MutexGuard<'_, Shard> {
         let hash = self.hasher.hash_one(address);
         #[expect(
