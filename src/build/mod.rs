@@ -228,14 +228,14 @@ impl Described {
         // A site without a public skill gets a generated one. Its authors wrote none, or none of
         // their skills can be used, or all are for some groups of readers only.
         if skills.is_empty()
-            && let Some(generated) = skills::generate(
+            && let Some(mut generated) = skills::generate(
                 docs,
                 (&title.title, &title.description),
                 BASE_URL_PLACEHOLDER,
                 site.map(Site::page_lists).unwrap_or_default(),
             )
         {
-            found.extend(skills::instructions(docs));
+            found.append(&mut generated.warnings);
             let skill = into_skill(generated);
             list.push(listed(&skill, true));
             skills.push(skill);

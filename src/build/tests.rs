@@ -376,6 +376,7 @@ fn generated(slug: &str, description: &str, text: &str) -> Generated {
         slug: skills::Slug::from_name(slug).unwrap(),
         description: description.to_owned(),
         text: text.to_owned(),
+        warnings: Vec::new(),
     }
 }
 

@@ -64,7 +64,7 @@ pub use collect::collect;
 pub use description::cut;
 pub use generate::{
     ADDRESS_CHARACTERS_MAX, Age, CHARACTERS_MAX, Generated, LINES_MAX, PageList, Rejected,
-    SourcePage, about, accept, documentation_version, generate, instructions, source_pages,
+    SourcePage, about, accept, documentation_version, generate, source_pages,
 };
 pub use material::{Material, SourceText};
 pub use meta::Meta;

@@ -219,10 +219,14 @@ pub fn title_of(slug: &str) -> Box<str> {
 /// empty.
 pub(super) fn words_of(segment: &str) -> Option<Box<str>> {
     let words = segment.replace(['-', '_'], " ");
-    let mut letters = words.chars();
-    let first = letters.next()?;
-    let words: String = first.to_uppercase().chain(letters).collect();
-    Some(words.into())
+    (!words.is_empty()).then(|| capitalised(&words).into())
+}
+
+/// Returns a text whose first letter is large.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
 }
 
 /// Returns the slug of a file that is a page, from its path below the documentation's root.

@@ -153,6 +153,7 @@ pub fn accept(material: &Material, bytes: &[u8], age: Age) -> Result<Generated, 
         slug,
         description,
         text: text.to_owned(),
+        warnings: Vec::new(),
     })
 }
 

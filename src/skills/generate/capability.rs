@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::docs::Docs;
 use crate::docs::navigation::tree::PageId;
+use crate::docs::page::capitalised;
 use crate::mdx::{Element, Node};
 
 use super::about::{is_generic_part, is_generic_title};
@@ -180,9 +181,7 @@ fn learned(text: &str) -> Option<String> {
         "This guide explains how to ",
     ];
     let rest = STARTS.iter().find_map(|start| text.strip_prefix(start))?;
-    let mut letters = rest.chars();
-    let first = letters.next()?;
-    Some(first.to_uppercase().chain(letters).collect())
+    (!rest.is_empty()).then(|| capitalised(rest))
 }
 
 /// Returns whether a text only tells the reader to read a page, or begins in the middle of a procedure.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::docs::Docs;
 use crate::docs::navigation::tree::PageId;
+use crate::docs::page::capitalised;
 use crate::mdx::{Node, plain};
 
 use super::about;
@@ -270,9 +271,7 @@ fn announced(paragraph: &str) -> Option<String> {
         _ if points(last) || has(&normal(last), &["this", "it", "these"]) => return None,
         _ => last,
     };
-    let mut letters = said.chars();
-    let first = letters.next()?;
-    (said.split(' ').count() >= 2).then(|| first.to_uppercase().chain(letters).collect())
+    (said.split(' ').count() >= 2).then(|| capitalised(said))
 }
 
 /// Returns the command that some nodes consist of: code, or plain words if `or_words`.

@@ -12,9 +12,7 @@ use super::role::Role;
 
 /// Reports the first such sentence of each page that a generated skill would use: in a description, in a
 /// callout, on the first page and on pages about the start. Other pages may describe such texts.
-#[must_use]
-pub fn instructions(docs: &Docs) -> Vec<Diagnostic> {
-    let outline = Outline::of(docs);
+pub(super) fn instructions(docs: &Docs, outline: &Outline) -> Vec<Diagnostic> {
     let home = outline.home(docs);
     let contents = outline.contents(docs, |_| true);
     let found = contents.filter_map(|(entry, page, nodes)| {

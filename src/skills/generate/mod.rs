@@ -79,6 +79,7 @@ mod wrong;
 #[cfg(test)]
 mod tests;
 
+use crate::diagnostic::Diagnostic;
 use crate::docs::Docs;
 use crate::frontmatter;
 
@@ -88,7 +89,6 @@ pub use accept::{Age, Rejected, accept};
 pub(in crate::skills) use code::INSTALLS;
 use file::Page;
 use first::First;
-pub use instruction::instructions;
 use list::{pages_characters_min, skills};
 pub use lists::PageList;
 use name::Names;
@@ -132,6 +132,8 @@ pub struct Generated {
     pub description: String,
     /// The file.
     pub text: String,
+    /// What was left out of a file that was generated from the pages.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A page that a skill may use (rule G3).
@@ -266,6 +268,7 @@ pub fn generate(
         slug,
         description,
         text: page.text,
+        warnings: instruction::instructions(docs, &outline),
     })
 }
 

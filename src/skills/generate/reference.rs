@@ -87,8 +87,8 @@ pub(super) fn table(docs: &Docs, outline: &Outline, share: Share, base_url: &str
     lines
 }
 
-/// The paths of addresses in the code of guides.
-struct Called(HashSet<String>);
+/// The paths of addresses in the code of guides, as segments.
+struct Called(Vec<Vec<String>>);
 
 // === impl Called ===
 
@@ -100,7 +100,8 @@ impl Called {
                 gather(nodes, &mut paths);
             }
         }
-        Self(paths)
+        let split = |path: &String| segments(path).map(str::to_owned).collect();
+        Self(paths.iter().map(split).collect())
     }
 
     /// Returns whether the code calls the endpoint with this path; below it, or for a value in
@@ -112,11 +113,10 @@ impl Called {
             return false;
         }
         self.0.iter().any(|found| {
-            let found: Vec<&str> = segments(found).collect();
             let Some(before) = found.len().checked_sub(wanted.len()) else {
                 return false;
             };
-            let is_it = |found: &[&str]| {
+            let is_it = |found: &[String]| {
                 let mut pairs = found.iter().zip(&wanted);
                 pairs.all(|(found, wanted)| is_value(wanted) || found == wanted)
             };

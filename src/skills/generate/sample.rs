@@ -42,19 +42,23 @@ impl<'d> Samples<'d> {
     /// Returns the code of a step in the order of the page; without code in its text, the code in
     /// remarks. `enters_steps` adds the code of `<Steps>` inside it.
     pub(super) fn of(title: &str, nodes: &'d [Node], enters_steps: bool) -> Vec<Sample<'d>> {
-        let mut samples = Self {
-            found: Vec::new(),
-            aside: Vec::new(),
-            verdict: Verdict::default(),
-            is_other_way: false,
-            is_output: false,
-            enters_steps,
-        };
+        let mut samples = Self::new(Verdict::default(), enters_steps);
         samples.verdict.heading(title);
         samples.nodes(nodes);
         match samples.found.is_empty() {
             true => samples.aside,
             false => samples.found,
+        }
+    }
+
+    fn new(verdict: Verdict, enters_steps: bool) -> Self {
+        Self {
+            found: Vec::new(),
+            aside: Vec::new(),
+            verdict,
+            is_other_way: false,
+            is_output: false,
+            enters_steps,
         }
     }
 
@@ -90,35 +94,8 @@ impl<'d> Samples<'d> {
             "Steps" if !self.enters_steps => {}
             "ResponseExample" => {}
             "CodeGroup" | "RequestExample" | "Tabs" => {
-                let mut ways = Vec::new();
-                for child in &element.children {
-                    let mut inner = Self {
-                        found: Vec::new(),
-                        aside: Vec::new(),
-                        verdict: self.verdict,
-                        is_other_way: false,
-                        is_output: false,
-                        enters_steps: false,
-                    };
-                    inner.nodes(std::slice::from_ref(child));
-                    let firsts = inner
-                        .found
-                        .into_iter()
-                        .filter_map(|found| found.into_iter().next());
-                    let mut way: Vec<Block<'d>> = firsts.flatten().collect();
-                    let title = match child {
-                        Node::Element(tab) => tab.text("title").map(plain),
-                        _ => None,
-                    };
-                    for block in &mut way {
-                        if let (true, Some(title)) = (block.label.is_empty(), &title) {
-                            block.label.clone_from(title);
-                        }
-                    }
-                    if !way.is_empty() {
-                        ways.push(way);
-                    }
-                }
+                let ways = element.children.iter().map(|child| self.way(child));
+                let ways: Sample<'d> = ways.filter(|way| !way.is_empty()).collect();
                 match are_files(&ways) {
                     true => ways.into_iter().for_each(|way| self.add(vec![way])),
                     false => self.add(ways),
@@ -132,6 +109,22 @@ impl<'d> Samples<'d> {
             }
             _ => self.nodes(&element.children),
         }
+    }
+
+    /// Returns the code of one of several alternatives; its title is the label of code without one.
+    fn way(&self, alternative: &'d Node) -> Vec<Block<'d>> {
+        let mut inner = Self::new(self.verdict, false);
+        inner.nodes(std::slice::from_ref(alternative));
+        let found = inner.found.into_iter();
+        let firsts = found.filter_map(|found| found.into_iter().next());
+        let mut way: Vec<Block<'d>> = firsts.flatten().collect();
+        if let Node::Element(tab) = alternative
+            && let Some(title) = tab.text("title").map(plain)
+        {
+            let unlabelled = way.iter_mut().filter(|block| block.label.is_empty());
+            unlabelled.for_each(|block| block.label.clone_from(&title));
+        }
+        way
     }
 
     fn add(&mut self, ways: Sample<'d>) {

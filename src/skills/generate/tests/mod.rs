@@ -718,7 +718,8 @@ fn a_remark_is_not_what_the_product_is_and_no_text_instructs_against_the_user() 
             "{}",
             generated.text
         );
-        let found: Vec<String> = instructions(&docs)
+        let found: Vec<String> = generated
+            .warnings
             .iter()
             .map(|found| format!("{} {}", found.rule, found.file))
             .collect();
