@@ -12,7 +12,7 @@
 //! does not have, or not any more, is fetched from there and not kept.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::StatusCode;
@@ -170,16 +170,13 @@ impl Relay {
     }
 
     fn is_accepted(&self, token: Digest) -> bool {
-        let accepted = self.accepted.lock();
-        let accepted = accepted.unwrap_or_else(PoisonError::into_inner);
-        accepted
+        self.accepted()
             .get(&token)
             .is_some_and(|at| at.elapsed() < ACCEPTED)
     }
 
     fn accept(&self, token: Digest) {
-        let accepted = self.accepted.lock();
-        let mut accepted = accepted.unwrap_or_else(PoisonError::into_inner);
+        let mut accepted = self.accepted();
         if accepted.len() >= TOKENS_MAX {
             accepted.retain(|_, at| at.elapsed() < ACCEPTED);
         }
@@ -189,8 +186,11 @@ impl Relay {
     }
 
     fn forget(&self, token: Digest) {
-        let accepted = self.accepted.lock();
-        let mut accepted = accepted.unwrap_or_else(PoisonError::into_inner);
-        accepted.remove(&token);
+        self.accepted().remove(&token);
+    }
+
+    fn accepted(&self) -> MutexGuard<'_, HashMap<Digest, Instant>> {
+        // Every change is one call, so the map is whole after a panic too.
+        self.accepted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

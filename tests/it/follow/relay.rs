@@ -41,13 +41,7 @@ fn an_edge_serves_other_edges_and_can_neither_forge_nor_read() {
         http::request(relay, "GET", "relay", path, &fields).status
     };
     assert_eq!(ask("/v1/follow/snapshot"), 401);
-    let object = content(middle.setup.path("cache"))
-        .into_iter()
-        .find(|(path, _)| path.starts_with("content"))
-        .unwrap();
-    // The directory begins the digest, and the name of the file ends it.
-    let path = object.0.to_str().unwrap();
-    let digest: String = path.split('/').skip(1).collect();
+    let digest = cached_digest(&middle);
     assert_eq!(ask(&format!("/v1/follow/objects/{digest}")), 401);
     // A removed edge is refused there too.
     output(&source.setup, &["edge", "remove", "last"]);
@@ -60,6 +54,15 @@ fn an_edge_serves_other_edges_and_can_neither_forge_nor_read() {
     wait_until("it says why", || {
         cause(&middle).contains(&first.to_string())
     });
+}
+
+/// Returns the digest of a file in the cache of an edge.
+fn cached_digest(edge: &Edge) -> String {
+    let files = content(edge.setup.path("cache"));
+    let mut paths = files.iter().map(|(path, _)| path);
+    let path = paths.find(|path| path.starts_with("content")).unwrap();
+    // The directory begins the digest, and the name of the file ends it.
+    path.to_str().unwrap().split('/').skip(1).collect()
 }
 
 #[test]
@@ -80,12 +83,7 @@ fn an_edge_gives_no_file_to_a_token_that_only_an_error_of_the_source_has_answere
             *response = head.into_bytes();
         }
     });
-    let object = content(middle.setup.path("cache"))
-        .into_iter()
-        .find(|(path, _)| path.starts_with("content"))
-        .unwrap();
-    let path = object.0.to_str().unwrap();
-    let digest: String = path.split('/').skip(1).collect();
+    let digest = cached_digest(&middle);
     for status in [400, 403, 404, 429, 500, 501, 502, 503, 504] {
         let token = format!("Bearer waypost_edge_stranger_{status}");
         let ask = |path: &str| {
