@@ -192,18 +192,16 @@ impl QueryTerm {
     ) -> Result<Option<Term>, SearchError> {
         let ends = self.word.char_indices().map(|(end, _)| end);
         let ends: Vec<usize> = ends.skip(TYPED_STEM_MIN).collect();
-        let mut asked = Vec::new();
         for end in ends.into_iter().rev().take(TYPED_ENDING_MAX) {
             let start = &self.word[..end];
-            for stem in [start.to_owned(), table.stemmer.term(start)] {
+            for stem in [start, &table.stemmer.term(start)] {
                 let is_long = stem.chars().nth(TYPED_STEM_MIN - 1).is_some();
-                if !is_long || !self.word.starts_with(&stem) || asked.contains(&stem) {
-                    continue;
-                }
-                if let Some(entry) = part.find(file, table, &stem)? {
+                if is_long
+                    && self.word.starts_with(stem)
+                    && let Some(entry) = part.find(file, table, stem)?
+                {
                     return Ok(Some(entry));
                 }
-                asked.push(stem);
             }
         }
         Ok(None)

@@ -276,18 +276,15 @@ impl<'d> Checker<'d> {
         }
         if self.is_file(&resolved) {
             let help = "the file exists, but it is ignored or of a kind that is not published";
-            return Err((
-                LINK,
-                format!("there is no page `/{slug}`"),
-                Some(help.into()),
-            ));
+            let message = format!("there is no page `/{slug}`");
+            return Err((LINK, message, Some(help.into())));
         }
-        if super::site::is_of_published_kind(&resolved) {
-            let help = self.nearest_file(&resolved);
-            return Err((LINK, format!("there is no file `/{slug}`"), help));
-        }
-        let help = self.nearest(slug);
-        Err((LINK, format!("there is no page `/{slug}`"), help))
+        let (is_file, what) = match super::site::is_of_published_kind(&resolved) {
+            true => (true, "file"),
+            false => (false, "page"),
+        };
+        let help = self.suggestion(is_file, if is_file { &resolved } else { slug });
+        Err((LINK, format!("there is no {what} `/{slug}`"), help))
     }
 
     fn image(&mut self, from: From<'_>, target: &str) -> Outcome {
@@ -421,44 +418,42 @@ impl<'d> Checker<'d> {
         is_file
     }
 
-    fn nearest(&mut self, slug: &str) -> Option<String> {
+    /// Returns help that names the page or the file that was probably meant.
+    fn suggestion(&mut self, is_file: bool, name: &str) -> Option<String> {
         if self.suggestions == SUGGESTIONS_MAX {
             return None;
         }
         self.suggestions += 1;
+        let near = match is_file {
+            true => self.nearest_file(name),
+            false => self.nearest_page(name),
+        };
+        Some(format!("did you mean `/{}`?", near?))
+    }
+
+    fn nearest_page<'s>(&'s self, slug: &'s str) -> Option<&'s str> {
         // The author also wrote the base path below which the site is served.
-        if let Some((_, below)) = slug.split_once('/')
-            && self.urls.contains_key(below)
-        {
-            return Some(format!("did you mean `/{below}`?"));
-        }
+        let below = slug.split_once('/').map(|(_, below)| below);
         let page = slug
             .strip_suffix(".html")
             .or_else(|| slug.strip_suffix(".htm"));
         let page = page.map(|page| page.strip_suffix("/index").unwrap_or(page));
-        if let Some(page) = page.filter(|page| self.urls.contains_key(page)) {
-            return Some(format!("did you mean `/{page}`?"));
+        let mut others = [below, page].into_iter().flatten();
+        if let Some(page) = others.find(|page| self.urls.contains_key(page)) {
+            return Some(page);
         }
         // The first page has no name that could be similar.
         let mut urls: Vec<&str> = self.urls.keys().copied().collect();
         urls.retain(|url| !url.is_empty());
         urls.sort_unstable();
-        let same = urls
-            .iter()
-            .find(|url| url.eq_ignore_ascii_case(slug))
-            .copied();
-        let near = same.or_else(|| closest(slug, urls))?;
-        Some(format!("did you mean `/{near}`?"))
+        let same = urls.iter().find(|url| url.eq_ignore_ascii_case(slug));
+        same.copied().or_else(|| closest(slug, urls))
     }
 
-    fn nearest_file(&mut self, path: &str) -> Option<String> {
-        if self.suggestions == SUGGESTIONS_MAX {
-            return None;
-        }
-        self.suggestions += 1;
+    fn nearest_file(&self, path: &str) -> Option<&str> {
         let mut files: Vec<&str> = self.published.iter().map(|path| &**path).collect();
         files.sort_unstable();
-        Some(format!("did you mean `/{}`?", closest(path, files)?))
+        closest(path, files)
     }
 
     /// Checks the images that `docs.json` names.

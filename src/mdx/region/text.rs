@@ -101,19 +101,9 @@ impl Region<'_> {
         inner: &Range<usize>,
         pieces: &[Piece],
     ) -> bool {
-        let inside = &self.text[span.clone()];
-        inside.contains("\n\n") || self.is_block(span, region, token, inner, pieces)
-    }
-
-    /// Returns whether an element without a blank line is a block.
-    fn is_block(
-        &self,
-        span: &Range<usize>,
-        region: &Range<usize>,
-        token: usize,
-        inner: &Range<usize>,
-        pieces: &[Piece],
-    ) -> bool {
+        if self.text[span.clone()].contains("\n\n") {
+            return true;
+        }
         let line_end = self.line_around(span.end).end;
         let after = &self.text[span.end..line_end.min(region.end)];
         let is_alone = self.starts_line(span.start, region.start) && after.trim().is_empty();
@@ -127,7 +117,7 @@ impl Region<'_> {
                 let name = self.name_of(*token);
                 let is_line = !INLINE.contains(&name) && component::is_known(name);
                 let may_be = !is_line || component::is_block(name);
-                may_be && self.is_block(&self.span(piece), inner, *token, range, pieces)
+                may_be && self.is_flow(&self.span(piece), inner, *token, range, pieces)
             }
             _ => false,
         };

@@ -2,9 +2,9 @@
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.24; JSON Schema 2020-12 (validation) §6, §7.
 
-use super::sample::in_one_line;
 use std::collections::HashSet;
 
+use super::sample::in_one_line;
 use super::{
     DEPTH_MAX, FIELDS_MAX, WITHIN_MAX, Writer, bytes, element, expandable, flag, paragraph, prose,
     text,

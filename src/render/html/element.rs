@@ -393,15 +393,13 @@ impl Writer<'_> {
             first_of(all)
         };
         let (light, dark) = (source("light"), source("dark"));
-        let is_left_out = |part: &&&Element| {
-            let media = part.text("media").unwrap_or_default();
-            *part.name == *"source" && !media.is_empty() && !media.contains("prefers-color-scheme")
-        };
-        if let Some(media) = parts
-            .iter()
-            .find(is_left_out)
-            .and_then(|part| part.text("media"))
-        {
+        let mut sources = parts.iter().filter(|part| *part.name == *"source");
+        let left_out = sources.find_map(|source| {
+            let media = source.text("media")?;
+            let is_kept = media.is_empty() || media.contains("prefers-color-scheme");
+            (!is_kept).then_some(media)
+        });
+        if let Some(media) = left_out {
             let message = format!(
                 "the `<source>` for `{media}` is left out; only those for light and dark mode are shown"
             );
