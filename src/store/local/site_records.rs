@@ -283,6 +283,9 @@ impl Local {
     /// bytes lose their oldest entries, so an owner cannot remove entries of others. Files that become
     /// small are joined.
     fn shorten_audit(&self, writer: &WriterLock) -> Result<(), SiteError> {
+        if self.audit_bytes_max == 0 {
+            return Ok(());
+        }
         let part = self.audit_bytes_max / AUDIT_FILES_MIN;
         let mut files = self.audit_files()?;
         let mut bytes = 0_u64;
@@ -290,21 +293,11 @@ impl Local {
             let metadata = fs::metadata(path).map_err(FileError::on("look at", path))?;
             bytes += metadata.len();
         }
-        if self.audit_bytes_max == 0 || bytes <= part * (AUDIT_FILES_MIN - 2) {
+        if bytes <= part * (AUDIT_FILES_MIN - 2) {
             return Ok(());
         }
-        let mut excess: HashMap<Box<str>, u64> = HashMap::new();
-        for (_, path) in &files {
-            for line in read_log(path)?.split_inclusive(|byte| *byte == b'\n') {
-                *excess.entry(owner_of(line)).or_default() += line.len() as u64;
-            }
-        }
         let keep = part * (AUDIT_FILES_MIN - 3);
-        let each = audit::share_of(excess.values().copied(), keep);
-        excess.retain(|_, bytes| {
-            *bytes = bytes.saturating_sub(each);
-            *bytes > 0
-        });
+        let mut excess = excess_by_owner(&files, keep)?;
         let mut too_many = bytes - keep;
         // The newest file has the number of the last entry.
         files.pop();
@@ -430,6 +423,26 @@ impl Local {
         files.sort_unstable();
         Ok(files)
     }
+}
+
+/// Returns how many bytes of the entries of each owner are too many, if all owners together keep at
+/// most `keep`.
+fn excess_by_owner(
+    files: &[(u64, PathBuf)],
+    keep: u64,
+) -> Result<HashMap<Box<str>, u64>, SiteError> {
+    let mut bytes: HashMap<Box<str>, u64> = HashMap::new();
+    for (_, path) in files {
+        for line in read_log(path)?.split_inclusive(|byte| *byte == b'\n') {
+            *bytes.entry(owner_of(line)).or_default() += line.len() as u64;
+        }
+    }
+    let each = audit::share_of(bytes.values().copied(), keep);
+    bytes.retain(|_, bytes| {
+        *bytes = bytes.saturating_sub(each);
+        *bytes > 0
+    });
+    Ok(bytes)
 }
 
 /// Some files of the audit log that become one file: the entries of them that stay.
