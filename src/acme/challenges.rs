@@ -4,6 +4,9 @@
 //! afterwards. Answers are documents, so every process that shares them answers: the authority may
 //! connect to any of them, and from several places at once.
 //!
+//! An answer never changes: another challenge for the same name has another key. Who copies the
+//! documents sees which keys come and go, and not that the bytes of a key are replaced.
+//!
 //! Sources: RFC 8555 §8.3 (HTTP-01), RFC 8737 (TLS-ALPN-01).
 
 use std::collections::HashMap;
@@ -25,6 +28,8 @@ use crate::store::documents::{Documents, Kind, key_of};
 pub const HTTP_PATH: &str = "/.well-known/acme-challenge/";
 /// The protocol with which an authority asks in a handshake (RFC 8737 §6.2).
 pub const TLS_PROTOCOL: &[u8] = b"acme-tls/1";
+/// How many digits of its digest are in the key of an answer.
+const DIGEST_DIGITS: usize = 32;
 /// The lengths that a token may have. RFC 8555 §8.3: at least 128 bits in base 64.
 const TOKEN_LENGTHS: std::ops::RangeInclusive<usize> = 16..=128;
 
@@ -55,7 +60,8 @@ pub(super) struct Installed {
 enum Answer {
     /// The host that it is for, and the key authorization.
     Http(Box<str>, Box<str>),
-    Tls(Arc<CertifiedKey>),
+    /// The host that it is for, and its certificate.
+    Tls(Box<str>, Arc<CertifiedKey>),
 }
 
 /// The content of the document.
@@ -131,11 +137,18 @@ impl Challenges {
     /// Returns the certificate for the handshake of an authority. It may read a file.
     #[must_use]
     pub fn tls(&self, host: &str) -> Option<Arc<CertifiedKey>> {
-        let key = tls_key(host);
-        if let Some(Answer::Tls(certificate)) = self.lock().get(&key) {
-            return Some(Arc::clone(certificate));
+        let own = self.lock();
+        let of_host = own.values().find_map(|answer| match answer {
+            Answer::Tls(of, certificate) if **of == *host => Some(Arc::clone(certificate)),
+            _ => None,
+        });
+        drop(own);
+        if of_host.is_some() {
+            return of_host;
         }
-        let written = self.read(&key).filter(|written| written.host == host)?;
+        let keys = self.documents.keys_of(Kind::Challenge, &tls_name(host));
+        let mut written = keys.ok()?.into_iter().filter_map(|key| self.read(&key));
+        let written = written.find(|written| written.host == host)?;
         let mut digest = [0; 32];
         hex::decode_to_slice(&written.answer, &mut digest).ok()?;
         Some(Arc::new(tls_certificate(host, &digest)?))
@@ -169,8 +182,14 @@ impl Challenges {
         let made = made.ok_or_else(|| {
             Failure::new(Cause::Ourselves, "make the certificate of the challenge")
         })?;
-        let answer = Answer::Tls(Arc::new(made));
-        self.put(tls_key(host), answer, host, &hex::encode(digest))
+        // One that could not be removed would be an answer too.
+        let left = self.documents.keys_of(Kind::Challenge, &tls_name(host));
+        for key in left.unwrap_or_default() {
+            let _left = self.documents.remove(Kind::Challenge, &key);
+        }
+        let answer = Answer::Tls(host.into(), Arc::new(made));
+        let text = hex::encode(digest);
+        self.put(tls_key(host, &text), answer, host, &text)
     }
 
     fn put(
@@ -221,8 +240,14 @@ fn http_key(token: &str) -> String {
     format!("http~{token}")
 }
 
-fn tls_key(host: &str) -> String {
-    format!("tls~{}", key_of(host))
+/// Returns the name under which all keys of a host are.
+fn tls_name(host: &str) -> String {
+    format!("tls-{}", key_of(host))
+}
+
+fn tls_key(host: &str, digest: &str) -> String {
+    let begin = digest.get(..DIGEST_DIGITS).unwrap_or(digest);
+    format!("{}~{begin}", tls_name(host))
 }
 
 /// Makes the certificate of RFC 8737 §3.
@@ -245,7 +270,7 @@ fn tls_certificate(host: &str, digest: &[u8; 32]) -> Option<CertifiedKey> {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::store::documents::LocalDocuments;
+    use crate::store::documents::{Change, KnownKeys, LocalDocuments};
 
     const TOKEN: &str = "LoqXcYV8q5ONbJQxbmR7SCTNo3tiAXDfowyjxAjEuX0";
 
@@ -273,6 +298,34 @@ mod tests {
             assert_eq!(process.http("docs.acme.com", &path), None);
             assert!(process.tls("docs.acme.com").is_none());
         }
+    }
+
+    #[test]
+    fn another_challenge_for_a_name_has_another_key() {
+        let root = tempfile::tempdir().unwrap();
+        let documents: Arc<dyn Documents> =
+            Arc::new(LocalDocuments::open(root.path(), Clock::System).unwrap());
+        let challenges = Arc::new(Challenges::new(Arc::clone(&documents)));
+        let other = Challenges::new(Arc::clone(&documents));
+        let mut known = KnownKeys::default();
+        let mut changes = || documents.changes(Kind::Challenge, &mut known).unwrap();
+        let first = challenges.put_tls("docs.acme.com", &[7; 32]).unwrap();
+        assert_eq!(changes().len(), 1);
+        drop(first);
+        let second = challenges.put_tls("docs.acme.com", &[8; 32]).unwrap();
+        assert!(matches!(
+            &*changes(),
+            [Change::Removed(_), Change::Added(_)]
+        ));
+        let seen = other.tls("docs.acme.com").unwrap();
+        assert!(seen.cert[0].windows(32).any(|part| part == [8; 32]));
+        // An answer that an ended process has left is no answer any more.
+        std::mem::forget(second);
+        let _third = challenges.put_tls("docs.acme.com", &[9; 32]).unwrap();
+        assert!(matches!(
+            &*changes(),
+            [Change::Removed(_), Change::Added(_)]
+        ));
     }
 
     #[test]

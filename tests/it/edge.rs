@@ -432,12 +432,18 @@ impl Edge {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if seen.1 || left.is_zero() {
-                let lines: Vec<String> = seen.0.iter().map(ToString::to_string).collect();
                 drop(seen);
-                panic!("the log has no such line:\n{}", lines.join("\n"));
+                panic!("the log has no such line:\n{}", self.log());
             }
             seen = self.lines.more.wait_timeout(seen, left).unwrap().0;
         }
+    }
+
+    /// Returns all lines of the process log.
+    pub fn log(&self) -> String {
+        let seen = self.lines.seen.lock().unwrap();
+        let lines: Vec<String> = seen.0.iter().map(ToString::to_string).collect();
+        lines.join("\n")
     }
 
     pub fn count_log(&self, matches: impl Fn(&serde_json::Value) -> bool) -> usize {

@@ -37,7 +37,8 @@ pub enum Kind {
     Account,
     /// The failed orders of a name, and when it is tried again.
     Order,
-    /// The answer to a challenge of an authority, as long as the authority may ask for it.
+    /// The answer to a challenge of an authority, as long as the authority may ask for it. It
+    /// never changes.
     Challenge,
     /// A private key whose certificate has not come yet, and the address of its order.
     Pending,

@@ -42,10 +42,14 @@ pub(super) fn certificate(edge: &Edge, name: &str, client: &Arc<ClientConfig>) -
 
 /// Waits for an order whose first tries may fail, because the edge was not there yet.
 #[track_caller]
-pub(super) fn wait_for_order(is_so: impl Fn() -> bool) {
+pub(super) fn wait_for_order(source: &Edge, is_so: impl Fn() -> bool) {
     let since = Instant::now();
     while !is_so() {
-        assert!(since.elapsed() < 2 * TIMEOUT, "a certificate in time");
+        assert!(
+            since.elapsed() < 2 * TIMEOUT,
+            "no certificate in time:\n{}",
+            source.log()
+        );
     }
 }
 
@@ -104,7 +108,7 @@ fn an_edge_answers_the_challenges_of_its_source_and_serves_its_certificates() {
         let address = url(between.address);
         let edge = edge_with_key(&source.setup, &address, "paris", &of_edge).start();
         let client = pebble.client(&["http/1.1"]);
-        wait_for_order(|| certificate(&edge, DOMAIN, &client).is_some());
+        wait_for_order(&source, || certificate(&edge, DOMAIN, &client).is_some());
         wait_until("the same on the source", || {
             certificate(&edge, DOMAIN, &client) == certificate(&source, DOMAIN, &client)
         });
@@ -138,7 +142,7 @@ fn a_certificate_that_is_replaced_by_command_is_replaced_on_edges() {
     let (listen, pebble, source, of_edge) = ordering("http-01");
     let edge = edge_with_key(&source.setup, &url(listen), "paris", &of_edge).start();
     let client = pebble.client(&["http/1.1"]);
-    wait_for_order(|| certificate(&edge, DOMAIN, &client).is_some());
+    wait_for_order(&source, || certificate(&edge, DOMAIN, &client).is_some());
     let before = certificate(&edge, DOMAIN, &client);
     output(
         &source.setup,

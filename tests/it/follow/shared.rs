@@ -42,7 +42,7 @@ fn a_challenge_is_on_the_edges_of_every_gateway_before_the_authority_asks() {
         let between = Between::start(listen);
         let address = url(between.address);
         let edge = edge_with_key(&other.setup, &address, "paris", &of_edge).start();
-        wait_for_order(|| certificate(&edge, DOMAIN, &client).is_some());
+        wait_for_order(&leader, || certificate(&edge, DOMAIN, &client).is_some());
 
         // The edge gets each change late, and still no order fails.
         between.lie(|path, _| {
