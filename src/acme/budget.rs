@@ -5,7 +5,7 @@
 //! not exceed a limit. A renewal that names the certificate that it replaces counts for no limit
 //! (RFC 9773 §5; rate limits of Let's Encrypt).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use super::queue::Lane;
@@ -24,12 +24,15 @@ pub(super) struct Budget {
     limited_until: u64,
     /// How many failures in a row the authority caused.
     failures: u32,
-    /// The registrable domains of the names that it refused in a row because of a limit.
-    limited: BTreeSet<Box<str>>,
+    /// The names that it refused in a row because of a limit: their owners and registrable domains.
+    limited: BTreeSet<(Box<str>, Box<str>)>,
+    /// The owners for which no new orders begin, and until when.
+    limited_owners: HashMap<Box<str>, u64>,
 }
 
 /// After refusals for so many registrable domains in a row, the limit is that of the account: most
-/// limits are those of one domain, and one owner may have many names.
+/// limits are those of one domain, and one owner may have many names. If all the domains are those
+/// of one owner, only this owner waits: it may have used up the limits of each of them elsewhere.
 const LIMITED_MAX: usize = 3;
 /// The longest pause, whatever the authority asks for: its answer may be wrong.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
@@ -46,6 +49,7 @@ impl Budget {
             limited_until: 0,
             failures: 0,
             limited: BTreeSet::new(),
+            limited_owners: HashMap::new(),
         }
     }
 
@@ -108,16 +112,42 @@ impl Budget {
         self.failures
     }
 
-    /// Notes that the authority has refused a name of a registrable domain because of a limit. If it
-    /// refuses several domains in a row, the limit is that of the account, and no new orders begin
-    /// for that time.
-    pub(super) fn limits(&mut self, now: u64, domain: &str, asked: Option<Duration>) {
-        if self.limited.len() < LIMITED_MAX {
-            self.limited.insert(domain.into());
+    /// Returns whether new orders of an owner wait, although those of others may begin.
+    pub(super) fn is_limited_for(&self, owner: &str, now: u64) -> bool {
+        let until = self.limited_owners.get(owner);
+        until.is_some_and(|until| is_waiting(*until, now))
+    }
+
+    /// Notes that the authority has refused a name of an owner because of a limit. If it refuses
+    /// several registrable domains in a row, no new orders begin for that time: of this owner, or of
+    /// all if it has refused several owners. Names of the operator have no owner.
+    pub(super) fn limits(
+        &mut self,
+        now: u64,
+        owner: Option<&str>,
+        domain: &str,
+        asked: Option<Duration>,
+    ) {
+        let is_operator = owner.is_none();
+        let owner = owner.unwrap_or_default();
+        let of_owner = |limited: &BTreeSet<(Box<str>, Box<str>)>| {
+            let own = limited.iter().filter(|(of, _)| **of == *owner);
+            own.count()
+        };
+        if self.limited.len() < LIMITED_MAX || of_owner(&self.limited) == 0 {
+            self.limited.insert((owner.into(), domain.into()));
         }
-        if self.limited.len() >= LIMITED_MAX {
-            let end = end_of_pause(now, asked.unwrap_or(PAUSE_MAX));
+        if self.limited.len() < LIMITED_MAX {
+            return;
+        }
+        let end = end_of_pause(now, asked.unwrap_or(PAUSE_MAX));
+        if is_operator || of_owner(&self.limited) < self.limited.len() {
             self.limited_until = later(self.limited_until, end, now);
+        } else {
+            self.limited_owners
+                .retain(|_, until| is_waiting(*until, now));
+            let known = self.limited_owners.entry(owner.into()).or_default();
+            *known = later(*known, end, now);
         }
     }
 }
@@ -189,7 +219,7 @@ mod tests {
         let mut budget = Budget::new(2, HOUR, Vec::new());
         budget.fails(year, HOUR, None);
         for domain in ["acme.test", "second.test", "third.test"] {
-            budget.limits(year, domain, Some(HOUR));
+            budget.limits(year, None, domain, Some(HOUR));
         }
         assert!(budget.take(year) && budget.take(year) && !budget.take(year));
         assert!(!budget.is_usable(year, Lane::Uncounted));
@@ -208,12 +238,12 @@ mod tests {
     fn a_limit_of_one_domain_does_not_stop_the_others() {
         let mut budget = Budget::new(300, HOUR, Vec::new());
         for now in 0..100 {
-            budget.limits(now, "acme.test", Some(HOUR));
+            budget.limits(now, None, "acme.test", Some(HOUR));
         }
-        budget.limits(100, "second.test", Some(HOUR));
+        budget.limits(100, None, "second.test", Some(HOUR));
         assert!(budget.is_usable(100, Lane::Counted));
         budget.works(Lane::Counted);
-        budget.limits(101, "third.test", Some(HOUR));
+        budget.limits(101, None, "third.test", Some(HOUR));
         assert!(budget.is_usable(101, Lane::Counted));
     }
 
@@ -221,13 +251,27 @@ mod tests {
     fn a_limit_of_the_account_stops_new_orders_only_and_for_an_hour_at_most() {
         let mut budget = Budget::new(300, HOUR, Vec::new());
         for domain in ["acme.test", "second.test"] {
-            budget.limits(100, domain, Some(168 * HOUR));
+            budget.limits(100, None, domain, Some(168 * HOUR));
         }
         // A renewal that does not count shows nothing about the limit.
         budget.works(Lane::Uncounted);
         assert!(budget.is_usable(100, Lane::Counted));
-        budget.limits(100, "third.test", Some(168 * HOUR));
+        budget.limits(100, None, "third.test", Some(168 * HOUR));
         assert!(!budget.is_usable(3699, Lane::Counted) && budget.is_usable(3700, Lane::Counted));
         assert!(budget.is_usable(101, Lane::Uncounted));
+    }
+
+    #[test]
+    fn the_limits_of_the_domains_of_one_owner_stop_no_other_owner() {
+        let mut budget = Budget::new(300, HOUR, Vec::new());
+        for domain in ["a.test", "b.test", "c.test", "d.test"] {
+            budget.limits(100, Some("many"), domain, Some(HOUR));
+        }
+        assert!(budget.is_usable(100, Lane::Counted));
+        assert!(budget.is_limited_for("many", 3699) && !budget.is_limited_for("many", 3700));
+        assert!(!budget.is_limited_for("other", 100));
+        // A second owner is refused too: the limit is that of the account.
+        budget.limits(100, Some("other"), "other.test", Some(HOUR));
+        assert!(!budget.is_usable(3699, Lane::Counted) && budget.is_usable(3700, Lane::Counted));
     }
 }

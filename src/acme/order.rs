@@ -52,6 +52,8 @@ pub(super) struct Shared {
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) name: Arc<str>,
+    /// The owner of its site; `None` for a name of the operator.
+    pub(super) owner: Option<Arc<str>>,
     /// How the control of the name is proven.
     pub(super) kind: ChallengeKind,
     /// The identifier of the certificate that is replaced, and the directory of its authority.

@@ -34,7 +34,12 @@ impl Manager {
                 let mut budget = authority.budget();
                 budget.is_usable(now, Lane::Counted) && budget.left(now) > 0
             });
-            let has_room = |owner: &str| self.owners.has_room(owner);
+            let has_room = |owner: &str| {
+                let mut authorities = self.authorities.iter();
+                let is_limited =
+                    authorities.all(|authority| authority.budget().is_limited_for(owner, now));
+                self.owners.has_room(owner) && !is_limited
+            };
             let Some((name, wait)) = self.state.queue.take(now, !may_begin, has_room) else {
                 return;
             };
@@ -61,6 +66,7 @@ impl Manager {
             });
             let job = Job {
                 name: Arc::clone(&name),
+                owner: entry.owner.clone(),
                 kind,
                 replaces,
             };
@@ -264,7 +270,10 @@ async fn order_anywhere(
     for authority in authorities.iter() {
         let now = shared.clock.unix_seconds();
         let lane = shared.lane(authority, job);
-        if !authority.budget().is_usable(now, lane) {
+        let is_limited = |owner: &Arc<str>| {
+            lane == Lane::Counted && authority.budget().is_limited_for(owner, now)
+        };
+        if !authority.budget().is_usable(now, lane) || job.owner.as_ref().is_some_and(is_limited) {
             is_one_left_out = true;
             continue;
         }
@@ -300,9 +309,8 @@ async fn order_anywhere(
             Cause::Quota | Cause::Forbidden => {}
             Cause::Limit => {
                 log::warn!(target: "acme", name:% = &*job.name; "an authority refuses an order because of a limit: {failure}");
-                authority
-                    .budget()
-                    .limits(now, domain_of(&job.name), failure.wait);
+                let (owner, domain) = (job.owner.as_deref(), domain_of(&job.name));
+                authority.budget().limits(now, owner, domain, failure.wait);
             }
             Cause::Authority | Cause::Account => {
                 authority.forget(failure.cause == Cause::Account).await;
