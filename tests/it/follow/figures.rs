@@ -64,13 +64,39 @@ fn resident_megabytes(edge: &Edge) -> u64 {
         / 1024
 }
 
+/// Writes the records of many sites. Returns their number, and a domain of the last one.
+fn write_many(setup: &Setup) -> (usize, String) {
+    let sites = match std::env::var("WAYPOST_SITES") {
+        Ok(sites) => sites.parse().unwrap(),
+        Err(_unset) => count(100_000, 200),
+    };
+    let records: String = (0..sites)
+        .map(|n| format!("---\nproject: p{n}\nsubdomain: p{n}\ndomains: [d{n}.test]\n"))
+        .collect();
+    setup.write_records("many", &records);
+    (sites, format!("d{}.test", sites - 1))
+}
+
+/// Waits until an edge has the last site, and everything else.
+fn wait_until_filled(edge: &Edge, last: &str) {
+    let since = Instant::now();
+    while !(knows(edge, last) && readiness(edge)["status"] == "ready") {
+        assert!(since.elapsed() < LOG_TIMEOUT);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_release_is_on_four_edges_in_a_moment() {
     let listen = free_address();
-    let source = measured(source(listen)).with_skill().start();
+    let setup = measured(source(listen)).with_skill();
+    let (sites, last) = write_many(&setup);
+    let source = setup.timeout(LOG_TIMEOUT).start();
     let edges = ["paris", "tokyo", "lima", "oslo"].map(|name| {
         let setup = edge_of(&source.setup, &url(listen), name, "");
-        measured(setup).start()
+        let edge = measured(setup).timeout(LOG_TIMEOUT).start();
+        wait_until_filled(&edge, &last);
+        edge
     });
     edges.iter().for_each(|edge| wait_until_serves(edge, SKILL));
     let mut times = Vec::new();
@@ -86,7 +112,7 @@ fn a_release_is_on_four_edges_in_a_moment() {
     }
     times.sort();
     let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
-    println!("promoted → served by four edges: p50 {p50:?}, p99 {p99:?}");
+    println!("promoted → served by four edges of {sites} sites: p50 {p50:?}, p99 {p99:?}");
     let time = Duration::from_secs(count(20, 1) as u64);
     let share = 100.0 * idle_share(&edges[0], time);
     println!("an idle edge: {share:.2} % of a core");
@@ -134,24 +160,13 @@ fn many_long_polls_wait_and_are_answered_together() {
 #[test]
 fn an_edge_starts_from_a_cache_of_many_sites() {
     let listen = free_address();
-    let sites = match std::env::var("WAYPOST_SITES") {
-        Ok(sites) => sites.parse().unwrap(),
-        Err(_unset) => count(100_000, 200),
-    };
     let setup = measured(source(listen)).with_skill();
-    let records: String = (0..sites)
-        .map(|n| format!("---\nproject: p{n}\nsubdomain: p{n}\ndomains: [d{n}.test]\n"))
-        .collect();
-    setup.write_records("many", &records);
+    let (sites, last) = write_many(&setup);
     let source = setup.timeout(LOG_TIMEOUT).start();
     let setup = measured(edge_of(&source.setup, &url(listen), "paris", "")).timeout(LOG_TIMEOUT);
     let since = Instant::now();
     let edge = setup.start();
-    let last = format!("d{}.test", sites - 1);
-    while !(knows(&edge, &last) && readiness(&edge)["status"] == "ready") {
-        assert!(since.elapsed() < LOG_TIMEOUT);
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until_filled(&edge, &last);
     println!(
         "{sites} sites: the cache is filled in {:?}",
         since.elapsed()
