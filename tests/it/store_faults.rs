@@ -9,12 +9,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::edge::{Edge, Setup};
+use crate::edge::Setup;
 use crate::follow::{Between, edge_of, url};
 use crate::ports::free_address;
 use crate::queue_postgres::{Worker, wait_until};
 use crate::repository::{Repository, follow, key, record, trigger};
-use crate::store_postgres::{Objects, S3, cluster, command, init, machine, serves, skill};
+use crate::store_postgres::{Objects, S3, cluster, command, init, machine, number, serves, skill};
 
 /// A server in front of an object store.
 fn in_front_of(s3: &S3) -> (Between, String) {
@@ -179,14 +179,6 @@ impl Drop for End<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
-}
-
-/// Returns the number of the skill that a gateway serves.
-fn number(edge: &Edge) -> usize {
-    let response = edge.get("acme.waypost.localhost", "/skill.md");
-    let text = response.text();
-    let (_, rest) = text.split_once("Number ").unwrap_or(("", "0."));
-    rest.split('.').next().unwrap().parse().unwrap()
 }
 
 #[test]

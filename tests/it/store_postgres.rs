@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::edge::{Edge, Setup};
-use crate::follow::Between;
+use crate::follow::{Between, edge_of, url};
 use crate::http::{Connection, Response};
 use crate::ports::free_address;
 use crate::presets::SKILL;
@@ -150,6 +150,14 @@ pub fn skill(number: usize) -> String {
 pub fn serves(edge: &Edge, text: &str) -> bool {
     let response = edge.get("acme.waypost.localhost", "/skill.md");
     response.status == 200 && response.text() == text
+}
+
+/// Returns the number of the skill that a gateway serves.
+pub fn number(edge: &Edge) -> usize {
+    let response = edge.get("acme.waypost.localhost", "/skill.md");
+    let text = response.text();
+    let (_, rest) = text.split_once("Number ").unwrap_or(("", "0."));
+    rest.split('.').next().unwrap().parse().unwrap()
 }
 
 #[test]
@@ -301,10 +309,10 @@ fn a_release_is_on_another_machine_in_a_moment() {
 }
 
 #[test]
-fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_equal() {
+fn kills_of_workers_gateways_edges_and_the_database_lose_nothing_and_go_never_back() {
     let rounds = match std::env::var_os("WAYPOST_LONG_TESTS") {
         Some(_) => 400,
-        None => 6,
+        None => 8,
     };
     let mut cluster = cluster();
     let first = machine(&cluster, None, &Objects::Directory).conf("worker", "{ embedded: false }");
@@ -314,13 +322,20 @@ fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_
     let beside = |first: &Setup| machine(&cluster, Some(first), &Objects::Directory);
     let machines = [beside(&first), beside(&first)];
     let mut workers = machines.each_ref().map(Worker::start);
-    let second = beside(&first).conf("worker", "{ embedded: false }");
+    let followed = free_address();
+    let edges = format!("{{ listen: \"{followed}\", allow_http: true }}");
+    let second = beside(&first)
+        .conf("worker", "{ embedded: false }")
+        .conf("edges", &edges);
     let operator = operator(&first);
     let edge = first.start();
     let mut other = second.start();
+    let follower = edge_of(&other.setup, &url(followed), "paris", "");
+    let mut follower = follower.start();
     let created = put_site(&edge, &operator, "acme", &site(&edge.setup, "acme"));
     assert_eq!(created.status, 201, "{}", created.text());
     let mut acknowledged = Vec::new();
+    let mut newest = [0; 3];
     let mut random = 11_u64;
     for round in 0..rounds {
         docs.push("Change", &[("skill.md", &skill(round + 1))]);
@@ -334,16 +349,25 @@ fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_
             .wrapping_mul(6364136223846793005)
             .wrapping_add(1442695040888963407);
         std::thread::sleep(Duration::from_millis((random >> 33) % 600));
-        match round % 3 {
-            0 => workers[round / 3 % 2].restart(&machines[round / 3 % 2]),
+        match round % 4 {
+            0 => workers[round / 4 % 2].restart(&machines[round / 4 % 2]),
             1 => {
                 other.signal("KILL");
                 other = other.ended().start();
+            }
+            2 => {
+                follower.signal("KILL");
+                follower = follower.ended().start();
             }
             _ => {
                 cluster.stop();
                 cluster.restart();
             }
+        }
+        for (newest, node) in newest.iter_mut().zip([&edge, &other, &follower]) {
+            let now = number(node);
+            assert!(now >= *newest, "{now} after {newest} in round {round}");
+            *newest = now;
         }
     }
     assert!(!acknowledged.is_empty());
@@ -356,13 +380,18 @@ fn kills_of_workers_gateways_and_the_database_lose_no_update_and_leave_machines_
     docs.push("End", &[("skill.md", &skill(rounds + 1))]);
     let id = trigger(&edge, &operator, "acme");
     assert_eq!(follow(&edge.setup, &id)["status"], "success");
-    for gateway in [&edge, &other] {
+    for node in [&edge, &other, &follower] {
         wait_until("the machines are not equal", || {
-            serves(gateway, &skill(rounds + 1))
+            serves(node, &skill(rounds + 1))
         });
     }
     let checked = command(&edge.setup, &["store", "check"]);
     assert!(checked.contains("0 damages"), "{checked}");
+    // Updates were published in the order in which they began.
+    let sql = "SELECT epoch FROM waypost_queue.updates WHERE state = 'success' ORDER BY generation";
+    let epochs = cluster.psql("waypost", sql).unwrap();
+    let epochs: Vec<u64> = epochs.lines().map(|epoch| epoch.parse().unwrap()).collect();
+    assert!(!epochs.is_empty() && epochs.is_sorted(), "{epochs:?}");
 }
 
 #[test]
