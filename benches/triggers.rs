@@ -14,8 +14,9 @@
 //! first. For example:
 //! `{ postgres: { url: "postgres://waypost@/bench?host=/run/postgresql", tls: false } }`
 //!
-//! The sites have no repository, so an update ends without a build: the queue and the API are
-//! measured, with a worker that claims and ends updates in the same queue.
+//! The repository of the sites is one that this gateway does not fetch, so an update ends without a
+//! build: the queue and the API are measured, with a worker that claims and ends updates in the same
+//! queue.
 //!
 //! Then a site of 100 pages is pushed, triggered and requested several times: the time from
 //! the push until the new bytes are served on a custom domain.
@@ -66,7 +67,12 @@ impl Edge {
         );
         fs::write(root.path().join("waypost.yaml"), conf).unwrap();
         fs::create_dir(root.path().join("sites")).unwrap();
-        let record = |n| format!("---\nproject: p{n}\nowner: acme\nsubdomain: p{n}\n");
+        let record = |n| {
+            format!(
+                "---\nproject: p{n}\nowner: acme\nsubdomain: p{n}\n\
+                 repository: {{ url: /etc, branch: main }}\n"
+            )
+        };
         let records: String = (0..projects).map(record).collect();
         fs::write(root.path().join("sites/many.yaml"), records).unwrap();
         let docs = format!(
@@ -216,13 +222,23 @@ fn trigger(
     (ids, latencies)
 }
 
+/// Sets a flag when it is dropped, also by a panic.
+struct Stop<'f>(&'f AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Measures the reader while `act` runs.
 fn beside<T>(edge: &Edge, act: impl FnOnce() -> T) -> (Latencies, T) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| read(edge.address, &stop));
+        let ends = Stop(&stop);
         let done = act();
-        stop.store(true, Ordering::Relaxed);
+        drop(ends);
         (reader.join().unwrap(), done)
     })
 }
