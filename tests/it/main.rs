@@ -100,6 +100,7 @@ mod checked;
 mod clients;
 mod convert;
 mod copies;
+mod database_cuts;
 mod deploy;
 mod description;
 mod direct;

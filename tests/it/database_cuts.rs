@@ -1,0 +1,178 @@
+//! A database whose connections end at any message of an update: before the server has the message,
+//! or after it has it and before its answer arrives.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use crate::cluster::{Cluster, USER};
+use crate::queue_postgres::wait_until;
+use crate::repository::{Repository, call, key, record};
+use crate::store_postgres::{Objects, cluster, init, machine, machine_at, number, serves, skill};
+
+/// When all connections end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    /// The server does not get the message.
+    Before,
+    /// The server gets the message, and the client gets no answer.
+    After,
+}
+
+/// A server in front of a database, which ends all connections at one message of the clients.
+struct Cutter {
+    directory: tempfile::TempDir,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What happens, and at which of the next messages.
+    next: Option<(Cut, usize)>,
+    connections: Vec<UnixStream>,
+}
+
+// === impl Cutter ===
+
+impl Cutter {
+    fn start(cluster: &Cluster) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let name = format!(".s.PGSQL.{}", cluster.port);
+        let target = cluster.directory.join(&name);
+        let listener = UnixListener::bind(directory.path().join(name)).unwrap();
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                serve(client.unwrap(), &target, &shared);
+            }
+        });
+        Self { directory, state }
+    }
+
+    fn url(&self) -> String {
+        let socket = self.directory.path().display();
+        format!("postgres://{USER}@/waypost?host={socket}")
+    }
+
+    /// Ends all connections at the message with this number from now.
+    fn cut(&self, cut: Cut, number: usize) {
+        self.state.lock().unwrap().next = Some((cut, number));
+    }
+
+    fn has_cut(&self) -> bool {
+        self.state.lock().unwrap().next.is_none()
+    }
+}
+
+/// Passes the bytes of a connection on, until it is cut.
+fn serve(client: UnixStream, target: &PathBuf, state: &Arc<Mutex<State>>) {
+    let Ok(server) = UnixStream::connect(target) else {
+        return;
+    };
+    let streams = [client.try_clone().unwrap(), server.try_clone().unwrap()];
+    state.lock().unwrap().connections.extend(streams);
+    let (mut answers, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+    std::thread::spawn(move || pass(&mut answers, &mut to_client, |_, _| true));
+    let state = Arc::clone(state);
+    let (mut client, mut server) = (client, server);
+    std::thread::spawn(move || {
+        pass(&mut client, &mut server, |bytes, server| {
+            let mut state = state.lock().unwrap();
+            match &mut state.next {
+                Some((_, left)) if *left > 1 => *left -= 1,
+                Some((cut, _)) => {
+                    // The server works on what it has, also when the connection has ended.
+                    if *cut == Cut::After {
+                        let _ended = server.write_all(bytes);
+                    }
+                    state.next = None;
+                    for stream in state.connections.drain(..) {
+                        let _ended = stream.shutdown(Shutdown::Both);
+                    }
+                    return false;
+                }
+                None => {}
+            }
+            true
+        });
+    });
+}
+
+/// Passes bytes on while `may` allows it.
+fn pass(
+    from: &mut UnixStream,
+    to: &mut UnixStream,
+    mut may: impl FnMut(&[u8], &mut UnixStream) -> bool,
+) {
+    let mut bytes = vec![0; 64 << 10];
+    while let Ok(length @ 1..) = from.read(&mut bytes) {
+        let bytes = &bytes[..length];
+        if !may(bytes, to) || to.write_all(bytes).is_err() {
+            break;
+        }
+    }
+    let _ended = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+}
+
+#[test]
+fn an_update_whose_database_is_cut_at_any_message_ends_once_if_it_was_acknowledged() {
+    let (most, step) = match std::env::var_os("WAYPOST_LONG_TESTS") {
+        Some(_) => (120, 1),
+        None => (60, 13),
+    };
+    let cluster = cluster();
+    let cutter = Cutter::start(&cluster);
+    let password = cluster.password_file();
+    let direct = machine(&cluster, None, &Objects::Directory);
+    init(&direct);
+    let docs = Repository::new(&direct, "docs");
+    docs.push("Begin", &[("skill.md", &skill(0))]);
+    let site = format!("owner: acme\n{}", docs.record());
+    let gateway = machine_at(&cutter.url(), &password, Some(&direct), &Objects::Directory);
+    let direct = direct.site("acme", &site);
+    let key = key(&direct, "acme");
+    let edge = gateway.site("acme", &site).start();
+    let (mut round, mut acknowledged, mut newest) = (0, 0, 0);
+    for cut in [Cut::Before, Cut::After] {
+        for at in (1..=most).step_by(step) {
+            round += 1;
+            docs.push("Change", &[("skill.md", &skill(round))]);
+            cutter.cut(cut, at);
+            let response = call(&edge, &key, "POST", "/v1/project/update/acme");
+            if response.status == 202 {
+                acknowledged += 1;
+                let id = response.json()["statusId"].as_str().unwrap().to_owned();
+                wait_until(&format!("the update ends: {cut:?} {at}"), || {
+                    let status = record(&direct, &id)["status"].clone();
+                    status != "queued" && status != "in_progress"
+                });
+                let update = record(&direct, &id);
+                assert_eq!(update["status"], "success", "{cut:?} {at}: {update:#}");
+                wait_until(&format!("the release is served: {cut:?} {at}"), || {
+                    serves(&edge, &skill(round))
+                });
+            } else {
+                assert_eq!(response.status, 503, "{}", response.text());
+            }
+            // The gateway asks for changes, so every message comes some time.
+            wait_until("the connections are cut", || cutter.has_cut());
+            let now = number(&edge);
+            assert!(now >= newest, "{now} after {newest}: {cut:?} {at}");
+            newest = now;
+        }
+    }
+    assert!(acknowledged > round / 2, "{acknowledged} of {round}");
+    let sql = "SELECT epoch FROM waypost_queue.updates WHERE state = 'success' ORDER BY generation";
+    let epochs = cluster.psql("waypost", sql).unwrap();
+    let epochs: Vec<u64> = epochs.lines().map(|epoch| epoch.parse().unwrap()).collect();
+    assert!(
+        epochs.len() >= acknowledged && epochs.is_sorted(),
+        "{epochs:?}"
+    );
+}
