@@ -1,5 +1,6 @@
-//! A database whose connections end at any message of an update: before the server has the message,
-//! or after it has it and before its answer arrives.
+//! A network between a gateway and its database that fails at any message of an update: the
+//! connections end before the server has the message, or after it has it and before its answer
+//! arrives, or nothing arrives for a while.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,22 +9,31 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
 
 use crate::cluster::{Cluster, USER};
-use crate::queue_postgres::wait_until;
-use crate::repository::{Repository, call, key, record};
+use crate::edge::Edge;
+use crate::queue_postgres::{Worker, wait_until};
+use crate::repository::{Repository, call, key, record, trigger};
 use crate::store_postgres::{Objects, cluster, init, machine, machine_at, number, serves, skill};
 
-/// When all connections end.
+/// How many pages a build has that takes a second.
+const PAGES: usize = 300;
+
+/// What happens at a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
-    /// The server does not get the message.
+    /// All connections end. The server does not get the message.
     Before,
-    /// The server gets the message, and the client gets no answer.
+    /// All connections end. The server gets the message, and the client gets no answer.
     After,
+    /// Nothing arrives any more, and nobody is told. It arrives when the network works again.
+    Silence,
 }
 
-/// A server in front of a database, which ends all connections at one message of the clients.
+/// A server in front of a database, which cuts all connections at one message of the clients.
 struct Cutter {
     directory: tempfile::TempDir,
     state: Arc<Mutex<State>>,
@@ -33,6 +43,7 @@ struct Cutter {
 struct State {
     /// What happens, and at which of the next messages.
     next: Option<(Cut, usize)>,
+    is_silent: bool,
     connections: Vec<UnixStream>,
 }
 
@@ -60,13 +71,18 @@ impl Cutter {
         format!("postgres://{USER}@/waypost?host={socket}")
     }
 
-    /// Ends all connections at the message with this number from now.
+    /// Cuts all connections at the message with this number from now.
     fn cut(&self, cut: Cut, number: usize) {
         self.state.lock().unwrap().next = Some((cut, number));
     }
 
     fn has_cut(&self) -> bool {
         self.state.lock().unwrap().next.is_none()
+    }
+
+    /// Lets everything arrive again, also what was sent in between.
+    fn end_silence(&self) {
+        self.state.lock().unwrap().is_silent = false;
     }
 }
 
@@ -78,14 +94,25 @@ fn serve(client: UnixStream, target: &PathBuf, state: &Arc<Mutex<State>>) {
     let streams = [client.try_clone().unwrap(), server.try_clone().unwrap()];
     state.lock().unwrap().connections.extend(streams);
     let (mut answers, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-    std::thread::spawn(move || pass(&mut answers, &mut to_client, |_, _| true));
+    let of_answers = Arc::clone(state);
+    std::thread::spawn(move || {
+        pass(&mut answers, &mut to_client, |_, _| {
+            wait_for_end_of_silence(&of_answers);
+            true
+        });
+    });
     let state = Arc::clone(state);
     let (mut client, mut server) = (client, server);
     std::thread::spawn(move || {
         pass(&mut client, &mut server, |bytes, server| {
-            let mut state = state.lock().unwrap();
+            let all = &state;
+            let mut state = all.lock().unwrap();
             match &mut state.next {
                 Some((_, left)) if *left > 1 => *left -= 1,
+                Some((Cut::Silence, _)) => {
+                    state.next = None;
+                    state.is_silent = true;
+                }
                 Some((cut, _)) => {
                     // The server works on what it has, also when the connection has ended.
                     if *cut == Cut::After {
@@ -99,9 +126,17 @@ fn serve(client: UnixStream, target: &PathBuf, state: &Arc<Mutex<State>>) {
                 }
                 None => {}
             }
+            drop(state);
+            wait_for_end_of_silence(all);
             true
         });
     });
+}
+
+fn wait_for_end_of_silence(state: &Mutex<State>) {
+    while state.lock().unwrap().is_silent {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Passes bytes on while `may` allows it.
@@ -168,11 +203,89 @@ fn an_update_whose_database_is_cut_at_any_message_ends_once_if_it_was_acknowledg
         }
     }
     assert!(acknowledged > round / 2, "{acknowledged} of {round}");
-    let sql = "SELECT epoch FROM waypost_queue.updates WHERE state = 'success' ORDER BY generation";
-    let epochs = cluster.psql("waypost", sql).unwrap();
-    let epochs: Vec<u64> = epochs.lines().map(|epoch| epoch.parse().unwrap()).collect();
+    let epochs = epochs(&cluster);
     assert!(
         epochs.len() >= acknowledged && epochs.is_sorted(),
         "{epochs:?}"
     );
+}
+
+/// Returns the epochs of the updates that ended well, in the order in which these began.
+fn epochs(cluster: &Cluster) -> Vec<u64> {
+    let sql = "SELECT epoch FROM waypost_queue.updates WHERE state = 'success' ORDER BY generation";
+    let epochs = cluster.psql("waypost", sql).unwrap();
+    epochs.lines().map(|epoch| epoch.parse().unwrap()).collect()
+}
+
+#[test]
+fn what_a_gateway_sent_before_it_was_divided_from_its_database_changes_nothing_when_it_arrives() {
+    let cluster = cluster();
+    let cutter = Cutter::start(&cluster);
+    let password = cluster.password_file();
+    let direct = machine(&cluster, None, &Objects::Directory);
+    init(&direct);
+    let docs = Repository::new(&direct, "docs");
+    // Its builds take a while.
+    let names: Vec<String> = (0..PAGES).map(|page| format!("page-{page}")).collect();
+    let pages: Vec<String> = names.iter().map(|name| format!("{name}.mdx")).collect();
+    let navigation = json!({ "name": "Acme", "navigation": { "pages": names } }).to_string();
+    let push = |number: usize| {
+        let text = format!("# Page\n\nVersion {number}. {}", "Words. ".repeat(200));
+        let skill = skill(number);
+        let mut files = vec![("skill.md", &*skill), ("docs.json", &*navigation)];
+        files.extend(pages.iter().map(|page| (&**page, &*text)));
+        docs.push("Change", &files);
+    };
+    push(0);
+    let site = format!("owner: acme\n{}", docs.record());
+    let divided = machine_at(&cutter.url(), &password, Some(&direct), &Objects::Directory);
+    let builds = machine(&cluster, Some(&direct), &Objects::Directory).site("acme", &site);
+    let direct = direct.site("acme", &site);
+    let key = key(&direct, "acme");
+    let divided = divided.site("acme", &site).start();
+    let other = direct.conf("worker", "{ embedded: false }").start();
+    let ended = |id: &str| {
+        wait_until("the update ends", || {
+            record(&other.setup, id)["status"] == "success"
+        });
+    };
+    let wait_until_served = |edge: &Edge, number: usize| {
+        wait_until("the release is served", || serves(edge, &skill(number)));
+    };
+    let id = trigger(&divided, &key, "acme");
+    ended(&id);
+    for edge in [&divided, &other] {
+        wait_until_served(edge, 0);
+    }
+
+    // The gateway builds, and cannot tell anybody.
+    push(1);
+    let before = trigger(&divided, &key, "acme");
+    let state = format!("SELECT state FROM waypost_queue.updates WHERE id = '{before}'");
+    wait_until("the build begins", || {
+        cluster.psql("waypost", &state).unwrap() == "in_progress"
+    });
+    cutter.cut(Cut::Silence, 1);
+    wait_until("nothing arrives", || cutter.has_cut());
+    assert_eq!(record(&other.setup, &before)["status"], "in_progress");
+    let asked = call(&divided, &key, "POST", "/v1/project/update/acme");
+    assert_eq!(asked.status, 503, "{}", asked.text());
+    assert!(number(&divided) <= 1);
+    // Another worker ends its update and a newer one.
+    let _worker = Worker::start(&builds);
+    ended(&before);
+    wait_until_served(&other, 1);
+    push(2);
+    ended(&trigger(&other, &key, "acme"));
+    wait_until_served(&other, 2);
+
+    cutter.end_silence();
+    wait_until_served(&divided, 2);
+    push(3);
+    ended(&trigger(&divided, &key, "acme"));
+    for edge in [&divided, &other] {
+        wait_until_served(edge, 3);
+    }
+    let epochs = epochs(&cluster);
+    assert!(epochs.len() >= 4 && epochs.is_sorted(), "{epochs:?}");
 }
