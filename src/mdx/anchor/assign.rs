@@ -60,6 +60,18 @@ impl Anchors {
         });
     }
 
+    /// Makes the anchor of an element of HTML from its id. It has no other names: the element is
+    /// written as its author wrote it.
+    fn give_id(&mut self, written: &str) -> Option<Box<Anchor>> {
+        let id = spaceless(written);
+        (!id.is_empty()).then(|| {
+            Box::new(Anchor {
+                id: self.taken.take(&id),
+                aliases: Vec::new(),
+            })
+        })
+    }
+
     /// Makes the anchor of a place: from the id that its author wrote, or from its words.
     fn give(&mut self, written: Option<&str>, words: &str, aliases: Vec<String>) -> Box<Anchor> {
         let own = |name: String| match name.is_empty() {
@@ -178,12 +190,12 @@ impl Walk<'_> {
             "picture" if !element.is_picture() => {}
             "a" => {
                 let name = id.or_else(|| element.text("name"));
-                element.anchor = name.map(|name| self.anchors.give(Some(name), "", Vec::new()));
+                element.anchor = name.and_then(|name| self.anchors.give_id(name));
             }
             name if component::html(name).is_some() => {
                 let has_place = !matches!(name, "img" | "picture" | "iframe" | "br" | "wbr" | "hr");
                 let id = id.filter(|_| has_place);
-                element.anchor = id.map(|id| self.anchors.give(Some(id), "", Vec::new()));
+                element.anchor = id.and_then(|id| self.anchors.give_id(id));
             }
             // The ids in a drawing are used by the drawing: they are reserved and not changed.
             "svg" => {

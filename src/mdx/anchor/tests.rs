@@ -228,3 +228,10 @@ fn a_field_with_a_long_path_has_no_aliases_of_its_path() {
     assert!(anchors[0].contains(&format!("param-{long}")));
     assert_eq!(anchors[100], "param-a99 field-a99");
 }
+
+#[test]
+fn an_element_of_html_has_its_id_and_no_other_name() {
+    let text = "<Expandable title=\"properti/es\">x</Expandable>\n\n<div id=\"properties\">y</div>\n\n\
+         <div id=\" \">z</div>";
+    assert_eq!(all(text), ["properti/es properti-es", "properties"]);
+}
