@@ -20,13 +20,17 @@
 //!
 //! Sources: OpenAPI 3.0.4 and 3.1.1 §4.8.8 to §4.8.24; RFC 6901 (JSON pointers).
 
+mod lookup;
 mod operation;
 mod read;
 mod slug;
 
+use std::collections::HashMap;
+
 use crate::site::percent::decode_or_keep;
 use crate::syntax::{Span, Value};
 
+pub use lookup::Lookup;
 pub use operation::{Body, Media, Operation, Parameter, Response, Schema, Security, Server};
 pub use read::{NotFetched, SPECIFICATION, Specifications, discover, find, is_url, read};
 pub use slug::slug;
@@ -49,6 +53,8 @@ pub struct Specification {
     /// Whether it was made from a page that describes its endpoint by hand. The page shows only
     /// what its author cannot write: method, address, samples and form.
     pub from_page: bool,
+    /// The indices of `root` and `endpoints`.
+    pub lookup: Lookup,
 }
 
 /// The part of an endpoint that identifies and places it.
@@ -153,17 +159,14 @@ impl Specification {
     /// Finds an endpoint by its exact path, or else by its path without a slash at the end.
     #[must_use]
     pub fn find(&self, method: Method, path: &str) -> Option<usize> {
-        let position = |is_path: &dyn Fn(&str) -> bool| {
-            let mut endpoints = self.endpoints.iter();
-            endpoints.position(|endpoint| endpoint.method == method && is_path(&endpoint.path))
-        };
-        position(&|known| known == path).or_else(|| position(&|known| plain(known) == plain(path)))
+        self.lookup.endpoint(&self.endpoints, method, path)
     }
 
     /// Returns one of `components.schemas`.
     #[must_use]
     pub fn named_schema(&self, name: &str) -> Option<&Value> {
-        self.root.get("components")?.get("schemas")?.get(name)
+        let schemas = self.root.get("components")?.get("schemas")?;
+        self.lookup.get(&self.root, schemas, name)
     }
 
     /// Returns the names of `components.schemas`.
@@ -233,7 +236,7 @@ impl Specification {
         }
         for token in pointer.strip_prefix('/')?.split('/') {
             let token = unescaped(token);
-            value = match value.get(&token) {
+            value = match self.lookup.get(&self.root, value, &token) {
                 Some(value) => value,
                 None => value.items().get(token.parse::<usize>().ok()?)?,
             };
@@ -241,15 +244,19 @@ impl Specification {
         Some(value)
     }
 
-    /// Returns the label of the group of a tag: its `x-group`, else its name.
+    /// Returns the labels of the groups of the listed tags, by tag: their `x-group`, else their name.
     #[must_use]
-    pub fn group_label<'s>(&'s self, tag: &'s str) -> &'s str {
+    pub fn group_labels(&self) -> HashMap<&str, &str> {
         let tags = self.root.get("tags").map_or(&[][..], Value::items);
-        let named = |value: &&Value| value.get("name").and_then(Value::text) == Some(tag);
-        tags.iter()
-            .find(named)
-            .and_then(|value| value.get("x-group")?.text())
-            .unwrap_or(tag)
+        let mut labels = HashMap::new();
+        for tag in tags {
+            let name = tag.get("name").and_then(Value::text);
+            let label = tag.get("x-group").and_then(Value::text);
+            if let Some(name) = name {
+                labels.entry(name).or_insert(label.unwrap_or(name));
+            }
+        }
+        labels
     }
 }
 

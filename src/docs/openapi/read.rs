@@ -13,7 +13,7 @@ use crate::syntax::{
     yaml,
 };
 
-use super::{Endpoint, Method, Specification};
+use super::{Endpoint, Lookup, Method, Specification};
 
 /// The rule about mistakes inside a specification.
 pub const SPECIFICATION: &str = "openapi";
@@ -306,6 +306,7 @@ pub fn read(file: FileId, diagnostics: &mut Diagnostics) -> Option<Specification
         path,
         root,
         from_page: false,
+        lookup: Lookup::default(),
     };
     specification.endpoints = endpoints(&specification);
     dangling(&specification, diagnostics);

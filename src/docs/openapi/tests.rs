@@ -70,7 +70,7 @@ fn endpoints_are_listed_by_path_then_method_then_webhooks() {
     );
     assert_eq!(pets.find(Method::Get, "/pets/{id}"), Some(0));
     assert_eq!(pets.find(Method::Put, "/pets/{id}"), None);
-    assert_eq!(pets.group_label("pets"), "Our pets");
+    assert_eq!(pets.group_labels()["pets"], "Our pets");
 }
 
 #[test]
@@ -126,4 +126,27 @@ fn other_files_are_not_specifications() {
         assert!(specification.is_none());
         assert_eq!(found[0].message, message);
     }
+}
+
+#[test]
+fn values_of_large_maps_are_found_by_name() {
+    let many: String = (0..100)
+        .map(|n| format!(r#""S{n}": {{"type": "object", "title": "{n}"}}, "#))
+        .collect();
+    let text = format!(
+        r##"{{"openapi": "3.1.0", "info": {{"title": "x"}}, "paths": {{}}, "components": {{"schemas": {{{many}
+        "Last": {{"$ref": "#/components/schemas/S99"}}, "Lost": {{"$ref": "#/components/schemas/S100"}}}}}}}}"##
+    );
+    let (specification, diagnostics) = read_text("large.json", &text);
+    let specification = specification.unwrap();
+    let title = |name| {
+        let schema = specification.resolve(specification.named_schema(name)?)?;
+        schema.get("title")?.text()
+    };
+    assert_eq!(
+        ["S0", "S99", "Last"].map(title),
+        [Some("0"), Some("99"), Some("99")]
+    );
+    assert_eq!(["Lost", "S100", ""].map(title), [None; 3]);
+    assert_eq!(diagnostics.len(), 1);
 }

@@ -322,6 +322,7 @@ fn set_values(form: &mut Map<String, Form>, listed: &[Json]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::docs::openapi::Lookup;
     use crate::syntax::Diagnostics;
 
     #[test]
@@ -380,6 +381,7 @@ mod tests {
             endpoints: vec![endpoint],
             root,
             from_page: false,
+            lookup: Lookup::default(),
         }
     }
 

@@ -8,6 +8,8 @@
 //! A page may name an endpoint in its frontmatter ([`super::binding`]). It is then the page of
 //! that endpoint, and no page is generated for it.
 
+use std::collections::HashMap;
+
 use crate::diagnostic::closest;
 use crate::docs::config::sources;
 use crate::docs::openapi::{Method, Specification, slug};
@@ -237,7 +239,9 @@ impl Compiler<'_> {
             return Vec::new();
         }
         let read = &self.specifications.all()[specification];
+        let labels = read.group_labels();
         let mut groups: Vec<(Box<str>, Vec<usize>)> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for (index, endpoint) in read.endpoints.iter().enumerate() {
             let bound = self
                 .bound
@@ -246,13 +250,14 @@ impl Compiler<'_> {
                 continue;
             }
             let label = match endpoint.tags.first() {
-                Some(tag) => read.group_label(tag),
+                Some(tag) => labels.get(&**tag).copied().unwrap_or(tag),
                 None => UNTAGGED,
             };
-            match groups.iter_mut().find(|(known, _)| **known == *label) {
-                Some((_, endpoints)) => endpoints.push(index),
-                None => groups.push((label.into(), vec![index])),
-            }
+            let place = *places.entry(label).or_insert_with(|| {
+                groups.push((label.into(), Vec::new()));
+                groups.len() - 1
+            });
+            groups[place].1.push(index);
         }
         groups
     }

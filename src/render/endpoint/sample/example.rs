@@ -354,6 +354,7 @@ impl<'s> Sketch<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::docs::openapi::Lookup;
 
     #[test]
     fn an_example_is_made_from_a_schema() {
@@ -372,6 +373,7 @@ mod tests {
             endpoints: Vec::new(),
             root,
             from_page: false,
+            lookup: Lookup::default(),
         };
         let node = specification.named_schema("Node").unwrap();
         let made = |sketch: Sketch<'_>| -> serde_json::Value {
