@@ -440,3 +440,35 @@ fn reusing_content_renews_its_modification_time() {
 
     assert!(fs::metadata(&shared).unwrap().modified().unwrap() > days_ago);
 }
+
+#[test]
+fn a_put_leaves_free_space() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = |free_bytes_min| Config {
+        free_bytes_min,
+        ..config(&directory)
+    };
+    let full = Local::open(&config(u64::MAX), Clock::System).unwrap();
+    let refused = full.put(&release("own")).unwrap_err();
+    assert!(matches!(refused, PutError::Full { least: u64::MAX }));
+    // No file of it was written.
+    assert!(!content_of(&config(0), "own").exists());
+    // Without a limit, the disk itself says when it is full.
+    let open = Local::open(&config(0), Clock::System).unwrap();
+    assert!(open.check_space(u64::MAX).is_ok());
+    open.put(&release("own")).unwrap();
+}
+
+#[test]
+fn the_releases_of_an_owner_are_stored_by_one_process_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let (one, other) = (open(&config), open(&config));
+    let lock = |store: &Store, owner| store.lock_owner(owner, Duration::ZERO).unwrap();
+    let held = lock(&one, "acme");
+    assert!(held.is_some());
+    assert!(lock(&other, "acme").is_none());
+    assert!(lock(&other, "second").is_some());
+    drop(held);
+    assert!(lock(&other, "acme").is_some());
+}
