@@ -17,7 +17,9 @@ use crate::cluster::{Cluster, USER};
 use crate::edge::Edge;
 use crate::queue_postgres::{Worker, wait_until};
 use crate::repository::{Repository, call, key, record, trigger};
-use crate::store_postgres::{Objects, cluster, init, machine, machine_at, number, serves, skill};
+use crate::store_postgres::{
+    Objects, cluster, init, machine, machine_at, machine_with, number, serves, skill,
+};
 
 /// How many pages a build has that takes a second.
 const PAGES: usize = 300;
@@ -238,7 +240,10 @@ fn what_a_gateway_sent_before_it_was_divided_from_its_database_changes_nothing_w
     };
     push(0);
     let site = format!("owner: acme\n{}", docs.record());
-    let divided = machine_at(&cutter.url(), &password, Some(&direct), &Objects::Directory);
+    // It notices soon that nothing arrives.
+    let keys = ", statement_seconds: 1";
+    let objects = Objects::Directory;
+    let divided = machine_with(&cutter.url(), &password, Some(&direct), &objects, keys);
     let builds = machine(&cluster, Some(&direct), &Objects::Directory).site("acme", &site);
     let direct = direct.site("acme", &site);
     let key = key(&direct, "acme");

@@ -42,6 +42,17 @@ pub fn machine_at(
     first: Option<&Setup>,
     objects: &Objects<'_>,
 ) -> Setup {
+    machine_with(url, password_file, first, objects, "")
+}
+
+/// The same, with more keys of `postgres`.
+pub fn machine_with(
+    url: &str,
+    password_file: &Path,
+    first: Option<&Setup>,
+    objects: &Objects<'_>,
+    keys: &str,
+) -> Setup {
     let setup = setup();
     let place = |setup: &Setup, name: &str| setup.path(name).display().to_string();
     let password = setup.path("password");
@@ -49,7 +60,7 @@ pub fn machine_at(
     private(&password);
     let database = |more: &str| {
         format!(
-            "postgres: {{ url: \"{url}\", password_file: {}, tls: false{more} }}",
+            "postgres: {{ url: \"{url}\", password_file: {}, tls: false{keys}{more} }}",
             password.display()
         )
     };
