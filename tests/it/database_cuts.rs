@@ -21,8 +21,8 @@ use crate::store_postgres::{
     Objects, cluster, init, machine, machine_at, machine_with, number, serves, skill,
 };
 
-/// How many pages a build has that takes a second.
-const PAGES: usize = 300;
+/// How many pages a build has that takes some seconds.
+const PAGES: usize = 600;
 
 /// What happens at a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
