@@ -5,7 +5,7 @@
 //! not exceed a limit. A renewal that names the certificate that it replaces counts for no limit
 //! (RFC 9773 §5; rate limits of Let's Encrypt).
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use super::queue::Lane;
@@ -24,8 +24,9 @@ pub(super) struct Budget {
     limited_until: u64,
     /// How many failures in a row the authority caused.
     failures: u32,
-    /// The names that it refused in a row because of a limit: their owners and registrable domains.
-    limited: BTreeSet<(Box<str>, Box<str>)>,
+    /// The registrable domains of the names that it refused in a row because of a limit, each with
+    /// the owner of the last one; an empty text for the operator.
+    limited: HashMap<Box<str>, Box<str>>,
     /// The owners for which no new orders begin, and until when.
     limited_owners: HashMap<Box<str>, u64>,
 }
@@ -48,7 +49,7 @@ impl Budget {
             paused_until: 0,
             limited_until: 0,
             failures: 0,
-            limited: BTreeSet::new(),
+            limited: HashMap::new(),
             limited_owners: HashMap::new(),
         }
     }
@@ -58,6 +59,14 @@ impl Budget {
     pub(super) fn is_usable(&self, now: u64, lane: Lane) -> bool {
         let is_limited = lane == Lane::Counted && is_waiting(self.limited_until, now);
         !is_waiting(self.paused_until, now) && !is_limited
+    }
+
+    /// Returns whether the authority can be used now for a name of an owner; `None` is the operator.
+    /// New orders of one owner may wait while those of others go on.
+    pub(super) fn is_usable_for(&self, now: u64, lane: Lane, owner: Option<&str>) -> bool {
+        let until = owner.and_then(|owner| self.limited_owners.get(owner));
+        let is_limited = until.is_some_and(|until| is_waiting(*until, now));
+        self.is_usable(now, lane) && !(lane == Lane::Counted && is_limited)
     }
 
     /// Returns until when the authority is not used, after failures.
@@ -112,12 +121,6 @@ impl Budget {
         self.failures
     }
 
-    /// Returns whether new orders of an owner wait, although those of others may begin.
-    pub(super) fn is_limited_for(&self, owner: &str, now: u64) -> bool {
-        let until = self.limited_owners.get(owner);
-        until.is_some_and(|until| is_waiting(*until, now))
-    }
-
     /// Notes that the authority has refused a name of an owner because of a limit. If it refuses
     /// several registrable domains in a row, no new orders begin for that time: of this owner, or of
     /// all if it has refused several owners. Names of the operator have no owner.
@@ -130,18 +133,16 @@ impl Budget {
     ) {
         let is_operator = owner.is_none();
         let owner = owner.unwrap_or_default();
-        let of_owner = |limited: &BTreeSet<(Box<str>, Box<str>)>| {
-            let own = limited.iter().filter(|(of, _)| **of == *owner);
-            own.count()
-        };
-        if self.limited.len() < LIMITED_MAX || of_owner(&self.limited) == 0 {
-            self.limited.insert((owner.into(), domain.into()));
+        let is_new = self.limited.values().all(|known| **known != *owner);
+        if self.limited.len() < LIMITED_MAX || is_new {
+            self.limited.insert(domain.into(), owner.into());
         }
         if self.limited.len() < LIMITED_MAX {
             return;
         }
         let end = end_of_pause(now, asked.unwrap_or(PAUSE_MAX));
-        if is_operator || of_owner(&self.limited) < self.limited.len() {
+        let has_others = self.limited.values().any(|known| **known != *owner);
+        if is_operator || has_others {
             self.limited_until = later(self.limited_until, end, now);
         } else {
             self.limited_owners
@@ -268,9 +269,17 @@ mod tests {
             budget.limits(100, Some("many"), domain, Some(HOUR));
         }
         assert!(budget.is_usable(100, Lane::Counted));
-        assert!(budget.is_limited_for("many", 3699) && !budget.is_limited_for("many", 3700));
-        assert!(!budget.is_limited_for("other", 100));
-        // A second owner is refused too: the limit is that of the account.
+        let may_order = |owner, now| budget.is_usable_for(now, Lane::Counted, Some(owner));
+        assert!(!may_order("many", 3699) && may_order("many", 3700));
+        assert!(may_order("other", 100));
+        assert!(budget.is_usable_for(100, Lane::Uncounted, Some("many")));
+        // Two owners with the same domain are refused for one domain.
+        let mut shared = Budget::new(300, HOUR, Vec::new());
+        for (owner, domain) in [("one", "a.test"), ("two", "a.test"), ("two", "b.test")] {
+            shared.limits(100, Some(owner), domain, Some(HOUR));
+        }
+        assert!(shared.is_usable_for(100, Lane::Counted, Some("two")));
+        // The authority refuses a second owner too, so the account has reached its limit.
         budget.limits(100, Some("other"), "other.test", Some(HOUR));
         assert!(!budget.is_usable(3699, Lane::Counted) && budget.is_usable(3700, Lane::Counted));
     }

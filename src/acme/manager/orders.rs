@@ -36,9 +36,11 @@ impl Manager {
             });
             let has_room = |owner: &str| {
                 let mut authorities = self.authorities.iter();
-                let is_limited =
-                    authorities.all(|authority| authority.budget().is_limited_for(owner, now));
-                self.owners.has_room(owner) && !is_limited
+                let may_order = authorities.any(|authority| {
+                    let budget = authority.budget();
+                    budget.is_usable_for(now, Lane::Counted, Some(owner))
+                });
+                self.owners.has_room(owner) && may_order
             };
             let Some((name, wait)) = self.state.queue.take(now, !may_begin, has_room) else {
                 return;
@@ -270,10 +272,8 @@ async fn order_anywhere(
     for authority in authorities.iter() {
         let now = shared.clock.unix_seconds();
         let lane = shared.lane(authority, job);
-        let is_limited = |owner: &Arc<str>| {
-            lane == Lane::Counted && authority.budget().is_limited_for(owner, now)
-        };
-        if !authority.budget().is_usable(now, lane) || job.owner.as_ref().is_some_and(is_limited) {
+        let owner = job.owner.as_deref();
+        if !authority.budget().is_usable_for(now, lane, owner) {
             is_one_left_out = true;
             continue;
         }
