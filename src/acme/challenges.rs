@@ -4,8 +4,9 @@
 //! afterwards. Answers are documents, so every process that shares them answers: the authority may
 //! connect to any of them, and from several places at once.
 //!
-//! An answer never changes: another challenge for the same name has another key. Who copies the
-//! documents sees which keys come and go, and not that the bytes of a key are replaced.
+//! An answer never changes: another challenge for the same name has another key. A process that
+//! copies the documents sees new and removed keys. It does not see that the bytes of a key were
+//! replaced.
 //!
 //! Sources: RFC 8555 §8.3 (HTTP-01), RFC 8737 (TLS-ALPN-01).
 
@@ -182,7 +183,7 @@ impl Challenges {
         let made = made.ok_or_else(|| {
             Failure::new(Cause::Ourselves, "make the certificate of the challenge")
         })?;
-        // One that could not be removed would be an answer too.
+        // An earlier answer that could not be removed would be found too.
         let left = self.documents.keys_of(Kind::Challenge, &tls_name(host));
         for key in left.unwrap_or_default() {
             let _left = self.documents.remove(Kind::Challenge, &key);

@@ -63,8 +63,8 @@ fn described(interactive: &BTreeMap<Box<str>, usize>) -> Option<String> {
     (!interactive.is_empty()).then_some(line)
 }
 
-/// Returns a line that names the interactive components: pages show only their first render. `None`
-/// if there are none.
+/// Returns a line that lists the interactive components; `None` if there are none. A page shows only
+/// the first render of such a component.
 #[must_use]
 pub fn first_renders(docs: &Docs) -> Option<String> {
     described(&interactive(docs))

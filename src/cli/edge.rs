@@ -137,7 +137,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let written = io::stdout().write_all(printed.as_bytes());
     match args.action {
         Action::List => ignore_broken_pipe(written),
-        // If the token is not printed, nobody can use it: that is an error.
+        // The token is printed only once, so an error here must be reported.
         _ => written,
     }
     .context("print the outcome")?;

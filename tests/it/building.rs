@@ -4,8 +4,8 @@
 //! The building process is isolated and inherits no environment. So the processors are set by
 //! affinity, which every process inherits, and from which the pool of threads gets its size.
 //!
-//! `build` and `check` both name the interactive components, of which pages show only the first
-//! render.
+//! `build` and `check` both list the interactive components. A page shows only the first render of
+//! such a component.
 
 use std::fs;
 use std::path::Path;

@@ -38,7 +38,7 @@ impl Lookup {
         match map.get(key).map(|at| members.get(*at)) {
             Some(Some(member)) if *member.key == *key => Some(&member.value),
             None if map.len() == members.len() => None,
-            // It has a key twice.
+            // The map has a key twice.
             _ => value.get(key),
         }
     }
@@ -60,7 +60,7 @@ impl Lookup {
     }
 }
 
-/// Returns whether a map is large and has a place, which values that were made do not have.
+/// Returns whether a map is large and has a place in a file. A value that the program makes has none.
 fn has_index(value: &Value) -> bool {
     value.members().len() > MEMBERS_MAX && !value.span.range().is_empty()
 }

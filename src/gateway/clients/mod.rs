@@ -389,7 +389,6 @@ impl Clients {
         }
     }
 
-    /// Every change is a number, so a part of the table is whole after a panic too.
     /// Reads or changes the state of an address.
     fn with_state<T>(
         &self,
@@ -401,6 +400,7 @@ impl Clients {
         act(shard.state(address, now, self.shard_addresses_max))
     }
 
+    /// Every change is a number, so a part of the table is whole after a panic too.
     fn shard(&self, address: Address) -> MutexGuard<'_, Shard> {
         let hash = self.hasher.hash_one(address);
         #[expect(

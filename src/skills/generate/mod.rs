@@ -132,7 +132,7 @@ pub struct Generated {
     pub description: String,
     /// The file.
     pub text: String,
-    /// What was left out of a file that was generated from the pages.
+    /// Warnings about sentences of the pages that the file leaves out.
     pub warnings: Vec<Diagnostic>,
 }
 

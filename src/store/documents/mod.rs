@@ -111,7 +111,7 @@ pub trait Documents: fmt::Debug + Send + Sync {
         Ok(added.collect())
     }
 
-    /// Returns the keys of a divided kind that begin with `name` and `~`.
+    /// Returns the keys of a kind that begin with `name` and `~`.
     ///
     /// # Errors
     ///
