@@ -100,7 +100,7 @@ mod checked;
 mod clients;
 mod convert;
 mod copies;
-mod database_cuts;
+mod database_faults;
 mod deploy;
 mod description;
 mod direct;

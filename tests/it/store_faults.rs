@@ -14,7 +14,9 @@ use crate::follow::{Between, edge_of, url};
 use crate::ports::free_address;
 use crate::queue_postgres::{Worker, wait_until};
 use crate::repository::{Repository, follow, key, record, trigger};
-use crate::store_postgres::{Objects, S3, cluster, command, init, machine, number, serves, skill};
+use crate::store_postgres::{
+    Objects, S3, cluster, command, epochs, init, machine, number, serves, skill,
+};
 
 /// A server in front of an object store.
 fn in_front_of(s3: &S3) -> (Between, String) {
@@ -246,9 +248,7 @@ fn triggers_at_two_gateways_for_one_project_keep_their_order_and_publish_nothing
         }
     });
     // The generations of the queue, and the fences that promoted them, have one order.
-    let sql = "SELECT epoch FROM waypost_queue.updates WHERE state = 'success' ORDER BY generation";
-    let epochs = cluster.psql("waypost", sql).unwrap();
-    let epochs: Vec<u64> = epochs.lines().map(|epoch| epoch.parse().unwrap()).collect();
+    let epochs = epochs(&cluster);
     assert!(epochs.len() >= 3 && epochs.is_sorted(), "{epochs:?}");
     let releases = command(&gateways[1].setup, &["releases", "acme"]);
     assert!(releases.lines().count() >= 3, "{releases}");
