@@ -10,7 +10,8 @@
 //! ```
 //!
 //! pingora's own graceful stop sleeps for the whole grace period. A [`Drain`] ends as soon as the
-//! last [`ConnectionGuard`] is dropped.
+//! last [`ConnectionGuard`] and the last [`ListenerGuard`] are dropped: a listener may have accepted
+//! a connection that is not counted yet.
 //!
 //! The `TaskTracker` of tokio-util cannot count the connections: it can wait until no task is
 //! left, but not until fewer than `connections_max` are left.
@@ -46,14 +47,20 @@ struct Shared {
     draining: CancellationToken,
     /// When that was.
     began: OnceLock<Instant>,
+    /// How many listeners may accept a connection.
+    listening: AtomicUsize,
     open: AtomicUsize,
-    /// Notified when a connection was closed.
+    /// Notified when a connection or a listener was closed.
     closed: Notify,
 }
 
 /// Counts one connection for as long as it lives.
 #[derive(Debug)]
 pub struct ConnectionGuard(Arc<Shared>);
+
+/// Counts one listener for as long as it may accept a connection.
+#[derive(Debug)]
+pub struct ListenerGuard(Arc<Shared>);
 
 // === impl Drain ===
 
@@ -65,6 +72,7 @@ impl Drain {
             phase: AtomicU8::new(Phase::Serving as u8),
             draining: CancellationToken::new(),
             began: OnceLock::new(),
+            listening: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             closed: Notify::new(),
         }))
@@ -142,6 +150,13 @@ impl Drain {
         ConnectionGuard(Arc::clone(&self.0))
     }
 
+    /// Counts a new listener.
+    #[must_use]
+    pub fn listener_guard(&self) -> ListenerGuard {
+        self.0.listening.fetch_add(1, Ordering::Relaxed);
+        ListenerGuard(Arc::clone(&self.0))
+    }
+
     /// Returns how many connections are open.
     #[must_use]
     pub fn open(&self) -> usize {
@@ -150,22 +165,29 @@ impl Drain {
 
     /// Waits until fewer than `limit` connections are open.
     pub async fn below(&self, limit: usize) {
+        self.until(|| self.open() < limit).await;
+    }
+
+    /// Waits until no listener may accept a connection and none is open, at most for `deadline`;
+    /// returns how many connections are still open.
+    pub async fn finished(&self, deadline: Duration) -> usize {
+        // A listener counts its last connection before it ends.
+        let is_over = || self.0.listening.load(Ordering::Acquire) == 0 && self.open() == 0;
+        let _elapsed = tokio::time::timeout(deadline, self.until(is_over)).await;
+        self.open()
+    }
+
+    /// Waits until this is true of the counts.
+    async fn until(&self, is_true: impl Fn() -> bool) {
         loop {
             // Registered before the check, so that a connection that closes in between is not
             // missed.
             let closed = self.0.closed.notified();
-            if self.open() < limit {
+            if is_true() {
                 return;
             }
             closed.await;
         }
-    }
-
-    /// Waits until no connection is open, at most for `deadline`; returns how many are still
-    /// open.
-    pub async fn finished(&self, deadline: Duration) -> usize {
-        let _elapsed = tokio::time::timeout(deadline, self.below(1)).await;
-        self.open()
     }
 }
 
@@ -182,6 +204,15 @@ impl Drop for ConnectionGuard {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
         // Few tasks wait: one of each listener for a free connection, one for the end of the
         // drain.
+        self.0.closed.notify_waiters();
+    }
+}
+
+// === impl ListenerGuard ===
+
+impl Drop for ListenerGuard {
+    fn drop(&mut self) {
+        self.0.listening.fetch_sub(1, Ordering::Release);
         self.0.closed.notify_waiters();
     }
 }
@@ -203,6 +234,22 @@ mod tests {
         });
         drop(guards);
         assert_eq!(waiting.await.unwrap(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_drain_waits_for_a_connection_that_a_listener_has_not_counted_yet() {
+        let drain = Drain::new();
+        let listener = drain.listener_guard();
+        drain.enter(Phase::Draining);
+        let mut waiting = std::pin::pin!(drain.finished(Duration::from_secs(60)));
+        let early = tokio::time::timeout(Duration::from_secs(1), &mut waiting).await;
+        assert!(early.is_err(), "the drain ended before the listener");
+        let connection = drain.guard();
+        drop(listener);
+        let early = tokio::time::timeout(Duration::from_secs(1), &mut waiting).await;
+        assert!(early.is_err(), "the drain ended before the connection");
+        drop(connection);
+        assert_eq!(waiting.await, 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,6 +18,7 @@ use super::Gateway;
 use super::clients::{AddressGuard, LimitKind};
 use super::connection::{ClientConnection, set_client_options};
 use super::direct::Direct;
+use super::drain::ListenerGuard;
 use super::http1::Http1;
 use super::http2;
 use super::memory::Stage;
@@ -138,7 +139,8 @@ impl ConnectionHandler {
     /// Accepts connections on all listeners until the drain begins.
     pub async fn listen(self: &Arc<Self>, listeners: OpenListeners) {
         let accept = |(listener, is_tls)| {
-            let accepting = Arc::clone(self).accept_all(listener, is_tls);
+            let guard = self.gateway.drain.listener_guard();
+            let accepting = Arc::clone(self).accept_all(listener, is_tls, guard);
             tokio::spawn(panics::essential("listener", accepting))
         };
         let direct = Arc::clone(&self.direct);
@@ -154,7 +156,13 @@ impl ConnectionHandler {
         self.shutting_down.send_replace(true);
     }
 
-    async fn accept_all(self: Arc<Self>, listener: TcpListener, is_tls: bool) {
+    /// Accepts connections on one listener until the drain begins.
+    async fn accept_all(
+        self: Arc<Self>,
+        listener: TcpListener,
+        is_tls: bool,
+        _guard: ListenerGuard,
+    ) {
         let drain = self.gateway.drain.clone();
         let mut draining = std::pin::pin!(drain.draining());
         loop {
