@@ -38,7 +38,7 @@ const PAGE_COST_MAX: usize = 50_000_000;
 const CACHED_LINES_MAX: usize = 20_000;
 
 /// Classes by scope; the first entry that fits the innermost scope is used.
-const CLASSES: [(&str, &str); 18] = [
+const CLASSES: [(&str, &str); 19] = [
     ("comment", "<span class=c>"),
     ("string", "<span class=s>"),
     ("constant.numeric", "<span class=n>"),
@@ -49,6 +49,8 @@ const CLASSES: [(&str, &str); 18] = [
     ("variable.function", "<span class=f>"),
     ("entity.name.tag", "<span class=t>"),
     ("entity.other.attribute-name", "<span class=a>"),
+    // Options of commands in a shell.
+    ("variable.parameter.option", "<span class=a>"),
     ("entity.name", "<span class=y>"),
     ("support.type", "<span class=y>"),
     ("storage", "<span class=k>"),
@@ -346,6 +348,14 @@ mod tests {
             assert!(line.starts_with(class), "{coloured:?}");
         }
         assert_eq!(coloured[3], " c\n");
+    }
+
+    #[test]
+    fn options_of_a_command_are_coloured() {
+        let coloured = lines("bash", "curl -s --fail \"$URL\" -- a-b # -c\n");
+        let line = coloured[0].as_str();
+        assert!(line.contains("<span class=a> -s --fail</span>"), "{line}");
+        assert_eq!(line.matches("<span class=a>").count(), 1, "{line}");
     }
 
     #[test]
