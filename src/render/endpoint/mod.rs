@@ -16,19 +16,22 @@
 //! Sources: OpenAPI 3.1.1 §4.8.10 (operations), §4.8.24 (schemas).
 
 pub mod form;
+mod node;
+mod response;
 mod sample;
 mod schema;
+mod security;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use super::messages::{self, Messages};
 use crate::docs::config::Language;
-use crate::docs::openapi::{Endpoint, Media, Method, Operation, Response, Schema, Specification};
-use crate::mdx::anchor::github;
-use crate::mdx::{Alignment, Element, Node, Span, Table, Value};
+use crate::docs::openapi::{Endpoint, Media, Method, Operation, Schema, Specification};
+use crate::mdx::{Node, Span};
 use crate::syntax::Value as Json;
 
+use node::{element, fence, flag, heading, paragraph, prose, text};
 use schema::default;
 
 /// How many levels of fields are shown: fields inside fields, and alternatives.
@@ -353,118 +356,6 @@ impl<'s> Writer<'s> {
         self.part = None;
     }
 
-    fn responses(&mut self, operation: &Operation<'s>, nodes: &mut Vec<Node>) {
-        let mut responses = operation.responses();
-        if responses.is_empty() {
-            return;
-        }
-        if responses.len() > RESPONSES_MAX {
-            self.is_cut.set(true);
-            responses.truncate(RESPONSES_MAX);
-        }
-        nodes.push(heading(self.messages.responses, "responses"));
-        // Contents that are shown already.
-        let mut shown: Vec<(&str, Vec<Media<'_>>)> = Vec::new();
-        let mut folded: BTreeSet<&str> = BTreeSet::new();
-        for response in &responses {
-            if folded.contains(response.status) {
-                continue;
-            }
-            let is_like = |other: &&Response<'_>| {
-                is_error(other) && is_same(&other.content, &response.content)
-            };
-            let like: Vec<_> = responses.iter().filter(is_like).collect();
-            if is_error(response) && like.len() > 1 {
-                let title = match folded.is_empty() {
-                    true => self.messages.errors.to_owned(),
-                    false => like
-                        .iter()
-                        .map(|one| one.status)
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                };
-                folded.extend(like.iter().map(|one| one.status));
-                self.errors(operation, &title, &like, nodes);
-                continue;
-            }
-            if !self.has_part(response.status.len()) {
-                self.end(nodes);
-                break;
-            }
-            nodes.push(subheading(response.status, None));
-            nodes.extend(self.prose(response.description));
-            self.headers(operation, response.status, nodes);
-            let same = |(_, content): &&(&str, Vec<Media<'_>>)| is_same(content, &response.content);
-            if let Some((status, _)) = shown.iter().find(same) {
-                nodes.push(self.as_above(status, &github(status)));
-                continue;
-            }
-            self.part = Some("response");
-            self.content(&response.content, false, nodes);
-            self.part = None;
-            if !response.content.is_empty() {
-                shown.push((response.status, response.content.clone()));
-            }
-        }
-    }
-
-    /// Shows errors with the same body: a table of the statuses, their headers, and the body once.
-    fn errors(
-        &mut self,
-        operation: &Operation<'s>,
-        title: &str,
-        errors: &[&Response<'s>],
-        nodes: &mut Vec<Node>,
-    ) {
-        let is_first = title == self.messages.errors;
-        nodes.push(subheading(title, is_first.then_some("errors")));
-        let rows = errors.iter().map(|error| {
-            let status = vec![Node::Code(error.status.to_owned())];
-            let description = error.description;
-            let description = description.filter(|text| self.has_part(text.len()));
-            vec![status, in_line(description)]
-        });
-        let cell = |words: &str| vec![Node::Text(words.to_owned())];
-        nodes.push(Node::Table(Table {
-            alignment: vec![Alignment::Unset; 2],
-            head: vec![cell(self.messages.status), cell(self.messages.when)],
-            rows: rows.collect(),
-        }));
-        // Each header once, with the statuses that have it, unless all have it.
-        let mut headers: Vec<(&str, Vec<&str>, Element)> = Vec::new();
-        for error in errors {
-            for (name, field) in self.header_fields(operation, error.status) {
-                match headers.iter_mut().find(|(known, ..)| *known == name) {
-                    Some((_, statuses, _)) => statuses.push(error.status),
-                    None => headers.push((name, vec![error.status], field)),
-                }
-            }
-        }
-        let fields = headers.into_iter().map(|(_, statuses, mut field)| {
-            if statuses.len() < errors.len() {
-                let codes = statuses.iter().map(|one| Node::Code((*one).to_owned()));
-                let mut line = Vec::new();
-                for code in codes {
-                    if !line.is_empty() {
-                        line.push(Node::Text(", ".to_owned()));
-                    }
-                    line.push(code);
-                }
-                field.children.insert(0, Node::Paragraph(line));
-            }
-            Node::Element(field)
-        });
-        let fields: Vec<Node> = fields.collect();
-        if !fields.is_empty() {
-            nodes.push(expandable(self.messages.headers, "headers", fields));
-        }
-        if let Some(error) = errors.first() {
-            self.part = Some("response");
-            self.content(&error.content, false, nodes);
-            self.part = None;
-        }
-    }
-
     /// Refers to a part of the page above, by its name.
     fn as_above(&self, name: &str, anchor: &str) -> Node {
         let link = Node::Link {
@@ -476,80 +367,6 @@ impl<'s> Writer<'s> {
         let (before, after) = around.unwrap_or_default();
         let text_node = |words: &str| Node::Text(words.to_owned());
         Node::Paragraph(vec![text_node(before), link, text_node(after)])
-    }
-
-    /// Makes the element with the examples of responses, each with its status. A response without an
-    /// example has its status line.
-    fn response_examples(&self, operation: &Operation<'s>) -> Option<Node> {
-        let mut fences = Vec::new();
-        for response in operation.responses().into_iter().take(RESPONSES_MAX) {
-            let sketch = sample::Sketch::response(self.specification).within(self.room.get());
-            let media = response.content.first();
-            if let Some(media) = media {
-                self.has_examples(media);
-            }
-            let examples = media.map(|media| sketch.shown(media)).unwrap_or_default();
-            if examples.is_empty() {
-                let line = sample::status_line(&response);
-                fences.extend(line.map(|line| fence("text", response.status, &line)));
-            }
-            for example in examples {
-                if !self.has_part(example.text.len()) {
-                    continue;
-                }
-                let title = match example.name {
-                    Some(name) => format!("{} {name}", response.status),
-                    None => response.status.to_owned(),
-                };
-                fences.push(fence(example.language, &title, &example.text));
-            }
-        }
-        (!fences.is_empty()).then(|| element("ResponseExample", Vec::new(), fences))
-    }
-
-    /// Shows the headers of a response.
-    fn headers(&mut self, operation: &Operation<'s>, status: &str, nodes: &mut Vec<Node>) {
-        let fields = self.header_fields(operation, status).into_iter();
-        let fields: Vec<Node> = fields.map(|(_, field)| Node::Element(field)).collect();
-        if !fields.is_empty() {
-            nodes.push(expandable(self.messages.headers, "headers", fields));
-        }
-    }
-
-    /// Makes the fields of the headers of a response (§4.8.21), each with its name.
-    fn header_fields(&self, operation: &Operation<'s>, status: &str) -> Vec<(&'s str, Element)> {
-        let response = || {
-            let responses = operation.value().get("responses")?;
-            self.specification
-                .resolve(responses.get(status)?)?
-                .get("headers")
-        };
-        let mut fields = Vec::new();
-        for member in response().map_or(&[][..], Json::members) {
-            let Some(header) = self.specification.resolve(&member.value) else {
-                continue;
-            };
-            let description = self.specification.stated(&member.value, "description");
-            let description = description.and_then(Json::text);
-            if !self.has_part(member.key.len() + description.map_or(0, str::len)) {
-                break;
-            }
-            let mut attributes = vec![text("header", &member.key)];
-            let schema = header
-                .get("schema")
-                .and_then(|schema| self.specification.schema(schema));
-            attributes.extend(schema.and_then(|schema| self.kind_of(schema)));
-            let is = |key| header.get(key).and_then(Json::flag) == Some(true);
-            attributes.extend(is("required").then(|| flag("required")));
-            attributes.extend(is("deprecated").then(|| flag("deprecated")));
-            let field = Element {
-                attributes,
-                children: prose(description),
-                ..Element::new("ParamField")
-            };
-            fields.push((&*member.key, field));
-        }
-        fields
     }
 
     /// Shows the media types of a body; a reader chooses between several. The examples of responses
@@ -605,205 +422,11 @@ impl<'s> Writer<'s> {
             _ => Some(element("CodeGroup", Vec::new(), fences)),
         }
     }
-
-    /// Shows the servers if a reader can choose: several servers, or variables.
-    fn servers(&self, operation: &Operation<'_>, nodes: &mut Vec<Node>) {
-        let servers = operation.servers();
-        let has_variables = servers
-            .iter()
-            .any(|server| server.value.get("variables").is_some());
-        if servers.len() < 2 && !has_variables {
-            return;
-        }
-        let mut inside = Vec::new();
-        for server in servers {
-            let words = server.description.map_or(0, str::len);
-            if !self.has_part(server.url.len() + words) {
-                break;
-            }
-            let mut line = vec![Node::Code(server.url.to_owned())];
-            line.extend(
-                server
-                    .description
-                    .map(|words| Node::Text(format!(" {words}"))),
-            );
-            inside.push(Node::Paragraph(line));
-            for member in server.value.get("variables").map_or(&[][..], Json::members) {
-                if !self.has_part(bytes(&member.value)) {
-                    break;
-                }
-                let mut attributes = vec![
-                    text("name", &member.key),
-                    text("type", self.messages.variable),
-                ];
-                attributes.extend(default(member.value.get("default")));
-                let mut children = prose(member.value.get("description").and_then(Json::text));
-                children.extend(self.values(&member.value));
-                inside.push(element("ResponseField", attributes, children));
-            }
-        }
-        nodes.push(expandable(self.messages.servers, "servers", inside));
-    }
-
-    /// Shows the alternative ways to authenticate (§4.8.30).
-    fn security(&self, operation: &Operation<'_>, nodes: &mut Vec<Node>) {
-        let alternatives = operation.security();
-        if alternatives.iter().all(|set| set.schemes.is_empty()) {
-            return;
-        }
-        nodes.push(heading(self.messages.authorization, "authorization"));
-        let several = alternatives.len() > 1;
-        if several {
-            nodes.push(paragraph(self.messages.any_one_is_enough));
-        }
-        for (n, set) in alternatives.iter().enumerate() {
-            let fields: Vec<Node> = set
-                .schemes
-                .iter()
-                .filter(|(name, _)| self.has_part(name.len()))
-                .map(|(name, scheme)| self.credential(name, scheme))
-                .collect();
-            if !several {
-                nodes.extend(fields);
-                continue;
-            }
-            let names: Vec<&str> = set.schemes.iter().map(|(name, _)| *name).collect();
-            let (title, anchor) = match &names[..] {
-                [] => (self.messages.nothing.to_owned(), "nothing".to_owned()),
-                names => (names.join(self.messages.and), names.join(" and ")),
-            };
-            let mut attributes = vec![text("title", &title), text("id", &github(&anchor))];
-            attributes.extend((n == 0).then(|| flag("defaultOpen")));
-            nodes.push(element("Expandable", attributes, fields));
-        }
-    }
-
-    /// Shows the place and the kind of a credential (§4.8.27).
-    fn credential(&self, name: &str, scheme: &Json) -> Node {
-        let field = |key| scheme.get(key).and_then(Json::text);
-        let (place, key, kind) = match (field("type"), field("in"), field("name")) {
-            (Some("apiKey"), Some(place), Some(key)) => {
-                (place, key, self.messages.api_key.to_owned())
-            }
-            (Some("http"), ..) => {
-                let scheme = field("scheme").unwrap_or("bearer");
-                ("header", "Authorization", format!("HTTP {scheme}"))
-            }
-            (Some("mutualTLS"), ..) => ("name", name, self.messages.certificate.to_owned()),
-            (kind, ..) => (
-                "header",
-                "Authorization",
-                kind.unwrap_or("bearer").to_owned(),
-            ),
-        };
-        let mut children = vec![Node::Paragraph(vec![Node::Code(name.to_owned())])];
-        children.extend(self.prose(field("description")));
-        let scopes = scheme.get("flows").map_or(&[][..], Json::members).iter();
-        let scopes =
-            scopes.flat_map(|flow| flow.value.get("scopes").map_or(&[][..], Json::members));
-        for scope in scopes.take(FIELDS_MAX) {
-            let words = scope.value.text().unwrap_or_default();
-            if !self.has_bytes(scope.key.len() + words.len()) {
-                break;
-            }
-            let line = vec![
-                Node::Code(scope.key.to_string()),
-                Node::Text(format!(" {words}")),
-            ];
-            children.push(Node::Paragraph(line));
-        }
-        let attributes = vec![text(place, key), text("type", &kind), flag("required")];
-        element("ParamField", attributes, children)
-    }
-}
-
-/// Returns whether two bodies have the same media types with the same schemas.
-fn is_same(one: &[Media<'_>], other: &[Media<'_>]) -> bool {
-    let schema = |media: &Media<'_>| media.schema.map(|schema| std::ptr::from_ref(schema.value));
-    let mut pairs = one.iter().zip(other);
-    !one.is_empty()
-        && one.len() == other.len()
-        && pairs.all(|(one, other)| one.kind == other.kind && schema(one) == schema(other))
 }
 
 /// Returns how many bytes a value has as it is written.
 fn bytes(value: &Json) -> usize {
     value.span.end.saturating_sub(value.span.start) as usize
-}
-
-fn is_error(response: &Response<'_>) -> bool {
-    response.status.starts_with(['4', '5']) || response.status == "default"
-}
-
-/// Reads a description for a cell of a table: a paragraph without its lines, or else plain text.
-fn in_line(description: Option<&str>) -> Vec<Node> {
-    match &mut prose(description)[..] {
-        [] => Vec::new(),
-        [Node::Paragraph(children)] => std::mem::take(children),
-        _ => vec![Node::Text(description.unwrap_or_default().to_owned())],
-    }
-}
-
-/// Reads a description as Markdown (§4.8.1) with elements; over a limit it is shown as plain text.
-fn prose(description: Option<&str>) -> Vec<Node> {
-    let Some(text) = description else {
-        return Vec::new();
-    };
-    crate::mdx::read_description(text)
-        .unwrap_or_else(|_| vec![Node::Paragraph(vec![Node::Text(text.to_owned())])])
-}
-
-fn paragraph(words: &str) -> Node {
-    Node::Paragraph(vec![Node::Text(words.to_owned())])
-}
-
-fn heading(title: &str, anchor: &str) -> Node {
-    Node::Heading {
-        level: 2,
-        id: Some(anchor.into()),
-        children: vec![Node::Text(title.to_owned())],
-        anchor: None,
-        span: Span::NONE,
-    }
-}
-
-/// Makes a heading of a response.
-fn subheading(title: &str, id: Option<&str>) -> Node {
-    Node::Heading {
-        level: 3,
-        id: id.map(Into::into),
-        children: vec![Node::Text(title.to_owned())],
-        anchor: None,
-        span: Span::NONE,
-    }
-}
-
-fn fence(language: &str, title: &str, code: &str) -> Node {
-    Node::Fence {
-        info: format!("{language} title=\"{}\"", title.replace('"', "")),
-        code: code.to_owned(),
-    }
-}
-
-fn expandable(title: &str, anchor: &str, children: Vec<Node>) -> Node {
-    let attributes = vec![text("title", title), text("id", &github(anchor))];
-    element("Expandable", attributes, children)
-}
-
-fn element(name: &str, attributes: Vec<(Box<str>, Value)>, children: Vec<Node>) -> Node {
-    Node::Element(Element {
-        attributes,
-        children,
-        ..Element::new(name)
-    })
-}
-
-fn text(name: &str, value: &str) -> (Box<str>, Value) {
-    (name.into(), Value::Text(value.to_owned()))
-}
-
-fn flag(name: &str) -> (Box<str>, Value) {
-    (name.into(), Value::Boolean(true))
 }
 
 #[cfg(test)]

@@ -4,11 +4,9 @@
 
 use std::collections::HashSet;
 
+use super::node::{element, expandable, flag, paragraph, prose, text};
 use super::sample::in_one_line;
-use super::{
-    DEPTH_MAX, FIELDS_MAX, WITHIN_MAX, Writer, bytes, element, expandable, flag, paragraph, prose,
-    text,
-};
+use super::{DEPTH_MAX, FIELDS_MAX, WITHIN_MAX, Writer, bytes};
 use crate::docs::openapi::Schema;
 use crate::mdx::anchor::github;
 use crate::mdx::{Node, Value};

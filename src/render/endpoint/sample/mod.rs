@@ -15,7 +15,8 @@ mod literal;
 mod python;
 mod query;
 
-use super::{Writer, element, fence};
+use super::Writer;
+use super::node::{element, fence};
 use crate::docs::config::Language;
 use crate::docs::openapi::{Endpoint, Method, Operation, Response, Server};
 use crate::mdx::Node;
