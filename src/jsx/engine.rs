@@ -9,14 +9,13 @@ use rquickjs::{
 
 use super::allocator::{Allocated, Counting};
 use super::output::{Output, Shown, Value};
+use super::prelude;
 use super::{
     ALLOCATED_BYTES_MAX, ALLOCATION_BYTES_MAX, DEPTH_MAX, EFFECT_RENDERS_MAX, JSON_DEPTH_MAX,
     MEMORY_BYTES_MAX, NODES_MAX, OUTPUT_CHARS_MAX, PIECE_ALLOCATED_BYTES_MAX, PIECE_STEPS_MAX,
     PIECE_WORK_MAX, PIECES_MAX, RENDERS_MAX, STACK_BYTES_MAX, STEPS_MAX, TEXTS, TITLES, WORK_MAX,
 };
 
-/// The script that prepares the engine for pages.
-const PRELUDE: &str = include_str!("prelude.js");
 /// The global names of ECMAScript that pages can use.
 const GLOBALS: [&str; 43] = [
     "AggregateError",
@@ -210,12 +209,7 @@ impl Engine {
             "titles": TITLES,
             "texts": TEXTS,
         });
-        let source = format!(
-            "{}({limits},{},{})",
-            PRELUDE.trim_end(),
-            serde_json::json!(names),
-            serde_json::json!(&GLOBALS[..])
-        );
+        let (names, globals) = (serde_json::json!(names), serde_json::json!(&GLOBALS[..]));
         on_large_stack(|| {
             let not_started = |_: rquickjs::Error| Failed::NotStarted;
             let allocated = Arc::new(Allocated::default());
@@ -227,7 +221,9 @@ impl Engine {
             let steps = Arc::new(Steps::default());
             let (run, add) = context
                 .with(|ctx| {
-                    let made: Object<'_> = ctx.eval(source)?;
+                    let value = |json: serde_json::Value| ctx.json_parse(json.to_string());
+                    let arguments = (value(limits)?, value(names)?, value(globals)?);
+                    let made: Object<'_> = prelude::function(&ctx)?.call(arguments)?;
                     let runtime: Object<'_> = made.get("runtime")?;
                     ctx.globals().set(super::RUNTIME, runtime)?;
                     let run: Function<'_> = made.get("run")?;

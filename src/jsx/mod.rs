@@ -29,6 +29,7 @@ pub mod compile;
 mod engine;
 pub mod literal;
 mod output;
+mod prelude;
 pub mod script;
 
 #[cfg(test)]

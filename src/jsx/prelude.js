@@ -3,7 +3,7 @@
 //
 // It is called once for each page with the limits, the names of the built-in components and the
 // global names that stay, and returns the object that generated code uses.
-(function (limits, builtinNames, allowedNames) {
+export default (function (limits, builtinNames, allowedNames) {
   "use strict";
 
   // The originals, which pages cannot replace afterwards.
@@ -1643,4 +1643,4 @@
       return stringify([out, [...interactive]]);
     },
   };
-})
+});
