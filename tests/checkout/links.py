@@ -85,7 +85,7 @@ def warned(program, directory):
     targets = collections.defaultdict(set)
     for found in json.loads(said)["diagnostics"]:
         file, message = found["file"].removeprefix(prefix), found["message"]
-        if found["rule"] == "link" and (missing := re.fullmatch("there is no page `/(.*)`", message, re.S)):
+        if found["rule"] == "link" and (missing := re.fullmatch("there is no (?:page|file) `/(.*)`", message, re.S)):
             targets[file].add((bare(missing[1]), None))
         if found["rule"] == "link" and (outside := re.fullmatch("`(.*)` leads out of .*", message, re.S)):
             targets[file].add((None, outside[1]))
