@@ -8,8 +8,8 @@ use rquickjs::{
 };
 
 use super::allocator::{Allocated, Counting};
+use super::bytecode;
 use super::output::{Output, Shown, Value};
-use super::prelude;
 use super::{
     ALLOCATED_BYTES_MAX, ALLOCATION_BYTES_MAX, DEPTH_MAX, EFFECT_RENDERS_MAX, JSON_DEPTH_MAX,
     MEMORY_BYTES_MAX, NODES_MAX, OUTPUT_CHARS_MAX, PIECE_ALLOCATED_BYTES_MAX, PIECE_STEPS_MAX,
@@ -223,7 +223,7 @@ impl Engine {
                 .with(|ctx| {
                     let value = |json: serde_json::Value| ctx.json_parse(json.to_string());
                     let arguments = (value(limits)?, value(names)?, value(globals)?);
-                    let made: Object<'_> = prelude::function(&ctx)?.call(arguments)?;
+                    let made: Object<'_> = bytecode::prelude(&ctx)?.call(arguments)?;
                     let runtime: Object<'_> = made.get("runtime")?;
                     ctx.globals().set(super::RUNTIME, runtime)?;
                     let run: Function<'_> = made.get("run")?;

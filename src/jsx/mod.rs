@@ -24,12 +24,12 @@
 //! Sources: ECMA-262 (2025); JSX; React 19 (`createElement`, hooks, `Children`).
 
 mod allocator;
+mod bytecode;
 mod charge;
 pub mod compile;
 mod engine;
 pub mod literal;
 mod output;
-mod prelude;
 pub mod script;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The script that prepares an engine for the JavaScript of a page.
+//! The compiled script that prepares an engine for the JavaScript of a page.
 //!
 //! Each page has an engine of its own. Reading the text of the script took most of the time in
 //! which an engine starts, so a process reads it once, in an engine that runs nothing, and keeps
@@ -15,12 +15,12 @@ use super::STACK_BYTES_MAX;
 const NAME: &str = "prelude";
 const SOURCE: &str = include_str!("prelude.js");
 
-/// Returns the function of the script.
+/// Loads the script and returns its function.
 ///
 /// # Errors
 ///
 /// When there is no memory for it.
-pub(super) fn function<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
+pub(super) fn prelude<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
     static BYTECODE: OnceLock<Vec<u8>> = OnceLock::new();
     let bytecode = match BYTECODE.get() {
         Some(bytecode) => bytecode,
