@@ -1,9 +1,11 @@
 //! Stopping without losing a request.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
+
+use socket2::SockRef;
 
 use crate::edge::{Edge, Setup};
 use crate::http::{self, Connection, TIMEOUT};
@@ -206,6 +208,36 @@ fn the_drain_ends_at_its_deadline() {
     slow.edge.wait();
     let took = since.elapsed();
     assert!((900..10_000).contains(&took.as_millis()), "{took:?}");
+}
+
+#[test]
+fn a_flood_of_connections_does_not_keep_the_listener_open() {
+    let limits = "{ drain_seconds: 60, drain_idle_seconds: 1 }";
+    let edge = Setup::new().conf("connections", limits).acme("").start();
+    let http = edge.http;
+    let since = Instant::now();
+    // Returns whether connections were refused in the end.
+    let flood = || {
+        while since.elapsed() < TIMEOUT {
+            match TcpStream::connect(http) {
+                // Without the wait for late packets, which would use up the ports.
+                Ok(stream) => SockRef::from(&stream)
+                    .set_linger(Some(Duration::ZERO))
+                    .unwrap(),
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => return true,
+                Err(_reset) => {}
+            }
+        }
+        false
+    };
+    let refused = std::thread::scope(|scope| {
+        let floods: Vec<_> = (0..4).map(|_| scope.spawn(flood)).collect();
+        edge.wait_for_metric("gateway_connections_total", 1000.0);
+        edge.signal("TERM");
+        floods.into_iter().all(|flood| flood.join().unwrap())
+    });
+    assert!(refused, "the listener was open for {TIMEOUT:?}");
+    assert!(edge.wait().success());
 }
 
 #[test]
