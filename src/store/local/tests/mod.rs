@@ -209,13 +209,17 @@ fn damaged_content_is_never_read_and_the_next_put_repairs_it() {
     store.put(&release("one")).unwrap();
     let one = release("one");
     let item = one.inventory().get("own.md").unwrap();
-    for damage in ["", "on", "ONE", "one and more"] {
+    for (damage, reason) in [
+        ("", "it has fewer than 3 bytes"),
+        ("on", "it has fewer than 3 bytes"),
+        ("ONE", "its digest is not its name"),
+        ("one and more", "it has more than 3 bytes"),
+    ] {
         fs::write(content_of(&config, "one"), damage).unwrap();
-        let error = store.read(item).unwrap_err();
-        assert!(
-            matches!(error, ReadError::Damaged { .. }),
-            "{damage}: {error}"
-        );
+        let Err(ReadError::Damaged { why, .. }) = store.read(item) else {
+            panic!("{damage}: it is not noticed");
+        };
+        assert_eq!(why, reason, "{damage}");
         store.put(&one).unwrap();
         assert_eq!(store.read(item).unwrap(), "one");
     }
