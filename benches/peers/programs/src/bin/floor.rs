@@ -6,9 +6,10 @@
 //!
 //! One thread accepts connections on both ports of 127.0.0.1. For each request it reads once, looks
 //! for the end of the head, and writes the bytes of the file RESPONSE: a whole response, head and
-//! body. It parses nothing, routes nothing, counts nothing and knows no timeouts. The difference
-//! between Waypost and this program is all that Waypost does itself; what is below it belongs to
-//! the kernel and, on the second port, to the TLS library.
+//! body. It parses nothing, routes nothing, counts nothing and knows no timeouts. A request in clear
+//! that ends with `Connection: close` is the last one of its connection. The difference between
+//! Waypost and this program is all that Waypost does itself; what is below it belongs to the kernel
+//! and, on the second port, to the TLS library.
 //!
 //! It trusts its client: it is for `benches/peers/run` and for nothing else.
 
@@ -30,6 +31,17 @@ use rustls::{ServerConfig, ServerConnection};
 const CLEAR: u64 = 0;
 const ENCRYPTED: u64 = 1;
 
+/// The ends of a head: of any one, and of the last one of a connection.
+const END: &[u8] = b"\r\n\r\n";
+const LAST: &[u8] = b"\r\nConnection: close\r\n\r\n";
+
+/// What is written for a request.
+struct Responses {
+    kept: Vec<u8>,
+    /// The same with `Connection: close`.
+    last: Vec<u8>,
+}
+
 /// A client, and its TLS session on the second port.
 struct Client {
     stream: TcpStream,
@@ -38,11 +50,16 @@ struct Client {
 
 impl Client {
     /// Answers what has arrived. Returns `false` when the connection ends.
-    fn answer(&mut self, buffer: &mut [u8], response: &[u8]) -> std::io::Result<bool> {
+    fn answer(&mut self, buffer: &mut [u8], responses: &Responses) -> std::io::Result<bool> {
         let Some(tls) = &mut self.tls else {
             let read = self.stream.read(buffer)?;
-            if buffer[..read].ends_with(b"\r\n\r\n") {
-                self.stream.write_all(response)?;
+            let received = &buffer[..read];
+            if received.ends_with(LAST) {
+                self.stream.write_all(&responses.last)?;
+                return Ok(false);
+            }
+            if received.ends_with(END) {
+                self.stream.write_all(&responses.kept)?;
             }
             return Ok(read > 0);
         };
@@ -52,8 +69,8 @@ impl Client {
         let state = tls.process_new_packets().map_err(std::io::Error::other)?;
         if state.plaintext_bytes_to_read() > 0 {
             let read = tls.reader().read(buffer)?;
-            if buffer[..read].ends_with(b"\r\n\r\n") {
-                tls.writer().write_all(response)?;
+            if buffer[..read].ends_with(END) {
+                tls.writer().write_all(&responses.kept)?;
             }
         }
         while tls.wants_write() {
@@ -68,7 +85,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [http, https, response, certificate, key] = arguments.as_slice() else {
         return Err("usage: floor HTTP_PORT HTTPS_PORT RESPONSE CERTIFICATE KEY".into());
     };
-    let response = fs::read(response)?;
+    let kept = fs::read(response)?;
+    let line = kept.iter().position(|byte| *byte == b'\n').ok_or("no status line")?;
+    let (status, rest) = kept.split_at(line + 1);
+    let last = [status, b"Connection: close\r\n", rest].concat();
+    let responses = Responses { kept, last };
     let chain = CertificateDer::pem_file_iter(certificate)?.collect::<Result<Vec<_>, _>>()?;
     let config = ServerConfig::builder()
         .with_no_client_auth()
@@ -93,7 +114,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             let number = event.data.u64();
             if number <= ENCRYPTED {
                 let (stream, _) = listeners[usize::from(number == ENCRYPTED)].accept()?;
-                stream.set_nodelay(true)?;
                 let tls = match number {
                     ENCRYPTED => Some(ServerConnection::new(Arc::clone(&config))?),
                     _ => None,
@@ -106,7 +126,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let Some(client) = clients.get_mut(&number) else {
                 continue;
             };
-            match client.answer(&mut buffer, &response) {
+            match client.answer(&mut buffer, &responses) {
                 Ok(true) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 // Closing the socket removes it from the set.
