@@ -1,9 +1,9 @@
 //! The compiled script that prepares an engine for the JavaScript of a page.
 //!
-//! Each page has an engine of its own. Reading the text of the script took most of the time in
-//! which an engine starts, so a process reads it once, in an engine that runs nothing, and keeps
-//! the bytecode. All engines load the same bytes, so the memory that a page may still request is
-//! the same for every page.
+//! Each page has an engine of its own. Compiling the script takes most of the start of an engine, so
+//! a process compiles it once and keeps the bytecode. The first engine loads the bytecode as all
+//! others do. So every engine has requested the same memory when its page begins, and the limits of
+//! memory stop a page at the same point wherever it is built.
 
 use std::sync::OnceLock;
 
@@ -35,11 +35,12 @@ pub(super) fn prelude<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
     )]
     // SAFETY: `compile` has made it in this process, with the same engine.
     let module = unsafe { Module::load(ctx.clone(), bytecode)? };
-    // The script awaits nothing, so it has ended.
+    // The script has no `await`, so it has already ended.
     let (module, _ended) = module.eval()?;
     module.get("default")
 }
 
+/// Compiles the script in an engine of its own, which does not run it.
 fn compile() -> rquickjs::Result<Vec<u8>> {
     let runtime = Runtime::new()?;
     runtime.set_max_stack_size(STACK_BYTES_MAX);

@@ -3,9 +3,7 @@
 //
 // It is called once for each page with the limits, the names of the built-in components and the
 // global names that stay, and returns the object that generated code uses.
-export default (function (limits, builtinNames, allowedNames) {
-  "use strict";
-
+export default function (limits, builtinNames, allowedNames) {
   // The originals, which pages cannot replace afterwards.
   const { apply, ownKeys, defineProperty, getPrototypeOf } = Reflect;
   const { stringify, parse } = JSON;
@@ -1643,4 +1641,4 @@ export default (function (limits, builtinNames, allowedNames) {
       return stringify([out, [...interactive]]);
     },
   };
-});
+}
