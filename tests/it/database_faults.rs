@@ -31,8 +31,8 @@ enum Fault {
     EndBefore,
     /// All connections end. The server gets the message, and the client gets no answer.
     EndAfter,
-    /// The network delivers nothing, and no connection ends. When the network works again, it
-    /// delivers what was sent.
+    /// The network holds back all messages, and no connection ends. When the network works again,
+    /// it delivers these messages.
     Partition,
 }
 
@@ -166,21 +166,24 @@ struct Parts {
     docs: Repository,
 }
 
-/// Makes them. The machine behind the network has these keys of `postgres` too.
-fn parts(keys: &str) -> Parts {
-    let cluster = cluster();
-    let network = Network::start(&cluster);
-    let direct = machine(&cluster, None, &Objects::Directory);
-    init(&direct);
-    let docs = Repository::new(&direct, "docs");
-    let (url, password) = (network.url(), cluster.password_file());
-    let behind = machine_with(&url, &password, Some(&direct), &Objects::Directory, keys);
-    Parts {
-        direct: direct.site("acme", &site(&docs)),
-        behind: behind.site("acme", &site(&docs)),
-        cluster,
-        network,
-        docs,
+impl Parts {
+    /// Starts the database and the network. The machine behind the network has more keys of
+    /// `postgres`.
+    fn start(keys: &str) -> Self {
+        let cluster = cluster();
+        let network = Network::start(&cluster);
+        let direct = machine(&cluster, None, &Objects::Directory);
+        init(&direct);
+        let docs = Repository::new(&direct, "docs");
+        let (url, password) = (network.url(), cluster.password_file());
+        let behind = machine_with(&url, &password, Some(&direct), &Objects::Directory, keys);
+        Self {
+            direct: direct.site("acme", &site(&docs)),
+            behind: behind.site("acme", &site(&docs)),
+            cluster,
+            network,
+            docs,
+        }
     }
 }
 
@@ -195,31 +198,26 @@ fn an_acknowledged_update_ends_once_if_the_connections_to_the_database_end_at_an
         Some(_) => (120, 1),
         None => (60, 13),
     };
-    let Parts {
-        cluster,
-        network,
-        direct,
-        behind,
-        docs,
-    } = parts("");
-    docs.push("Begin", &[("skill.md", &skill(0))]);
-    let key = key(&direct, "acme");
-    let edge = behind.start();
+    let parts = Parts::start("");
+    parts.docs.push("Begin", &[("skill.md", &skill(0))]);
+    let (network, direct) = (&parts.network, &parts.direct);
+    let key = key(direct, "acme");
+    let edge = parts.behind.start();
     let (mut round, mut acknowledged, mut newest) = (0, 0, 0);
     for fault in [Fault::EndBefore, Fault::EndAfter] {
         for at in (1..=most).step_by(step) {
             round += 1;
-            docs.push("Change", &[("skill.md", &skill(round))]);
+            parts.docs.push("Change", &[("skill.md", &skill(round))]);
             network.fail(fault, at);
             let response = call(&edge, &key, "POST", "/v1/project/update/acme");
             if response.status == 202 {
                 acknowledged += 1;
                 let id = response.json()["statusId"].as_str().unwrap().to_owned();
                 wait_until(&format!("the update ends: {fault:?} {at}"), || {
-                    let status = record(&direct, &id)["status"].clone();
+                    let status = record(direct, &id)["status"].clone();
                     status != "queued" && status != "in_progress"
                 });
-                let update = record(&direct, &id);
+                let update = record(direct, &id);
                 assert_eq!(update["status"], "success", "{fault:?} {at}: {update:#}");
                 wait_until(&format!("the release is served: {fault:?} {at}"), || {
                     serves(&edge, &skill(round))
@@ -235,7 +233,7 @@ fn an_acknowledged_update_ends_once_if_the_connections_to_the_database_end_at_an
         }
     }
     assert!(acknowledged > round / 2, "{acknowledged} of {round}");
-    let epochs = epochs(&cluster);
+    let epochs = epochs(&parts.cluster);
     assert!(
         epochs.len() >= acknowledged && epochs.is_sorted(),
         "{epochs:?}"
@@ -245,13 +243,8 @@ fn an_acknowledged_update_ends_once_if_the_connections_to_the_database_end_at_an
 #[test]
 fn messages_that_arrive_after_a_network_partition_change_nothing() {
     // The gateway notices the partition soon.
-    let Parts {
-        cluster,
-        network,
-        direct,
-        behind,
-        docs,
-    } = parts(", statement_seconds: 1");
+    let parts = Parts::start(", statement_seconds: 1");
+    let (cluster, network, docs) = (&parts.cluster, &parts.network, &parts.docs);
     let names: Vec<String> = (0..PAGES).map(|page| format!("page-{page}")).collect();
     let pages: Vec<String> = names.iter().map(|name| format!("{name}.mdx")).collect();
     let navigation = json!({ "name": "Acme", "navigation": { "pages": names } }).to_string();
@@ -263,11 +256,11 @@ fn messages_that_arrive_after_a_network_partition_change_nothing() {
         docs.push("Change", &files);
     };
     push(0);
-    let builder = machine(&cluster, Some(&direct), &Objects::Directory);
-    let builder = builder.site("acme", &site(&docs));
-    let key = key(&direct, "acme");
-    let behind = behind.start();
-    let other = direct.conf("worker", "{ embedded: false }").start();
+    let builder = machine(cluster, Some(&parts.direct), &Objects::Directory);
+    let builder = builder.site("acme", &site(docs));
+    let key = key(&parts.direct, "acme");
+    let behind = parts.behind.start();
+    let other = parts.direct.conf("worker", "{ embedded: false }").start();
     let ended = |id: &str| {
         wait_until("the update ends", || {
             record(&other.setup, id)["status"] == "success"
@@ -309,6 +302,6 @@ fn messages_that_arrive_after_a_network_partition_change_nothing() {
     for edge in [&behind, &other] {
         wait_until_served(edge, 3);
     }
-    let epochs = epochs(&cluster);
+    let epochs = epochs(cluster);
     assert!(epochs.len() >= 4 && epochs.is_sorted(), "{epochs:?}");
 }
