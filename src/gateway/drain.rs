@@ -177,7 +177,7 @@ impl Drain {
         self.open()
     }
 
-    /// Waits until this is true of the counts.
+    /// Waits until this condition on the counts is true.
     async fn until(&self, is_true: impl Fn() -> bool) {
         loop {
             // Registered before the check, so that a connection that closes in between is not

@@ -7,9 +7,10 @@
 //! One thread accepts connections on both ports of 127.0.0.1. For each request it reads once, looks
 //! for the end of the head, and writes the bytes of the file RESPONSE: a whole response, head and
 //! body. It parses nothing, routes nothing, counts nothing and knows no timeouts. A request in clear
-//! that ends with `Connection: close` is the last one of its connection. The difference between
-//! Waypost and this program is all that Waypost does itself; what is below it belongs to the kernel
-//! and, on the second port, to the TLS library.
+//! that ends with `Connection: close` is the last one of its connection.
+//!
+//! The time of this program is the time of the kernel and, on the second port, of the TLS library.
+//! Waypost needs more time for a request: that is the cost of its own work.
 //!
 //! It trusts its client: it is for `benches/peers/run` and for nothing else.
 
@@ -31,14 +32,16 @@ use rustls::{ServerConfig, ServerConnection};
 const CLEAR: u64 = 0;
 const ENCRYPTED: u64 = 1;
 
-/// The ends of a head: of any one, and of the last one of a connection.
+/// How the head of a request ends.
 const END: &[u8] = b"\r\n\r\n";
+/// How the head of the last request of a connection ends.
 const LAST: &[u8] = b"\r\nConnection: close\r\n\r\n";
 
-/// What is written for a request.
+/// The responses that the program sends, each with head and body.
 struct Responses {
+    /// Keeps the connection open.
     kept: Vec<u8>,
-    /// The same with `Connection: close`.
+    /// The same response with `Connection: close`.
     last: Vec<u8>,
 }
 
