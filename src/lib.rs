@@ -80,6 +80,7 @@ pub mod error;
 pub mod clock;
 pub mod jitter;
 pub mod parallel;
+pub mod watchdog;
 pub mod digest;
 pub mod version;
 pub mod diagnostic;

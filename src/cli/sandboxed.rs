@@ -47,6 +47,10 @@ impl<E: Serialize + DeserializeOwned> Report for Event<E> {
     fn refused(error: &IsolationError) -> Self {
         Self::Failed(error.to_string())
     }
+
+    fn late(sentence: String) -> Self {
+        Self::Failed(sentence)
+    }
 }
 
 /// Runs a command with a session for its processes; an interrupted command leaves no files behind.

@@ -178,6 +178,7 @@ pub(super) fn read_worker(
         fetch,
         fetch_rate_min,
         fetch_grace,
+        page,
         total,
     } = builds;
     let run::Isolation {
@@ -210,6 +211,7 @@ pub(super) fn read_worker(
     section.set("fetch_seconds", fetch, seconds(1..=DAY_SECONDS));
     section.set("fetch_rate_min", fetch_rate_min, number(0..=1 << 40));
     section.set("fetch_grace_seconds", fetch_grace, seconds(0..=DAY_SECONDS));
+    section.set("page_seconds", page, seconds(1..=DAY_SECONDS));
     section.set("build_seconds", total, seconds(1..=DAY_SECONDS));
 }
 

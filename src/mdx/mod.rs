@@ -63,6 +63,7 @@ pub use span::Span;
 pub use value::Value;
 
 use crate::jsx::script;
+use crate::watchdog;
 use evaluation::Evaluation;
 use markdown::Steps;
 use scan::Lookahead;
@@ -170,6 +171,7 @@ pub struct Page {
 ///
 /// [`Rejected`] when the page is over a limit.
 pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Rejected> {
+    let _working = watchdog::working_on(source.file);
     let (before, body) = source.text.split_at(source.body);
     if body.len() > PAGE_BYTES_MAX {
         return Err(Rejected::TooLong);

@@ -472,6 +472,7 @@ const PANICS_END_ALONE: &[(&str, usize, &str)] = &[
         1,
         "numbers are logged with the next line instead",
     ),
+    ("watchdog.rs", 1, "it runs in a process of one update"),
 ];
 
 #[test]

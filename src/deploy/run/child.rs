@@ -46,6 +46,8 @@ pub struct Limits {
     pub fetch_rate_min: u64,
     /// How long a fetch may take before its rate is considered.
     pub fetch_grace: Duration,
+    /// How long a build may work on one page, in whole seconds.
+    pub page: Duration,
     /// How long the whole update may take.
     pub total: Duration,
 }
@@ -106,6 +108,7 @@ impl Default for Limits {
             fetch: Duration::from_secs(300),
             fetch_rate_min: 20_000,
             fetch_grace: Duration::from_secs(20),
+            page: Duration::from_secs(60),
             total: Duration::from_secs(600),
         }
     }
@@ -122,6 +125,7 @@ impl Limits {
             },
             open_files: self.open_files,
             processes: self.processes,
+            page: self.page,
         }
     }
 }
@@ -226,6 +230,10 @@ impl Report for Event {
 
     fn refused(error: &IsolationError) -> Self {
         Self::Stopped(Stopped::transient(error))
+    }
+
+    fn late(sentence: String) -> Self {
+        Self::Late(sentence)
     }
 }
 

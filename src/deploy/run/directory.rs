@@ -156,6 +156,7 @@ impl Session {
                 file_bytes: limits.output_bytes,
                 open_files: limits.open_files,
                 processes: limits.processes,
+                page: limits.page,
             },
             has_network: false,
             listener,
@@ -236,6 +237,7 @@ impl Session {
                 Some(Event::Prepared(prepared)) => {
                     break (Some(prepared), found.unwrap_or_default());
                 }
+                Some(Event::Late(sentence)) => return Err(BuildError::Stopped(sentence)),
                 Some(Event::Stopped(stopped)) => {
                     break (None, found.ok_or(BuildError::Stopped(stopped.summary))?);
                 }

@@ -196,6 +196,8 @@ pub enum Event {
     SkillWaits,
     /// There is no release; the last event.
     Stopped(Stopped),
+    /// The work on a page takes too long, as this sentence says; the last event.
+    Late(String),
     /// Which restrictions are in force; the first event.
     InForce(InForce),
 }

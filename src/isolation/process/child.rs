@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Envelope, Report, ResultMessage};
 use crate::telemetry::logging;
+use crate::watchdog;
 
 /// The byte that goes with a socket.
 pub(super) const LISTENER: &[u8] = b"\n";
@@ -71,7 +72,7 @@ impl<E> Parent<'_, E> {
 /// # Errors
 ///
 /// The order is missing or the limits cannot be set. Nothing has been done then.
-pub fn serve<O: DeserializeOwned, E: Report>(
+pub fn serve<O: DeserializeOwned, E: Report + 'static>(
     act: impl FnOnce(O, &mut Parent<'_, E>),
 ) -> io::Result<()> {
     let mut line = String::new();
@@ -88,18 +89,11 @@ pub fn serve<O: DeserializeOwned, E: Report>(
         log::debug!(target: "isolation", "hide the memory of this process: {error}");
     }
     envelope.limits.apply()?;
-    let mut output = io::stdout().lock();
-    let mut report = |event: E| {
-        let mut line = serde_json::to_vec(&event).expect("strings, numbers and lists of them");
-        line.push(b'\n');
-        // If the parent has closed this pipe, it has closed the parent-death pipe too.
-        let _ = output.write_all(&line).and_then(|()| output.flush());
-    };
     // Before any thread is started: the sandbox restricts this thread and what it starts.
     let mut in_force = match envelope.sandbox.enter(envelope.mode) {
         Ok(in_force) => in_force,
         Err(error) => {
-            report(E::refused(&error));
+            write(&E::refused(&error));
             return Ok(());
         }
     };
@@ -110,17 +104,33 @@ pub fn serve<O: DeserializeOwned, E: Report>(
     }
     in_force.user = envelope.is_other_user;
     in_force.processes = !rustix::process::getuid().is_root();
-    report(E::in_force(in_force));
+    write(&E::in_force(in_force));
+    let limit = envelope.limits.page;
+    watchdog::start(limit, move |page| {
+        let seconds = limit.as_secs();
+        write(&E::late(format!(
+            "{page}: reading this page takes longer than {seconds} s"
+        )));
+    })?;
     let (answer, answers) = mpsc::channel();
     std::thread::Builder::new()
         .name("parent-death".to_owned())
         .spawn(move || listen(&answer))?;
     let mut parent = Parent {
-        report: &mut report,
+        report: &mut |event: E| write(&event),
         answers,
     };
     act(envelope.order, &mut parent);
     Ok(())
+}
+
+/// Writes an event to the parent.
+fn write<E: Report>(event: &E) {
+    let mut line = serde_json::to_vec(event).expect("strings, numbers and lists of them");
+    line.push(b'\n');
+    let mut output = io::stdout().lock();
+    // If the parent has closed this pipe, it has closed the parent-death pipe too.
+    let _ = output.write_all(&line).and_then(|()| output.flush());
 }
 
 /// As [`serve`], for a process that accepts connections on a socket of its parent.
@@ -128,7 +138,7 @@ pub fn serve<O: DeserializeOwned, E: Report>(
 /// # Errors
 ///
 /// As [`serve`], or the parent gave no socket.
-pub fn serve_with_listener<O: DeserializeOwned, E: Report>(
+pub fn serve_with_listener<O: DeserializeOwned, E: Report + 'static>(
     act: impl FnOnce(O, TcpListener, &mut Parent<'_, E>),
 ) -> io::Result<()> {
     let listener = take()?;

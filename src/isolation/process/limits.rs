@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ pub struct Limits {
     pub open_files: u64,
     /// How many processes and threads may be added to those that its user has.
     pub processes: u64,
+    /// How long it may work on one page ([`watchdog`](crate::watchdog)), in whole seconds.
+    pub page: Duration,
 }
 
 // === impl Limits ===

@@ -59,6 +59,10 @@ pub trait Report: Serialize + DeserializeOwned {
 
     /// The only event of a process that could not enter its sandbox.
     fn refused(error: &IsolationError) -> Self;
+
+    /// The last event of a process that works on a page for longer than [`Limits::page`]. The sentence
+    /// names the page.
+    fn late(sentence: String) -> Self;
 }
 
 /// Starts sandboxed processes.

@@ -18,6 +18,10 @@ impl Report for Said {
     fn refused(error: &IsolationError) -> Self {
         Self(error.to_string())
     }
+
+    fn late(sentence: String) -> Self {
+        Self(sentence)
+    }
 }
 
 /// Runs a script. Its events are lines in quotes.
@@ -41,6 +45,7 @@ async fn start(directory: &tempfile::TempDir, script: &str) -> Running<Said> {
             file_bytes: 1 << 30,
             open_files: 100,
             processes: 100,
+            page: Duration::from_secs(60),
         },
         has_network: false,
         listener: None,

@@ -21,6 +21,7 @@ use crate::docs::page::LIMIT;
 use crate::markup::Html;
 use crate::mdx::{Node, Rejected, plain};
 use crate::release::site::page_of;
+use crate::watchdog;
 
 pub use source::Source;
 
@@ -61,6 +62,7 @@ pub struct Article {
 /// This function catches a panic while rendering.
 #[must_use]
 pub fn render(source: &Source<'_>, map: &Map) -> Article {
+    let _working = watchdog::working_on(&source.file);
     let written = catch_unwind(AssertUnwindSafe(|| {
         let (nodes, found) = source.nodes()?;
         let mut article = write(source, &nodes, map);
@@ -83,6 +85,7 @@ pub fn render(source: &Source<'_>, map: &Map) -> Article {
 /// Finds the problems that rendering a page would report, without highlighting its code.
 #[must_use]
 pub fn check(source: &Source<'_>, map: &Map) -> Vec<Diagnostic> {
+    let _working = watchdog::working_on(&source.file);
     let found = catch_unwind(AssertUnwindSafe(|| {
         let (nodes, cut) = source.nodes().ok()?;
         let start = Start::Page(page_of(&source.file));

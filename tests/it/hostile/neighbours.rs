@@ -138,6 +138,45 @@ fn a_build_that_dies_by_a_signal_is_tried_once_more() {
     assert!(summary.starts_with("gave up after 2 attempts"), "{summary}");
 }
 
+/// A page that no count of steps ends soon: the engine reads a list for each name of a property that
+/// does not exist, and all names of this object are in one list.
+const SLOW: &str = "{(() => { const o = {}; for (let i = 1; i < 4e4; i++) o[i * 65536] = 1; let n = 0; for (;;) n += o[2147418112] ? 1 : 0; })()}\n";
+
+#[test]
+fn a_page_that_takes_too_long_ends_its_update_and_is_named() {
+    let setup = setup().conf("worker", "{ builds_max: 1, page_seconds: 1 }");
+    let (slow, docs) = (
+        Repository::new(&setup, "slow"),
+        Repository::new(&setup, "docs"),
+    );
+    let navigation = r#"{ "name": "Slow", "navigation": { "pages": ["index", "guides/slow"] } }"#;
+    let index = ("index.mdx", "# Slow\n");
+    slow.push(
+        "Begin",
+        &[("docs.json", navigation), index, ("guides/slow.mdx", SLOW)],
+    );
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let file = setup.path("updates.sqlite").display().to_string();
+    let conf = format!("{{ sqlite: {{ path: {file} }}, retry_seconds: 1 }}");
+    let edge = setup
+        .conf("queue", &conf)
+        .site("slow", &format!("owner: slow\n{}", slow.record()))
+        .site("acme", &docs.record())
+        .start();
+    let failed = follow(&edge.setup, &queue(&edge.setup, "slow"));
+    assert_eq!(failed["status"], "failure", "{failed:#}");
+    // A machine with much other work may have been the reason: once more, and then no more.
+    assert_eq!(failed["attempts"], 2, "{failed:#}");
+    let why = "guides/slow.mdx: reading this page takes longer than 1 s";
+    assert!(failed["logs"].to_string().contains(why), "{failed:#}");
+    assert!(
+        failed["summary"].as_str().unwrap().contains(why),
+        "{failed:#}"
+    );
+    let done = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(done["status"], "success", "{done:#}");
+}
+
 #[test]
 fn git_of_a_fetch_that_was_killed_is_killed_too() {
     let host = SilentHost::start();

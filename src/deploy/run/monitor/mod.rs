@@ -440,6 +440,7 @@ impl<'s> BuildMonitor<'s> {
                 stopped.summary = readable(&stopped.summary);
                 return Some(BuildResult::Stopped(stopped));
             }
+            Event::Late(sentence) => return Some(self.died(&readable(&sentence))),
         }
         None
     }
