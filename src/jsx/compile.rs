@@ -11,7 +11,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use oxc_allocator::Allocator;
-use oxc_ast::AstKind;
 use oxc_ast::ast::{
     BindingPattern, Declaration, ExportDefaultDeclarationKind, ImportDeclarationSpecifier, Program,
     Statement, VariableDeclaration,
@@ -23,7 +22,7 @@ use oxc_span::{GetSpan as _, SourceType, Span};
 use oxc_transformer::{JsxOptions, JsxRuntime, TransformOptions, Transformer, TypeScriptOptions};
 
 use super::script::{self, Broken};
-use super::{RUNTIME, charge};
+use super::{RUNTIME, charge, unavailable};
 
 /// An expression in plain JavaScript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -306,6 +305,16 @@ pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// Returns a text as the name of a property in an object literal. `__proto__` would be the prototype
+/// of the object, except as a computed name.
+#[must_use]
+pub fn property(name: &str) -> String {
+    match name {
+        "__proto__" => r#"["__proto__"]"#.to_owned(),
+        _ => quoted(name),
+    }
+}
+
 /// Finds the names that a pattern declares.
 fn bound(pattern: &BindingPattern<'_>, names: &mut Vec<Box<str>>) {
     for id in pattern.get_binding_identifiers() {
@@ -313,23 +322,22 @@ fn bound(pattern: &BindingPattern<'_>, names: &mut Vec<Box<str>>) {
     }
 }
 
-/// Marks what has to be counted, and removes types and JSX; returns the code, and the names that it
+/// Removes types and JSX, and marks what has to be counted; returns the code, and the names that it
 /// uses and does not declare.
 fn plain(source: &str, kind: SourceType) -> Result<(String, BTreeSet<Box<str>>), Broken> {
-    script::within_stack(source, || {
+    let (code, free) = transformed(source, kind)?;
+    let marked = script::within_stack(&code, || {
         let allocator = Allocator::default();
-        let parsed = Parser::new(&allocator, source, kind).parse();
+        let parsed = Parser::new(&allocator, &code, SourceType::mjs()).parse();
         if let Some(broken) = Broken::of(&parsed) {
             return Err(broken);
         }
         let built = SemanticBuilder::new()
             .with_build_nodes(true)
             .build(&parsed.program);
-        match charge::charged(source, &built.semantic) {
-            Some(marked) => transformed(&marked, kind),
-            None => transformed(source, kind),
-        }
-    })
+        Ok(charge::charged(&code, &built.semantic))
+    })?;
+    Ok((marked.unwrap_or(code), free))
 }
 
 fn transformed(source: &str, kind: SourceType) -> Result<(String, BTreeSet<Box<str>>), Broken> {
@@ -345,16 +353,8 @@ fn transformed(source: &str, kind: SourceType) -> Result<(String, BTreeSet<Box<s
             .with_enum_eval(true)
             .build(&program);
         let semantic = built.semantic;
-        // No limit counts the work of sums and products of unbounded integers.
-        let is_unbounded = semantic
-            .nodes()
-            .iter()
-            .any(|node| matches!(node.kind(), AstKind::BigIntLiteral(_)));
-        if is_unbounded {
-            return Err(Broken {
-                message: "integers such as `1n` are not available in pages".to_owned(),
-                at: 0,
-            });
+        if let Some(broken) = unavailable::first(&semantic) {
+            return Err(broken);
         }
         let free = semantic.scoping().root_unresolved_references();
         let free = free.keys().map(|name| name.as_str());

@@ -13,7 +13,8 @@ use super::output::{Output, Shown, Value};
 use super::{
     ALLOCATED_BYTES_MAX, ALLOCATION_BYTES_MAX, DEPTH_MAX, EFFECT_RENDERS_MAX, JSON_DEPTH_MAX,
     MEMORY_BYTES_MAX, NODES_MAX, OUTPUT_CHARS_MAX, PIECE_ALLOCATED_BYTES_MAX, PIECE_STEPS_MAX,
-    PIECE_WORK_MAX, PIECES_MAX, RENDERS_MAX, STACK_BYTES_MAX, STEPS_MAX, TEXTS, TITLES, WORK_MAX,
+    PIECE_WORK_MAX, PIECES_MAX, PROTOTYPES_MAX, PROXIES_MAX, RENDERS_MAX, STACK_BYTES_MAX,
+    STEPS_MAX, TEXTS, TITLES, WORK_MAX,
 };
 
 /// The global names of ECMAScript that pages can use.
@@ -203,6 +204,8 @@ impl Engine {
             "nodes": NODES_MAX,
             "depth": DEPTH_MAX,
             "jsonDepth": JSON_DEPTH_MAX,
+            "prototypes": PROTOTYPES_MAX,
+            "proxies": PROXIES_MAX,
             "bytes": OUTPUT_CHARS_MAX,
             "renders": RENDERS_MAX,
             "effectRenders": EFFECT_RENDERS_MAX,

@@ -15,7 +15,7 @@
 //! built-in functions and of long texts ([`WORK_MAX`], [`PIECE_WORK_MAX`]), requested memory
 //! ([`ALLOCATED_BYTES_MAX`], [`PIECE_ALLOCATED_BYTES_MAX`]), memory requested at once, and so the
 //! length of texts and lists ([`ALLOCATION_BYTES_MAX`]), parts ([`NODES_MAX`]), depth
-//! ([`DEPTH_MAX`], [`JSON_DEPTH_MAX`]), characters of output ([`OUTPUT_CHARS_MAX`]), renders
+//! ([`DEPTH_MAX`], [`JSON_DEPTH_MAX`], [`PROTOTYPES_MAX`], [`PROXIES_MAX`]), characters of output ([`OUTPUT_CHARS_MAX`]), renders
 //! ([`RENDERS_MAX`], [`EFFECT_RENDERS_MAX`]) and modules ([`MODULES_MAX`]). Two further limits
 //! depend on sizes inside the engine: memory in use ([`MEMORY_BYTES_MAX`], which counts requested
 //! bytes, not what the allocator rounds them to) and the stack ([`STACK_BYTES_MAX`]). They are so
@@ -31,6 +31,7 @@ mod engine;
 pub mod literal;
 mod output;
 pub mod script;
+mod unavailable;
 
 #[cfg(test)]
 pub(crate) use engine::engines_started;
@@ -42,13 +43,14 @@ pub use output::{Failure, Output, Shown, Value};
 pub const STEPS_MAX: u64 = 50_000_000;
 /// How many steps one piece of a page may take.
 pub const PIECE_STEPS_MAX: u64 = 10_000_000;
-/// How much work the built-in functions may do for one page.
+/// How many units of work one page may do.
 ///
 /// Each item of an array costs about one, each property of an object four. A text costs one for
 /// each 64 characters, or for each 16 if it is compared, converted to a number or used as the name
-/// of a property. Searching a text costs its length times that of the other text, divided by 64.
+/// of a property. Searching a text costs its length times that of the other text, divided by 64. A
+/// function or a loop with more than 64 parts costs a quarter of their number each time it runs.
 pub const WORK_MAX: u64 = 50_000_000;
-/// How much work the built-in functions may do for one piece of a page.
+/// How many units of work one piece of a page may do.
 pub const PIECE_WORK_MAX: u64 = 20_000_000;
 /// How many pieces of one page are evaluated: expressions, attributes and components that are not
 /// inside a component.
@@ -65,6 +67,10 @@ pub const OUTPUT_CHARS_MAX: u32 = 4 << 20;
 pub const RENDERS_MAX: u32 = 25;
 /// How often effects may cause a piece to be rendered again.
 pub const EFFECT_RENDERS_MAX: u32 = 10;
+/// How many prototypes an object may have, one after the other.
+pub const PROTOTYPES_MAX: u32 = 32;
+/// How many proxies may stand for each other.
+pub const PROXIES_MAX: u32 = 8;
 /// How many files one page may import, through other files too.
 pub const MODULES_MAX: usize = 256;
 /// How many bytes of memory all pieces of one page may request. What is given back counts too:

@@ -5,7 +5,7 @@
 // global names that stay, and returns the object that generated code uses.
 export default function (limits, builtinNames, allowedNames) {
   // The originals, which pages cannot replace afterwards.
-  const { apply, ownKeys, defineProperty, getPrototypeOf } = Reflect;
+  const { apply, construct, ownKeys, defineProperty, getPrototypeOf, setPrototypeOf, getOwnPropertyDescriptor } = Reflect;
   const { stringify, parse } = JSON;
   const { is, create, keys, assign } = Object;
   const ObjectOf = Object, NumberOf = Number;
@@ -82,7 +82,7 @@ export default function (limits, builtinNames, allowedNames) {
     work += n;
     pieceWork += n;
     if (!(work <= limits.work && pieceWork <= limits.pieceWork)) {
-      throw new RangeErrorOf("the built-in functions did more than " + limits.pieceWork + " steps, or those of the page more than " + limits.work);
+      throw new RangeErrorOf("it does more than " + limits.pieceWork + " units of work, or the page more than " + limits.work);
     }
   };
   const lengthOf = (value) => {
@@ -122,7 +122,7 @@ export default function (limits, builtinNames, allowedNames) {
   // The functions of an object whose cost is known; the cost of the others is that of their texts.
   const countAll = (object, costs, usual, ready) => {
     for (const name of ownKeys(object)) {
-      const { get: isComputed } = Reflect.getOwnPropertyDescriptor(object, name);
+      const { get: isComputed } = getOwnPropertyDescriptor(object, name);
       if (isComputed !== undefined || name === "constructor" || name === "prototype") continue;
       counted(object, name, own(costs, name) ? costs[name] : usual, ready && (own(ready, name) ? ready[name] : ready.usual));
     }
@@ -150,39 +150,93 @@ export default function (limits, builtinNames, allowedNames) {
   const numbers = primitives("number"), texts = primitives("string");
 
   // Proxies are known, because their length may be any number. What `ownKeys` of a proxy returns
-  // is compared with each other: the square of its length.
+  // is compared with each other: the square of its length. The functions of the handler are read
+  // once: a handler may be a proxy too, and each level would double the work of one look-up. A proxy
+  // is no constructor: its `prototype` could be another one each time.
   const proxies = new WeakMapOf();
   let hasProxies = false;
   const isList = (value) => isArray(value) && !(hasProxies && has(proxies, value));
+  const traps = ["apply", "defineProperty", "deleteProperty", "get", "getOwnPropertyDescriptor", "getPrototypeOf", "has", "isExtensible", "preventExtensions", "set", "setPrototypeOf"];
   const handled = (handler) => {
-    if (typeof handler !== "object" && typeof handler !== "function" || handler === null) throw new TypeErrorOf("a proxy needs a handler");
-    const guard = create(handler);
-    defineProperty(guard, "ownKeys", {
-      value: (target) => {
-        const trap = handler.ownKeys;
-        const found = trap === undefined || trap === null ? ownKeys(target) : listOf(apply(trap, handler, [target]));
-        spend(1 + found.length * found.length / 16);
-        return found;
-      },
-    });
+    if (!isObject(handler)) throw new TypeErrorOf("a proxy needs a handler");
+    const guard = create(null);
+    for (let at = 0; at < traps.length; at++) {
+      const trap = handler[traps[at]];
+      if (trap === undefined || trap === null) continue;
+      if (typeof trap !== "function") throw new TypeErrorOf("`" + traps[at] + "` of a handler is a function");
+      guard[traps[at]] = (...values) => apply(trap, handler, values);
+    }
+    const keysOf = handler.ownKeys;
+    guard.ownKeys = (target) => {
+      const found = keysOf === undefined || keysOf === null ? ownKeys(target) : listOf(apply(keysOf, handler, [target]));
+      spend(1 + found.length * found.length / 16);
+      return found;
+    };
+    guard.construct = () => { throw new TypeErrorOf("a proxy is no constructor here"); };
     return guard;
   };
-  const proxied = (made) => {
-    put(proxies, made, true);
+  const levelsOf = (target) => {
+    const levels = 1 + (isObject(target) && get(proxies, target) || 0);
+    if (levels > limits.proxies) throw new RangeErrorOf("more than " + limits.proxies + " proxies stand for each other");
+    return levels;
+  };
+  const proxied = (made, levels) => {
+    put(proxies, made, levels);
     hasProxies = true;
     return made;
   };
   const Proxied = function (target, handler) {
     if (new.target === undefined) throw new TypeErrorOf("`Proxy` needs `new`");
-    return proxied(new ProxyOf(target, handled(handler)));
+    return proxied(new ProxyOf(target, handled(handler)), levelsOf(target));
   };
   defineProperty(Proxied, "name", { value: "Proxy" });
   replace(Proxied, "revocable", (target, handler) => {
+    const levels = levelsOf(target);
     const made = ProxyOf.revocable(target, handled(handler));
-    proxied(made.proxy);
+    proxied(made.proxy, levels);
     return made;
   });
   replace(globalThis, "Proxy", Proxied);
+
+  // --- Prototypes. Looking up a property reads one after the other in one step. So their number is
+  // checked when an object is made, and stays: see `charge`.
+
+  const checkPrototypes = (first) => {
+    let count = 0;
+    for (let at = first; at !== null; at = getPrototypeOf(at)) {
+      if (hasProxies && has(proxies, at)) throw new TypeErrorOf("a proxy is no prototype here");
+      if (++count > limits.prototypes) throw new RangeErrorOf("an object has more than " + limits.prototypes + " prototypes, one after the other");
+    }
+    return first;
+  };
+  // A function that `new` calls keeps its `prototype` from then on.
+  const constructors = new WeakMapOf();
+  const checkConstructor = (made) => {
+    if (!isObject(made) || has(constructors, made)) return;
+    const of = hasProxies && has(proxies, made) ? undefined : getOwnPropertyDescriptor(made, "prototype");
+    if (of === undefined || !own(of, "value")) throw new TypeErrorOf("this is no constructor here");
+    if (isObject(of.value)) checkPrototypes(of.value);
+    keepPrototype(made);
+    put(constructors, made, true);
+  };
+  const keepPrototype = (made) => {
+    if (own(made, "prototype")) defineProperty(made, "prototype", { writable: false });
+  };
+  const keepPrototypes = (object) => {
+    for (const name of ownKeys(object)) {
+      const { value } = getOwnPropertyDescriptor(object, name);
+      if (typeof value === "function") keepPrototype(value);
+    }
+  };
+  keepPrototype(Proxied);
+  const changePrototype = (object, prototype) => {
+    if (!isObject(object) || getPrototypeOf(object) === prototype) return true;
+    if (prototype === null) return setPrototypeOf(object, null);
+    throw new TypeErrorOf("the prototype of an object cannot be changed here after it is made");
+  };
+  const prototypeOf = getOwnPropertyDescriptor(Object.prototype, "__proto__").get;
+  const setter = { set(prototype) { if (isObject(prototype) || prototype === null) changePrototype(this, prototype); } };
+  defineProperty(Object.prototype, "__proto__", { get: prototypeOf, set: setter.set, configurable: true });
 
   // An array whose length is what it says: other values with a length are copied.
   const listOf = (value) => {
@@ -410,6 +464,23 @@ export default function (limits, builtinNames, allowedNames) {
     create: (_, values) => entries(values[1]),
     defineProperties: (_, values) => entries(values[1]),
   }, first);
+  const { create: createCounted } = Object;
+  const isPrototype = (value) => {
+    if (!isObject(value) && value !== null) throw new TypeErrorOf("a prototype is an object or null");
+  };
+  const objects = {
+    create(prototype, ...more) {
+      if (isObject(prototype)) checkPrototypes(prototype);
+      return createCounted(prototype, ...more);
+    },
+    setPrototypeOf(object, prototype) {
+      if (object === null || object === undefined) throw new TypeErrorOf("there is no object");
+      isPrototype(prototype);
+      changePrototype(object, prototype);
+      return object;
+    },
+  };
+  for (const name of keys(objects)) replace(Object, name, objects[name]);
   const readyArguments = (at) => (self, values) => {
     if (typeof values[at] === "object" && values[at] !== null) values[at] = listOf(values[at]);
     return self;
@@ -418,7 +489,18 @@ export default function (limits, builtinNames, allowedNames) {
     ...isCheap, get: one, set: one, has: one, deleteProperty: one,
     apply: (_, values) => 1 + lengthOf(values[2]),
     construct: (_, values) => 1 + lengthOf(values[1]),
-  }, first, { apply: readyArguments(2), construct: readyArguments(1) });
+  }, first, {
+    apply: readyArguments(2),
+    construct: (self, values) => {
+      if (values.length > 2) checkConstructor(values[2]);
+      return readyArguments(1)(self, values);
+    },
+  });
+  replace(Reflect, "setPrototypeOf", (object, prototype) => {
+    if (!isObject(object)) throw new TypeErrorOf("there is no object");
+    isPrototype(prototype);
+    return changePrototype(object, prototype);
+  });
   counted(Object.prototype, "hasOwnProperty", one);
   counted(Object.prototype, "propertyIsEnumerable", one);
 
@@ -503,7 +585,7 @@ export default function (limits, builtinNames, allowedNames) {
     return made;
   });
   for (const Table of [MapOf, Set]) {
-    const size = Reflect.getOwnPropertyDescriptor(Table.prototype, "size").get;
+    const size = getOwnPropertyDescriptor(Table.prototype, "size").get;
     const whole = (table) => {
       try {
         return 1 + apply(size, table, []);
@@ -632,6 +714,7 @@ export default function (limits, builtinNames, allowedNames) {
     },
   };
   for (const name of keys(iterators)) replace(Iterator.prototype, name, iterators[name]);
+  keepPrototypes(Iterator.prototype);
   // What ECMA-262 (2025) does not have, and what reads an iterator to its end in one step.
   for (const name of ["chunks", "windows", "includes", "join"]) delete Iterator.prototype[name];
   for (const name of ["concat", "zip", "zipKeyed"]) delete Iterator[name];
@@ -664,7 +747,7 @@ export default function (limits, builtinNames, allowedNames) {
     },
     construct: (_, values, target) => {
       spend(readAll(numbers(values, values)));
-      return Reflect.construct(NumberOf, values, target);
+      return construct(NumberOf, values, target);
     },
   });
   replace(NumberOf.prototype, "constructor", globalThis.Number);
@@ -909,6 +992,7 @@ export default function (limits, builtinNames, allowedNames) {
       };
     },
   });
+  keepPrototypes(globalThis.Intl);
 
   // Dates without a clock, in UTC, so that the machine's time zone has no effect. The engine reads
   // a text without a zone in the zone of the machine, so such a text gets the zone UTC here.
@@ -936,7 +1020,7 @@ export default function (limits, builtinNames, allowedNames) {
     const at = values.length > 1 ? utc(...values)
       : only instanceof DateOf ? apply(time, only, [])
       : typeof only === "string" ? parseDate(only) : only;
-    return Reflect.construct(DateOf, [at], new.target);
+    return construct(DateOf, [at], new.target);
   }
   Moment.prototype = DateOf.prototype;
   Moment.UTC = utc;
@@ -972,6 +1056,7 @@ export default function (limits, builtinNames, allowedNames) {
     return formatDate(this, locales, options, "time");
   };
   dates.toLocaleString = function (locales, options) { return formatDate(this, locales, options, "both"); };
+  keepPrototypes(dates);
   globalThis.Date = Moment;
 
   // The order of letters, digits and marks in browsers (Unicode Technical Standard 10): first by
@@ -1554,6 +1639,15 @@ export default function (limits, builtinNames, allowedNames) {
     // A value that is converted to a number, and one that is the name of a property.
     n: (value) => counts(primitiveOf(value, "number")),
     k: (value) => counts(primitiveOf(value, "string")),
+    // A function or a loop begins that has many parts.
+    w: (parts) => spend(parts / 4),
+    // A value that becomes a prototype, a function that `new` calls, and a derived class.
+    p: (value) => (isObject(value) ? checkPrototypes(value) : value),
+    i: checkConstructor,
+    d: (made) => {
+      checkPrototypes(made);
+      if (isObject(made.prototype)) checkPrototypes(made.prototype);
+    },
     F: FRAGMENT,
     failed,
     // A shell: an element or a piece of Markdown that the program keeps.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Piece;
 use crate::jsx::RUNTIME;
-use crate::jsx::compile::quoted;
+use crate::jsx::compile::{property, quoted};
 use crate::mdx::Reader;
 use crate::mdx::node::{Element, Node, Value, plain};
 
@@ -134,12 +134,12 @@ impl Reader<'_> {
                 free.extend(piece.free);
                 props.push(match name.is_empty() {
                     true => format!("...{}", piece.code),
-                    false => format!("{}: {}", quoted(&name), piece.code),
+                    false => format!("{}: {}", property(&name), piece.code),
                 });
             }
             if let Some((name, value)) = attributes.next() {
                 let value = self.literal(value);
-                props.push(format!("{}: {value}", quoted(&name)));
+                props.push(format!("{}: {value}", property(&name)));
             }
         }
         let name = element.name.clone();

@@ -308,7 +308,7 @@ fn a_reader_that_leaves_early_is_no_error_of_check() {
 
 /// Pages whose JSX runs without end, or tries to leave the engine. Each page is shown without that
 /// part.
-const JSX: [(&str, &str); 41] = [
+const JSX: [(&str, &str); 43] = [
     (
         "loop",
         "{(() => { for (;;) { try { for (;;) {} } catch {} } })()}",
@@ -450,6 +450,14 @@ const JSX: [(&str, &str); 41] = [
     (
         "work-marks",
         "{('a' + '\\u0301\\u0316'.repeat(1e6)).normalize('NFD').length}",
+    ),
+    (
+        "work-prototypes",
+        "{(() => { let o = {}; for (let i = 0; i < 3e5; i++) o = Object.create(o); let n = 0; for (let j = 0; j < 5e6; j++) n += o.x ? 1 : 0; return n; })()}",
+    ),
+    (
+        "work-proxies",
+        "{(() => { let p = { x: 1 }; for (let i = 0; i < 60; i++) p = new Proxy(p, p); return p.x; })()}",
     ),
 ];
 

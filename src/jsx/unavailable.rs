@@ -1,0 +1,58 @@
+//! JavaScript that pages cannot use, because no limit counts what it does.
+//!
+//! | code | reason |
+//! |---|---|
+//! | `1n` | The engine takes one step for a sum or product of numbers of any length. |
+//! | `function*` | A call makes an object whose prototype the page can have changed, and no code of the page runs before it gets the object. |
+//! | `this` or `super` in the parameters of a function that `new` can call | The page would reach the object before its prototypes are counted; see [`super::charge`]. |
+
+use oxc_ast::AstKind;
+use oxc_semantic::{NodeId, Semantic};
+use oxc_span::{GetSpan as _, Span};
+
+use super::charge;
+use super::script::Broken;
+
+/// Returns the first place that pages cannot use.
+pub(super) fn first(semantic: &Semantic<'_>) -> Option<Broken> {
+    let mut nodes = semantic.nodes().iter();
+    nodes.find_map(|node| {
+        let what = match node.kind() {
+            AstKind::BigIntLiteral(_) => "integers such as `1n` are",
+            AstKind::Function(function) if function.generator => "generators (`function*`) are",
+            AstKind::ThisExpression(_) | AstKind::Super(_)
+                if is_in_parameters(semantic, node.id()) =>
+            {
+                "`this` in the parameters of a function is"
+            }
+            _ => return None,
+        };
+        Some(broken(what, node.kind().span()))
+    })
+}
+
+fn broken(what: &str, span: Span) -> Broken {
+    Broken {
+        message: format!("{what} not available in pages"),
+        at: span.start as usize,
+    }
+}
+
+/// Returns whether a node runs with the parameters of a function that `new` can call, and not with
+/// the body of a function.
+fn is_in_parameters(semantic: &Semantic<'_>, id: NodeId) -> bool {
+    let mut is_parameter = false;
+    for node in semantic.nodes().ancestors(id) {
+        match node.kind() {
+            AstKind::FormalParameters(_) => is_parameter = true,
+            // It has the `this` of the function around it.
+            AstKind::ArrowFunctionExpression(_) => is_parameter = false,
+            AstKind::Function(function) => {
+                return is_parameter && charge::can_construct(semantic, node.id(), function);
+            }
+            AstKind::PropertyDefinition(_) | AstKind::StaticBlock(_) => return false,
+            _ => {}
+        }
+    }
+    false
+}
