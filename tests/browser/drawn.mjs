@@ -1,6 +1,6 @@
 // Icons, and diagrams in their frames.
 
-import { assert, reads, visit, PHONE, WIDE } from "./reader.mjs";
+import { assert, reads, switchColours, visit, PHONE, WIDE } from "./reader.mjs";
 
 /** Returns the visible icons that refer to another icon of the page. */
 const referring = (page, within) => page.locator(`${within} svg.icon:has(> use)`).filter({ visible: true });
@@ -119,13 +119,13 @@ reads("diagrams: they follow the chosen colours, and add no history entry", asyn
   const page = await open("/write/components/code");
   await diagram(page, "Flow chart");
   const steps = await page.evaluate(() => history.length);
-  await page.locator(".theme").click();
+  await switchColours(page);
   await isReadable(page);
   assert.equal(await page.evaluate(() => history.length), steps);
   await visit(page, "/write/components/code");
   await isReadable(page);
   const other = await open("/write/components/code", { scheme: "dark" });
-  await other.locator(".theme").click();
+  await switchColours(other);
   await isReadable(other);
 });
 

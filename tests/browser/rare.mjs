@@ -1,7 +1,7 @@
 // What few pages have: percent signs in addresses, groups of tabs with attributes, terms at an edge,
 // code in text that runs from right to left, and pages on paper.
 
-import { assert, of, reads, seen } from "./reader.mjs";
+import { assert, of, reads, seen, switchColours } from "./reader.mjs";
 
 const chosen = (page) => seen(page, "[role=tab][aria-selected=true]");
 
@@ -141,7 +141,7 @@ reads("print: what a reader has not opened is on paper", async (open) => {
 
 reads("print: the text is dark, also if the reader has chosen dark colours", async (open) => {
   const page = await open(of("rare", "/groups"));
-  await page.locator(".theme").click();
+  await switchColours(page);
   const text = () => page.locator("article .tab p").nth(1).evaluate((text) => getComputedStyle(text).color.match(/[\d.]+/g).map(Number));
   assert.ok((await text()).every((channel) => channel > 120), `${await text()}`);
   await page.emulateMedia({ media: "print" });

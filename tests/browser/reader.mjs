@@ -113,6 +113,11 @@ export const follow = async (page, locator) => {
   await Promise.all([page.waitForNavigation({ waitUntil: "load" }), locator.click()]);
 };
 /** The texts of all visible elements of a kind. */
+/** Presses the switch of the colours, and waits until the page has those that the switch shows. */
+export const switchColours = async (page) => {
+  await page.locator(".theme").click();
+  await page.waitForFunction(() => (document.documentElement.dataset.theme ?? "system") === document.querySelector(".theme").dataset.scheme);
+};
 export const seen = (page, selector) => page.locator(selector).evaluateAll((all) => all
   .filter((element) => element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true }))
   .map((element) => element.innerText.replace(/\s+/g, " ").trim()));

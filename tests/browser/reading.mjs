@@ -1,6 +1,6 @@
 // What a reader does with a page: dismiss the banner, switch colours, copy, link, press keys.
 
-import { assert, follow, path, reads, seen, site, visit, PHONE } from "./reader.mjs";
+import { assert, follow, path, reads, seen, site, switchColours, visit, PHONE } from "./reader.mjs";
 
 reads("banner: a dismissed one is hidden before the first paint", async (open) => {
   const page = await open("/");
@@ -31,7 +31,7 @@ reads("colours: the switch works, and the next page keeps the choice", async (op
   const page = await open("/");
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await ground();
-  await page.locator(".theme").click();
+  await switchColours(page);
   const dark = await ground();
   assert.notEqual(dark, light);
   await page.goto(`${site}/quickstart`);
@@ -56,10 +56,10 @@ reads("colours: the switch returns to those of the system, and the bar of the br
     const other = wasDark ? "light" : "dark";
     for (const [label, isDark] of [["as the system", wasDark], [other, !wasDark], [scheme, wasDark], ["as the system", wasDark]]) {
       assert.deepEqual(await state(), { label: `Colours: ${label}`, isDark, same: true });
-      await page.locator(".theme").click();
+      await switchColours(page);
     }
-    await page.locator(".theme").click();
-    await page.locator(".theme").click();
+    await switchColours(page);
+    await switchColours(page);
     await page.emulateMedia({ colorScheme: other });
     await page.reload();
     assert.deepEqual(await state(), { label: "Colours: as the system", isDark: !wasDark, same: true }, "the system has changed");

@@ -1,6 +1,6 @@
 // Settings with other values than in the example: small sites that differ in one setting.
 
-import { assert, axe, follow, of, path, reads, seen, PHONE } from "./reader.mjs";
+import { assert, axe, follow, of, path, reads, seen, switchColours, PHONE } from "./reader.mjs";
 
 /** The group without a root that is nested in another one. */
 const nested = (page) => page.locator(".nested", { hasText: "Payments" });
@@ -96,7 +96,7 @@ reads("utility classes have their meaning, and the colour scheme has its class",
   const isDark = () => page.evaluate(() => document.documentElement.classList.contains("dark"));
   const before = await isDark();
   assert.deepEqual(await computed(page, ".brand", "border-left-width"), [before ? "3px" : "0px"]);
-  await page.locator(".theme").click();
+  await switchColours(page);
   assert.equal(await isDark(), !before);
   assert.deepEqual(await computed(page, ".brand", "border-left-width"), [before ? "0px" : "3px"]);
 });

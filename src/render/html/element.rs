@@ -39,7 +39,7 @@ const OWN: [(&str, &[&str]); 9] = [
     ),
 ];
 /// Names after `data-` that our own scripts and stylesheets use. Authors cannot set these.
-const OURS: [&str; 22] = [
+const OURS: [&str; 23] = [
     "active",
     "active-deepest",
     "ask",
@@ -56,6 +56,7 @@ const OURS: [&str; 22] = [
     "names",
     "operation",
     "root",
+    "scheme",
     "search",
     "strict",
     "sync",

@@ -17,23 +17,30 @@ parts.push(() => {
     bar.media = theme ? (medias[n].includes(theme) ? "all" : "not all") : medias[n];
   });
   const button = element(".theme");
+  let scheme = root.dataset.theme ?? "system";
   const name = () => {
     const [what, ...names] = button.dataset.names.split("|");
-    const label = `${what}: ${names[["system", "light", "dark"].indexOf(root.dataset.theme ?? "system")]}`;
+    const label = `${what}: ${names[["system", "light", "dark"].indexOf(scheme)]}`;
+    button.dataset.scheme = scheme;
     Object.assign(button, { ariaLabel: label, title: label });
   };
   if (root.dataset.theme) { tellDiagrams(); tellBrowser(); }
   if (button) name();
+  const colour = () => {
+    setScheme(scheme);
+    markScheme();
+    tellDiagrams();
+    tellBrowser();
+  };
   // The scheme that the system does not have comes first, because the reader sees it at once.
   button?.addEventListener("click", () => {
     const order = dark.matches ? ["system", "light", "dark"] : ["system", "dark", "light"];
-    const next = order[(order.indexOf(root.dataset.theme ?? "system") + 1) % 3];
-    setScheme(next);
-    markScheme();
-    keep.set("theme", next);
-    tellDiagrams();
-    tellBrowser();
+    scheme = order[(order.indexOf(scheme) + 1) % 3];
+    keep.set("theme", scheme);
     name();
+    // The next frame shows the choice on the button. The colours follow in the frame after it,
+    // because drawing a whole page again takes longer than a button should take.
+    requestAnimationFrame(() => setTimeout(colour));
   });
   element(".dismiss")?.addEventListener("click", () => {
     keep.set(`banner:${root.dataset.banner}`, "1");
