@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rayon::prelude::*;
 use tokio::sync::watch;
 
 use super::files;
@@ -27,6 +28,8 @@ use crate::store::Promotion;
 /// A message of changes ends with the entry with which its entries have this length. An edge reads
 /// several times as much, and one entry is never longer than the rest of that.
 const CHANGES_BYTES: usize = 8 << 20;
+/// How many entries of a snapshot are written together.
+const CHUNK: usize = 4096;
 /// The shortest entry has more bytes than this.
 const ENTRY_BYTES_MIN: usize = 32;
 
@@ -196,7 +199,7 @@ impl ChangeLog {
             .map(|(revision, project, known)| (revision, project.clone(), known.clone()))
             .collect();
         drop(projects);
-        let lines = Lines::of(found, bytes_max);
+        let lines = Lines::of(&found, bytes_max);
         let revision = lines.revision.unwrap_or(latest);
         let revisions = (after, revision, latest);
         After::Message {
@@ -211,14 +214,14 @@ impl ChangeLog {
         let store = self.store.get();
         let projects = self.projects();
         let revision = projects.latest();
-        let found = projects
+        let found: Vec<ChangedProject> = projects
             .after(0)
             .filter(|(.., known)| known.site.is_some())
             .map(|(revision, project, known)| (revision, project.clone(), known.clone()))
             .collect();
         drop(projects);
         let revisions = (0, revision, revision);
-        let lines = Lines::of(found, usize::MAX);
+        let lines = Lines::all(&found);
         let before = (source_revision, store);
         let message = self.message(Kind::Snapshot, before, revisions, &lines);
         (revision, source_revision, message)
@@ -269,16 +272,35 @@ impl ChangeLog {
 // === impl Lines ===
 
 impl Lines {
+    /// Writes all changes, on all processors.
+    fn all(found: &[ChangedProject]) -> Self {
+        let parts: Vec<Self> = found
+            .par_chunks(CHUNK)
+            .map(|chunk| Self::of(chunk, usize::MAX))
+            .collect();
+        let mut all = Self {
+            bytes: Vec::with_capacity(parts.iter().map(|part| part.bytes.len()).sum()),
+            entries: 0,
+            revision: None,
+        };
+        for part in parts {
+            all.bytes.extend_from_slice(&part.bytes);
+            all.entries += part.entries;
+            all.revision = part.revision;
+        }
+        all
+    }
+
     /// Writes changes until the lines have this length; the first one always.
-    fn of(found: Vec<ChangedProject>, bytes_max: usize) -> Self {
+    fn of(found: &[ChangedProject], bytes_max: usize) -> Self {
         let mut lines = Self {
             bytes: Vec::with_capacity(ENTRY_BYTES_MIN * found.len()),
             entries: 0,
             revision: None,
         };
         for (changed, project, known) in found {
-            let record = known.site.map(|site| {
-                let mut members = Representation::of_site(&site).members;
+            let record = known.site.as_ref().map(|site| {
+                let mut members = Representation::of_site(site).members;
                 // An edge keeps the record in its own store.
                 for key in ["project", "kept_in", "file"] {
                     members.shift_remove(key);
@@ -286,15 +308,15 @@ impl Lines {
                 members
             });
             let entry = Entry {
-                revision: changed,
+                revision: *changed,
                 project: project.to_string(),
                 record,
-                current: known.current,
+                current: known.current.clone(),
                 ownership: BTreeMap::new(),
             };
             push_line(&mut lines.bytes, &entry);
             lines.entries += 1;
-            lines.revision = Some(changed);
+            lines.revision = Some(*changed);
             if lines.bytes.len() >= bytes_max {
                 break;
             }
