@@ -1,6 +1,7 @@
 //! The network between a gateway and its database fails at any message of an update: connections
 //! end before the server has the message, or after it has it and before its answer arrives, or the
-//! network delivers nothing for a while.
+//! network delivers nothing for a while. In one test it is a network of the kernel, and its link is
+//! unplugged.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,14 +16,17 @@ use serde_json::json;
 
 use crate::cluster::{Cluster, USER};
 use crate::edge::{Edge, Setup};
+use crate::namespace::Namespace;
 use crate::queue_postgres::{Worker, wait_until};
 use crate::repository::{Repository, call, key, record, trigger};
 use crate::store_postgres::{
-    Objects, cluster, epochs, init, machine, machine_with, number, serves, skill,
+    Objects, cluster, epochs, init, machine, machine_with, number, serves, skill, with_database,
 };
 
 /// The number of pages with which a build takes some seconds.
 const PAGES: usize = 600;
+/// With these keys of `postgres`, a gateway notices soon that the network delivers nothing.
+const NOTICES_SOON: &str = ", statement_seconds: 1";
 
 /// What happens at a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,25 +162,52 @@ fn pass(
 
 /// A database with the repository of a site, and two machines: one asks the database directly, the
 /// other one through a network that may fail.
-struct Parts {
+struct Parts<N> {
     cluster: Cluster,
-    network: Network,
+    network: N,
     direct: Setup,
     behind: Setup,
     docs: Repository,
 }
 
-impl Parts {
-    /// Starts the database and the network. The machine behind the network has more keys of
-    /// `postgres`.
+impl Parts<Network> {
+    /// Starts the database and a network in front of it.
     fn start(keys: &str) -> Self {
         let cluster = cluster();
         let network = Network::start(&cluster);
+        let url = network.url();
+        Self::of(cluster, network, &url, keys)
+    }
+}
+
+impl Parts<Namespace> {
+    /// Starts the database, and the network of a machine with a link to it.
+    fn apart(keys: &str) -> Self {
+        let network = Namespace::new();
+        let address = &network.links[0][0];
+        let cluster = with_database(Cluster::listening(address));
+        let url = format!("postgres://{USER}@{address}/waypost");
+        let mut parts = Self::of(cluster, network, &url, keys);
+        let [_, [_, own]] = &parts.network.links;
+        let listen = format!("{{ http: [\"{own}:0\"], operator: \"{own}:0\" }}");
+        parts.behind = parts
+            .behind
+            .conf("listen", &listen)
+            .conf("admin", "{ triggers_max: 1000000, allow_plaintext: true }")
+            .wrapped_by(&parts.network.wrapper());
+        parts
+    }
+}
+
+impl<N> Parts<N> {
+    /// Makes the machines. The one behind the network asks a database at this address, and has more
+    /// keys of `postgres`.
+    fn of(cluster: Cluster, network: N, url: &str, keys: &str) -> Self {
         let direct = machine(&cluster, None, &Objects::Directory);
         init(&direct);
         let docs = Repository::new(&direct, "docs");
-        let (url, password) = (network.url(), cluster.password_file());
-        let behind = machine_with(&url, &password, Some(&direct), &Objects::Directory, keys);
+        let password = cluster.password_file();
+        let behind = machine_with(url, &password, Some(&direct), &Objects::Directory, keys);
         Self {
             direct: direct.site("acme", &site(&docs)),
             behind: behind.site("acme", &site(&docs)),
@@ -242,8 +273,29 @@ fn an_acknowledged_update_ends_once_if_the_connections_to_the_database_end_at_an
 
 #[test]
 fn messages_that_arrive_after_a_network_partition_change_nothing() {
-    // The gateway notices the partition soon.
-    let parts = Parts::start(", statement_seconds: 1");
+    let parts = Parts::start(NOTICES_SOON);
+    changes_nothing(
+        parts,
+        |network| {
+            network.fail(Fault::Partition, 1);
+            wait_until("the network fails", || network.has_failed());
+        },
+        Network::heal,
+    );
+}
+
+#[test]
+fn a_link_to_the_database_that_is_unplugged_and_plugged_in_again_changes_nothing() {
+    changes_nothing(
+        Parts::apart(NOTICES_SOON),
+        Namespace::unplug,
+        Namespace::plug_in,
+    );
+}
+
+/// Ends the network in the middle of a build and lets another worker go on. Then the network works
+/// again, and delivers what it held back.
+fn changes_nothing<N>(parts: Parts<N>, fail: impl Fn(&N), heal: impl Fn(&N)) {
     let (cluster, network, docs) = (&parts.cluster, &parts.network, &parts.docs);
     let names: Vec<String> = (0..PAGES).map(|page| format!("page-{page}")).collect();
     let pages: Vec<String> = names.iter().map(|name| format!("{name}.mdx")).collect();
@@ -281,8 +333,7 @@ fn messages_that_arrive_after_a_network_partition_change_nothing() {
     wait_until("the build begins", || {
         cluster.psql("waypost", &state).unwrap() == "in_progress"
     });
-    network.fail(Fault::Partition, 1);
-    wait_until("the network fails", || network.has_failed());
+    fail(network);
     assert_eq!(record(&other.setup, &before)["status"], "in_progress");
     let asked = call(&behind, &key, "POST", "/v1/project/update/acme");
     assert_eq!(asked.status, 503, "{}", asked.text());
@@ -295,7 +346,7 @@ fn messages_that_arrive_after_a_network_partition_change_nothing() {
     ended(&trigger(&other, &key, "acme"));
     wait_until_served(&other, 2);
 
-    network.heal();
+    heal(network);
     wait_until_served(&behind, 2);
     push(3);
     ended(&trigger(&behind, &key, "acme"));

@@ -80,6 +80,7 @@ mod certificates;
 mod cluster;
 mod edge;
 mod faults;
+mod namespace;
 mod pebble;
 mod ports;
 mod relay;

@@ -1,5 +1,7 @@
 //! PostgreSQL servers with TLS, and standbys.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::certificates::Pair;
@@ -24,6 +26,19 @@ impl Cluster {
                 .push(format!("{setting}={}", path.display()));
         }
         cluster.init();
+        cluster.restart();
+        cluster
+    }
+
+    /// Starts a server that listens on this address too, for clients of the networks of tests (RFC
+    /// 2544).
+    #[track_caller]
+    pub fn listening(address: &str) -> Self {
+        let mut cluster = Self::empty(&[&format!("listen_addresses={address}")]);
+        cluster.init();
+        let rules = cluster.data().join("pg_hba.conf");
+        let mut rules = File::options().append(true).open(rules).unwrap();
+        writeln!(rules, "host all all 198.18.0.0/15 scram-sha-256").unwrap();
         cluster.restart();
         cluster
     }

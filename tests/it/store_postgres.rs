@@ -103,7 +103,11 @@ pub fn private(file: &Path) {
 
 /// A cluster with an empty database.
 pub fn cluster() -> Cluster {
-    let cluster = Cluster::start(&[]);
+    with_database(Cluster::start(&[]))
+}
+
+/// The cluster, with an empty database.
+pub fn with_database(cluster: Cluster) -> Cluster {
     cluster.psql("postgres", "CREATE DATABASE waypost").unwrap();
     cluster
 }

@@ -1,99 +1,13 @@
 //! Faults between an edge and its source: a network that loses everything, an end at each answer.
 
-use std::process::Command;
 use std::sync::Condvar;
 
 use super::*;
-
-/// A network of its own for an edge, with two links to this machine: one to the source, and one for
-/// the test. It ends with the value.
-struct Network {
-    name: String,
-    /// The address of this machine, and that of the edge, on each link.
-    links: [[String; 2]; 2],
-}
-
-/// Runs `ip`, which needs root.
-#[track_caller]
-fn ip(arguments: &[&str]) {
-    let output = Command::new("ip").args(arguments).output().unwrap();
-    assert!(
-        output.status.success(),
-        "this test makes a network namespace, which needs root: {arguments:?} {output:?}"
-    );
-}
-
-impl Network {
-    fn new() -> Self {
-        // Other tests of this process and of others have other names.
-        let port = free_address().port();
-        let name = format!("wp{port}");
-        let [high, low] = port.to_be_bytes();
-        let links = [0, 128].map(|part| {
-            // 198.18.0.0/15 is for tests of networks (RFC 2544).
-            let first = (u16::from(low & 0x1f) << 2) + part;
-            [1, 2].map(|end| format!("198.18.{high}.{}", first + end))
-        });
-        ip(&["netns", "add", &name]);
-        let network = Self { name, links };
-        for (number, [here, there]) in network.links.iter().enumerate() {
-            let (near, far) = (network.near(number), format!("far{number}"));
-            let name = &*network.name;
-            ip(&[
-                "link", "add", &near, "type", "veth", "peer", "name", &far, "netns", name,
-            ]);
-            ip(&["address", "add", &format!("{here}/30"), "dev", &near]);
-            ip(&["link", "set", &near, "up"]);
-            let there = format!("{there}/30");
-            ip(&["-n", name, "address", "add", &there, "dev", &far]);
-            ip(&["-n", name, "link", "set", &far, "up"]);
-        }
-        ip(&["-n", &network.name, "link", "set", "lo", "up"]);
-        network
-    }
-
-    /// The name of the end of a link on this machine.
-    fn near(&self, number: usize) -> String {
-        format!("{}-{number}", self.name)
-    }
-
-    /// Loses everything that this machine sends over the first link: it goes to an address of no
-    /// network card. The edge can still send.
-    fn lose_answers(&self) {
-        let (there, near) = (&self.links[0][1], self.near(0));
-        let nobody = "02:00:00:00:00:01";
-        ip(&[
-            "neighbour",
-            "replace",
-            there,
-            "lladdr",
-            nobody,
-            "dev",
-            &near,
-            "nud",
-            "permanent",
-        ]);
-    }
-
-    /// Ends that.
-    fn heal(&self) {
-        let (there, near) = (&self.links[0][1], self.near(0));
-        ip(&["neighbour", "del", there, "dev", &near]);
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        // The links end with it.
-        let _ended = Command::new("ip")
-            .args(["netns", "del", &self.name])
-            .status();
-    }
-}
+use crate::namespace::Namespace;
 
 #[test]
 fn an_edge_serves_while_the_network_loses_every_answer_and_is_current_afterwards() {
-    let network = Network::new();
+    let network = Namespace::new();
     let [[source_address, _], [_, edge_address]] = &network.links;
     let listen = SocketAddr::new(source_address.parse().unwrap(), free_address().port());
     let source = source(listen).with_skill().start();
@@ -102,7 +16,7 @@ fn an_edge_serves_while_the_network_loses_every_answer_and_is_current_afterwards
             "listen",
             &format!("{{ http: [\"{edge_address}:0\"], operator: \"{edge_address}:0\" }}"),
         )
-        .wrapped_by(&["ip", "netns", "exec", &network.name]);
+        .wrapped_by(&network.wrapper());
     let edge = setup.start();
     wait_until_serves(&edge, SKILL);
     wait_until("it waits for changes", || {
@@ -129,7 +43,7 @@ fn an_edge_serves_while_the_network_loses_every_answer_and_is_current_afterwards
         age() >= young + 3
     });
     let old = age();
-    network.heal();
+    network.find_answers();
     wait_until_serves(&edge, PAY);
     wait_until("it follows", || readiness(&edge)["status"] == "ready");
     assert!(age() < old, "{} after {old}", age());
