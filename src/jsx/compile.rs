@@ -97,7 +97,7 @@ impl Module {
     /// Returns the code of the module: a function that the engine calls once.
     #[must_use]
     pub fn code(&self) -> String {
-        let mut code = String::from("(function (_, _m$, _i$) {\n");
+        let mut code = format!("(function ({RUNTIME}, _m$, _i$) {{\n");
         let names = self.names.iter();
         let names: Vec<_> = names.map(|name| format!("{name}: () => {name}")).collect();
         let exports = self.exports.iter();
@@ -357,11 +357,7 @@ fn transformed(source: &str, kind: SourceType) -> Result<(String, BTreeSet<Box<s
             return Err(broken);
         }
         let free = semantic.scoping().root_unresolved_references();
-        let free = free.keys().map(|name| name.as_str());
-        let free = free
-            .filter(|name| *name != RUNTIME)
-            .map(Into::into)
-            .collect();
+        let free = free.keys().map(|name| name.as_str().into()).collect();
         let options = TransformOptions {
             typescript: TypeScriptOptions {
                 only_remove_type_imports: true,

@@ -89,7 +89,7 @@ pub fn is_global(name: &str) -> bool {
     let is_hook = name
         .strip_prefix("use")
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
-    is_hook || name == super::RUNTIME || GLOBALS.contains(&name) || ADDED.contains(&name)
+    is_hook || GLOBALS.contains(&name) || ADDED.contains(&name)
 }
 
 /// How many steps are between two calls of the interrupt handler; QuickJS-ng 0.16,
@@ -227,8 +227,6 @@ impl Engine {
                     let value = |json: serde_json::Value| ctx.json_parse(json.to_string());
                     let arguments = (value(limits)?, value(names)?, value(globals)?);
                     let made: Object<'_> = bytecode::prelude(&ctx)?.call(arguments)?;
-                    let runtime: Object<'_> = made.get("runtime")?;
-                    ctx.globals().set(super::RUNTIME, runtime)?;
                     let run: Function<'_> = made.get("run")?;
                     let add: Function<'_> = made.get("add")?;
                     Ok((Persistent::save(&ctx, run), Persistent::save(&ctx, add)))

@@ -2,12 +2,12 @@
 // machine. It has React's functions, and the renderer, which calls components and returns a tree.
 //
 // It is called once for each page with the limits, the names of the built-in components and the
-// global names that stay, and returns the object that generated code uses.
+// global names that stay. Generated code gets the object with its functions as an argument.
 export default function (limits, builtinNames, allowedNames) {
   // The originals, which pages cannot replace afterwards.
   const { apply, construct, ownKeys, defineProperty, getPrototypeOf, setPrototypeOf, getOwnPropertyDescriptor } = Reflect;
   const { stringify, parse } = JSON;
-  const { is, create, keys, assign } = Object;
+  const { is, create, keys, assign, freeze } = Object;
   const ObjectOf = Object, NumberOf = Number;
   const { isArray } = Array;
   const { min, max, abs, floor } = Math;
@@ -1632,7 +1632,7 @@ export default function (limits, builtinNames, allowedNames) {
     if (typeof value === "string" && value.length > 64) spend(value.length / 16);
     return value;
   };
-  const runtime = {
+  const runtime = freeze({
     h: createElement,
     // A value that is compared: see `compile`.
     e: counts,
@@ -1640,7 +1640,7 @@ export default function (limits, builtinNames, allowedNames) {
     n: (value) => counts(primitiveOf(value, "number")),
     k: (value) => counts(primitiveOf(value, "string")),
     // A function or a loop begins that has many parts.
-    w: (parts) => spend(parts / 4),
+    w: (parts) => spend(max(parts, 0) / 4),
     // A value that becomes a prototype, a function that `new` calls, and a derived class.
     p: (value) => (isObject(value) ? checkPrototypes(value) : value),
     i: checkConstructor,
@@ -1686,9 +1686,8 @@ export default function (limits, builtinNames, allowedNames) {
         if (name !== "default" && !own(module.exports, name)) getters(module.exports, { [name]: () => all[name] });
       }
     },
-  };
+  });
   return {
-    runtime,
     add: (path, factory, from) => { modules.set(path, { factory, from: parse(from), exports: null, names: {} }); },
     // Calls a piece of a page and returns what it shows, as JSON.
     run: (path, piece, isValue) => {

@@ -29,7 +29,7 @@ fn shown(module: &str, expression: &str) -> Result<Vec<Output>, Failed> {
         .filter(|name| compiled.names.contains(*name));
     let names: Vec<&str> = names.map(|name| &**name).collect();
     let code = format!(
-        "(function (_, {{ {} }}) {{ return {RUNTIME}.t(0, () => {}); }})",
+        "(function ({RUNTIME}, {{ {} }}) {{ return {RUNTIME}.t(0, () => {}); }})",
         names.join(", "),
         piece.code
     );
@@ -625,6 +625,27 @@ fn no_function_of_the_environment_takes_another_prototype() {
         return seen.size > 500 ? open.join() : 'few ' + seen.size;
     ";
     is("", &format!("(() => {{ {walk} }})() || 'none'"), "none");
+}
+
+#[test]
+fn a_page_cannot_change_what_counts_its_work() {
+    for code in [
+        "_wp$.w = () => {}",
+        "(() => { let _wp$ = {}; })()",
+        "<_wp$.F/>",
+    ] {
+        let broken = compile::expression(code).unwrap_err();
+        assert!(broken.message.contains("reserved"), "{code}: {broken:?}");
+    }
+    is("", "String(globalThis['_wp$'])", "undefined");
+    let much = "const s = 'x'.repeat(1e7); for (;;) s.toUpperCase();";
+    for code in [
+        "const [counts] = arguments; try { counts.w = () => {}; } catch {}",
+        "const [counts] = arguments; counts.w(-1e15);",
+        "const [counts] = arguments; try { counts.w(NaN); } catch {}",
+    ] {
+        cost_too_much("", &[&format!("(() => {{ {code} {much} }})()")]);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! | code | reason |
 //! |---|---|
+//! | `_wp$` | The name of the functions that count. |
 //! | `1n` | The engine takes one step for a sum or product of numbers of any length. |
 //! | `function*` | A call makes an object whose prototype the page can have changed, and no code of the page runs before it gets the object. |
 //! | `this` or `super` in the parameters of a function that `new` can call | The page would reach the object before its prototypes are counted; see [`super::charge`]. |
@@ -10,14 +11,20 @@ use oxc_ast::AstKind;
 use oxc_semantic::{NodeId, Semantic};
 use oxc_span::{GetSpan as _, Span};
 
-use super::charge;
 use super::script::Broken;
+use super::{RUNTIME, charge};
 
 /// Returns the first place that pages cannot use.
 pub(super) fn first(semantic: &Semantic<'_>) -> Option<Broken> {
     let mut nodes = semantic.nodes().iter();
     nodes.find_map(|node| {
         let what = match node.kind() {
+            AstKind::IdentifierReference(name) if name.name == RUNTIME => {
+                "the name `_wp$` is reserved and"
+            }
+            AstKind::BindingIdentifier(name) if name.name == RUNTIME => {
+                "the name `_wp$` is reserved and"
+            }
             AstKind::BigIntLiteral(_) => "integers such as `1n` are",
             AstKind::Function(function) if function.generator => "generators (`function*`) are",
             AstKind::ThisExpression(_) | AstKind::Super(_)

@@ -255,7 +255,7 @@ impl Reader<'_> {
             .into_iter()
             .filter(|name| names.contains(name) || !is_known(name))
             .partition(|name| names.contains(name));
-        let mut code = format!("(function (_, {{ {} }}) {{\n", used.join(", "));
+        let mut code = format!("(function ({RUNTIME}, {{ {} }}) {{\n", used.join(", "));
         if let Some(props) = self.scopes.props(scope) {
             let props = Value::Object(props.to_vec());
             let props = self.literal(props);
