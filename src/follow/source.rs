@@ -488,7 +488,8 @@ impl Source {
         self.check_length(ring, message.len() as u64)?;
         let (content, signature) = rayon::join(|| compressed(&message), || self.key.sign(&message));
         let content = content?;
-        let (bytes, took_ms) = (content.len(), since.elapsed().as_millis());
+        let bytes = content.len();
+        let took_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         log::info!(target: "follow", revision, bytes, took_ms; "made a snapshot of {bytes} bytes");
         Ok(Snapshot {
             revision,

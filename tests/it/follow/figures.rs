@@ -171,6 +171,14 @@ fn an_edge_starts_from_a_cache_of_many_sites() {
         "{sites} sites: the cache is filled in {:?}",
         since.elapsed()
     );
+    let made = source.wait_for_log(|line| {
+        let message = line["message"].as_str();
+        message.is_some_and(|message| message.starts_with("made a snapshot"))
+    });
+    println!(
+        "{sites} sites: a snapshot of {} bytes is made in {} ms",
+        made["bytes"], made["took_ms"]
+    );
     let _source = kill(source);
     let setup = kill(edge).conf("rescan_seconds", "10");
     let since = Instant::now();
