@@ -311,7 +311,7 @@ impl Lines {
                 revision: *changed,
                 project: project.to_string(),
                 record,
-                current: known.current.clone(),
+                current: known.current,
                 ownership: BTreeMap::new(),
             };
             push_line(&mut lines.bytes, &entry);

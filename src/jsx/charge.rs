@@ -131,10 +131,10 @@ impl Marks<'_, '_> {
                     self.text(right, Use::Number);
                 }
             }
-            AstKind::UnaryExpression(unary) => {
-                if unary.operator.is_arithmetic() || unary.operator.is_bitwise() {
-                    self.text(&unary.argument, Use::Number);
-                }
+            AstKind::UnaryExpression(unary)
+                if unary.operator.is_arithmetic() || unary.operator.is_bitwise() =>
+            {
+                self.text(&unary.argument, Use::Number);
             }
             AstKind::AssignmentExpression(assignment) => {
                 let operator = assignment.operator.as_str();

@@ -1,10 +1,10 @@
-//! JavaScript that pages cannot use, because no limit counts what it does.
+//! JavaScript that pages cannot use, because no limit would count what it does.
 //!
 //! | code | reason |
 //! |---|---|
-//! | `_wp$` | The name of the functions that count. |
+//! | `_wp$` | It is the name of the functions that count. |
 //! | `1n` | The engine takes one step for a sum or product of numbers of any length. |
-//! | `function*` | A call makes an object whose prototype the page can have changed, and no code of the page runs before it gets the object. |
+//! | `function*` | A call returns an object with the prototype that the page has set. No code that is marked runs before. |
 //! | `this` or `super` in the parameters of a function that `new` can call | The page would reach the object before its prototypes are counted; see [`super::charge`]. |
 
 use oxc_ast::AstKind;
@@ -14,17 +14,16 @@ use oxc_span::{GetSpan as _, Span};
 use super::script::Broken;
 use super::{RUNTIME, charge};
 
+/// What is said of [`RUNTIME`].
+const RESERVED: &str = "the name `_wp$` is reserved and";
+
 /// Returns the first place that pages cannot use.
 pub(super) fn first(semantic: &Semantic<'_>) -> Option<Broken> {
     let mut nodes = semantic.nodes().iter();
     nodes.find_map(|node| {
         let what = match node.kind() {
-            AstKind::IdentifierReference(name) if name.name == RUNTIME => {
-                "the name `_wp$` is reserved and"
-            }
-            AstKind::BindingIdentifier(name) if name.name == RUNTIME => {
-                "the name `_wp$` is reserved and"
-            }
+            AstKind::IdentifierReference(name) if name.name == RUNTIME => RESERVED,
+            AstKind::BindingIdentifier(name) if name.name == RUNTIME => RESERVED,
             AstKind::BigIntLiteral(_) => "integers such as `1n` are",
             AstKind::Function(function) if function.generator => "generators (`function*`) are",
             AstKind::ThisExpression(_) | AstKind::Super(_)
