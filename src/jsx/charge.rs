@@ -31,7 +31,7 @@ use super::RUNTIME;
 /// Literals over this length are counted as other texts are.
 const LITERAL_BYTES: u32 = 64;
 /// The parts of functions and loops that have more than this are counted.
-const PARTS_MIN: u32 = 64;
+const PARTS_MIN: u32 = 24;
 
 /// What is done with a value: the name of a function of the prelude.
 #[derive(Clone, Copy)]

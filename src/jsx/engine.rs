@@ -265,7 +265,8 @@ impl Engine {
         })
     }
 
-    /// Calls a piece of a page, which uses the names of a module, and returns what it shows.
+    /// Calls a piece of a page, which uses the names of a module, and returns what it shows. The code
+    /// is a function of [`RUNTIME`](super::RUNTIME) and of an object with these names.
     ///
     /// # Errors
     ///

@@ -48,7 +48,7 @@ pub const PIECE_STEPS_MAX: u64 = 10_000_000;
 /// Each item of an array costs about one, each property of an object four. A text costs one for
 /// each 64 characters, or for each 16 if it is compared, converted to a number or used as the name
 /// of a property. Searching a text costs its length times that of the other text, divided by 64. A
-/// function or a loop with more than 64 parts costs a quarter of their number each time it runs.
+/// function or a loop with more than 24 parts costs a quarter of their number each time it runs.
 pub const WORK_MAX: u64 = 50_000_000;
 /// How many units of work one piece of a page may do.
 pub const PIECE_WORK_MAX: u64 = 20_000_000;
@@ -68,7 +68,7 @@ pub const RENDERS_MAX: u32 = 25;
 /// How often effects may cause a piece to be rendered again.
 pub const EFFECT_RENDERS_MAX: u32 = 10;
 /// How many prototypes an object may have, one after the other.
-pub const PROTOTYPES_MAX: u32 = 32;
+pub const PROTOTYPES_MAX: u32 = 12;
 /// How many proxies may stand for each other.
 pub const PROXIES_MAX: u32 = 8;
 /// How many files one page may import, through other files too.

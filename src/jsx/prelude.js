@@ -36,6 +36,9 @@ export default function (limits, builtinNames, allowedNames) {
     if (typeof name !== "string" || !allowed.has(name)) delete globalThis[name];
   }
   Math.random = missing("Math.random");
+  // The engine would write down where each error is thrown, which takes longer than a step.
+  ErrorOf.stackTraceLimit = 0;
+  delete ErrorOf.stackTraceLimit;
   const quiet = () => {};
   globalThis.console = { log: quiet, warn: quiet, error: quiet, info: quiet, debug: quiet };
 

@@ -683,6 +683,12 @@ fn classes_and_prototypes_of_usual_code_work() {
 }
 
 #[test]
+fn an_error_that_is_thrown_does_not_say_where() {
+    let lines = "(() => { try { Error.stackTraceLimit = 10; null.x; } catch (e) { return String(e.stack ?? '').trim() || 'nowhere'; } })()";
+    is("", lines, "nowhere");
+}
+
+#[test]
 fn proxies_stand_for_few_others() {
     let twice = "(() => { let p = { x: 1 }; for (let i = 0; i < 60; i++) p = new Proxy(p, p); return p.x; })()";
     cost_too_much("", &[twice]);

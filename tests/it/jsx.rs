@@ -77,7 +77,8 @@ fn lines(name: &str) -> Vec<String> {
     compile::statements(&fs::read_to_string(file).unwrap(), "locale.js", &mut module).unwrap();
     let mut engine = Engine::start(["Card"].into_iter()).unwrap();
     engine.add("locale", &module.code(), &Map::new()).unwrap();
-    let code = format!("(function (_, {{ groups }}) {{ return groups.{name}().join('\\n'); }})");
+    let code =
+        format!("(function ({RUNTIME}, {{ groups }}) {{ return groups.{name}().join('\\n'); }})");
     let result = engine.nodes("locale", &code).unwrap().result;
     let [Output::Text(text)] = &result[..] else {
         panic!("{name}: {result:?}");
@@ -91,8 +92,9 @@ fn built(module: &compile::Module, name: &str) -> Vec<Output> {
     let mut imports = Map::new();
     imports.insert("react".to_owned(), json!("react"));
     engine.add("corpus", &module.code(), &imports).unwrap();
-    let code =
-        format!("(function (_, {{ examples }}) {{ return {RUNTIME}.h(examples.{name}, null); }})");
+    let code = format!(
+        "(function ({RUNTIME}, {{ examples }}) {{ return {RUNTIME}.h(examples.{name}, null); }})"
+    );
     engine.nodes("corpus", &code).unwrap().result
 }
 

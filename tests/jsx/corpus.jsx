@@ -61,7 +61,6 @@ Named.defaultTitle = "static";
 const Render = ({ render, of }) => <ul>{of.map((one, at) => <Fragment key={at}>{render(one, at)}</Fragment>)}</ul>;
 const Recursive = ({ n }) => (n === 0 ? "end" : <span><Recursive n={n - 1} /></span>);
 const Labelled = ({ text }) => { const id = useId(); return <label title={typeof id}>{text}</label>; };
-function* numbers() { yield 1; yield 2; yield <b key="3">3</b>; }
 const Pick = ({ kind }) => { switch (kind) { case "a": return <b>A</b>; case "b": return "B"; default: return null; } };
 
 export const examples = {
@@ -94,7 +93,6 @@ export const examples = {
   render: () => <Render of={[3, 4]} render={(n, at) => <li>{n * at}</li>} />,
   recursion: () => <Recursive n={20} />,
   ids: () => <Labelled text="x" />,
-  generators: () => <Text>{[...numbers()]}</Text>,
   pick: () => <>{["a", "b", "c"].map((kind) => <Pick key={kind} kind={kind} />)}</>,
   count: () => <Text>{Children.count([1, null, <b key="b" />])} {Children.toArray([1, null, ["x"]]).length}</Text>,
   only: () => Children.only(<b>one</b>),

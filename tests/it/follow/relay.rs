@@ -46,10 +46,11 @@ fn an_edge_serves_other_edges_and_can_neither_forge_nor_read() {
     // A removed edge is refused there too.
     output(&source.setup, &["edge", "remove", "last"]);
     source.publish("acme", &[("skill.md", PAY)]);
+    wait_until_serves(&middle, PAY);
     wait_until("it is refused", || cause(&last).contains("401"));
     // While the first source is away, all serve, and say so.
     let _source = kill(source);
-    wait_until_serves(&middle, PAY);
+    assert_eq!(served(&middle, DOMAIN), PAY);
     assert_eq!(served(&last, DOMAIN), SKILL);
     wait_until("it says why", || {
         cause(&middle).contains(&first.to_string())
