@@ -143,7 +143,7 @@ const SLOW: &str = "{(() => { let a = {}; for (let i = 0; i < 10; i++) a = Objec
 
 #[test]
 fn a_page_that_takes_too_long_ends_its_update_and_is_named() {
-    let setup = setup().conf("worker", "{ builds_max: 1, page_seconds: 1 }");
+    let setup = setup().conf("worker", "{ builds_max: 1, page_seconds: 2 }");
     let (slow, docs) = (
         Repository::new(&setup, "slow"),
         Repository::new(&setup, "docs"),
@@ -171,7 +171,7 @@ fn a_page_that_takes_too_long_ends_its_update_and_is_named() {
     assert_eq!(failed["status"], "failure", "{failed:#}");
     // A machine with much other work may have been the reason: once more, and then no more.
     assert_eq!(failed["attempts"], 2, "{failed:#}");
-    let why = "guides/slow.mdx: reading this page takes longer than 1 s";
+    let why = "guides/slow.mdx: reading this page takes longer than 2 s";
     assert!(failed["logs"].to_string().contains(why), "{failed:#}");
     assert!(
         failed["summary"].as_str().unwrap().contains(why),
