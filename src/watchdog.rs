@@ -129,7 +129,8 @@ mod tests {
             pages: Vec::new(),
         };
         let begin = |pages: &mut Pages, name| {
-            // The list of this test, and not that of the process.
+            // Dropping the value would remove a page from the list of the whole process. This test has
+            // its own list.
             std::mem::ManuallyDrop::new(pages.begin(name)).number
         };
         let first = begin(&mut pages, "first");

@@ -3,7 +3,7 @@
 //! The interpreter counts calls of functions and jumps back. So a page could do much work in one
 //! step. These places call a function of the prelude:
 //!
-//! | place | what is counted or checked there |
+//! | code | what the function does |
 //! |---|---|
 //! | `a === b`, `+a`, `object[a]` | A text is read to its end, so its length counts. An object that becomes a text is converted first. Literals and results that are no texts are left as they are. |
 //! | functions and loops with many parts | Their parts count each time they run. |

@@ -45,10 +45,14 @@ pub const STEPS_MAX: u64 = 50_000_000;
 pub const PIECE_STEPS_MAX: u64 = 10_000_000;
 /// How many units of work one page may do.
 ///
-/// Each item of an array costs about one, each property of an object four. A text costs one for
-/// each 64 characters, or for each 16 if it is compared, converted to a number or used as the name
-/// of a property. Searching a text costs its length times that of the other text, divided by 64. A
-/// function or a loop with more than 24 parts costs a quarter of their number each time it runs.
+/// | work | units |
+/// |---|---|
+/// | an item of an array | about 1 |
+/// | a property of an object | 4 |
+/// | a text that is read | 1 for each 64 characters |
+/// | a text that is compared, converted to a number, or used as the name of a property | 1 for each 16 characters |
+/// | a search for a text of *m* characters in one of *n* characters | *n* × *m* / 64 |
+/// | a call of a function, or one turn of a loop, with *n* parts, if *n* is over 24 | *n* / 4 |
 pub const WORK_MAX: u64 = 50_000_000;
 /// How many units of work one piece of a page may do.
 pub const PIECE_WORK_MAX: u64 = 20_000_000;

@@ -14,7 +14,7 @@ use oxc_span::{GetSpan as _, Span};
 use super::script::Broken;
 use super::{RUNTIME, charge};
 
-/// What is said of [`RUNTIME`].
+/// The start of the message for a page that uses the name [`RUNTIME`].
 const RESERVED: &str = "the name `_wp$` is reserved and";
 
 /// Returns the first place that pages cannot use.

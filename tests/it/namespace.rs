@@ -8,7 +8,7 @@ use crate::ports::free_address;
 /// needs, and one for the test. It ends with the value.
 pub struct Namespace {
     name: String,
-    /// The address of this machine, and that of the process, on each link.
+    /// For each link: the address of its end on this machine, then that of its end in the namespace.
     pub links: [[String; 2]; 2],
 }
 
@@ -24,7 +24,7 @@ fn ip(arguments: &[&str]) {
 
 impl Namespace {
     pub fn new() -> Self {
-        // Other tests of this process and of others have other names.
+        // The port is free on this machine, so no other test has a namespace with this name.
         let port = free_address().port();
         let name = format!("wp{port}");
         let [high, low] = port.to_be_bytes();
@@ -56,7 +56,7 @@ impl Namespace {
         ["ip", "netns", "exec", &self.name]
     }
 
-    /// The name of the end of a link on this machine.
+    /// The name of the network card of a link on this machine.
     fn near(&self, number: usize) -> String {
         format!("{}-{number}", self.name)
     }
@@ -79,7 +79,7 @@ impl Namespace {
         ]);
     }
 
-    /// Ends that.
+    /// Lets what this machine sends over the first link arrive again.
     pub fn find_answers(&self) {
         let (there, near) = (&self.links[0][1], self.near(0));
         ip(&["neighbour", "del", there, "dev", &near]);
@@ -90,7 +90,7 @@ impl Namespace {
         ip(&["link", "set", &self.near(0), "down"]);
     }
 
-    /// Ends that.
+    /// Plugs the first link in again.
     pub fn plug_in(&self) {
         ip(&["link", "set", &self.near(0), "up"]);
     }
