@@ -14,7 +14,8 @@ pub(super) const BROWSERS: &str = "browsers";
 /// How many kinds there are.
 pub(super) const COUNT: usize = NAMES.len();
 
-/// The kinds, with their names. The first two have no product.
+/// The kinds, with their names. The first two have no product; the others are sorted by their first
+/// letter.
 const NAMES: [&str; 43] = [
     BROWSERS,
     OTHER,
@@ -60,6 +61,23 @@ const NAMES: [&str; 43] = [
     "YandexBot",
     "YouBot",
 ];
+/// For each letter, where in [`NAMES`] the names are that begin with it: the first one, and the one
+/// after the last.
+const PLACES: [[usize; 2]; 26] = {
+    let mut places = [[0; 2]; 26];
+    let mut at = 2;
+    while at < NAMES.len() {
+        let letter = letter(NAMES[at].as_bytes()[0]).expect("a name begins with a letter");
+        let place = &mut places[letter];
+        if place[1] == 0 {
+            place[0] = at;
+        }
+        assert!(place[0] == at || place[1] == at, "names are sorted");
+        place[1] = at + 1;
+        at += 1;
+    }
+    places
+};
 /// Products that only programs for people have.
 const BROWSER_PRODUCTS: [&str; 5] = ["chrome", "crios", "firefox", "fxios", "safari"];
 /// Words in the products of programs that are not for people.
@@ -111,20 +129,27 @@ impl Reader {
     }
 }
 
+/// Finds the kind that has this name.
 fn known(word: &[u8]) -> Option<Reader> {
-    let first = word[0].to_ascii_lowercase();
-    let is_same = |name: &&str| {
-        let name = name.as_bytes();
-        name[0].to_ascii_lowercase() == first && name.eq_ignore_ascii_case(word)
-    };
-    let at = NAMES[2..].iter().position(is_same)?;
-    u8::try_from(at + 2).ok().map(Reader)
+    let [from, to] = PLACES[letter(word[0])?];
+    let is_same = |at: &usize| NAMES[*at].as_bytes().eq_ignore_ascii_case(word);
+    let at = (from..to).find(is_same)?;
+    u8::try_from(at).ok().map(Reader)
+}
+
+/// Returns the number of a letter, in any case: 0 for `a`.
+const fn letter(byte: u8) -> Option<usize> {
+    match byte.to_ascii_lowercase() {
+        lower @ b'a'..=b'z' => Some((lower - b'a') as usize),
+        _ => None,
+    }
 }
 
 /// Returns whether a word has lower-case letters in it, in any case.
 fn contains(word: &[u8], letters: &[u8]) -> bool {
-    word.windows(letters.len())
-        .any(|part| part.eq_ignore_ascii_case(letters))
+    word.windows(letters.len()).any(|part| {
+        part[0].to_ascii_lowercase() == letters[0] && part.eq_ignore_ascii_case(letters)
+    })
 }
 
 #[cfg(test)]
