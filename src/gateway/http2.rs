@@ -25,12 +25,13 @@
 //! [`Limits::requests_per_connection_max`]: super::Limits::requests_per_connection_max
 
 use std::borrow::Cow;
+use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -76,8 +77,9 @@ const PROXY_PATH_FIELDS: [header::HeaderName; 5] = [
     header::HOST,
 ];
 
-/// How many streams are accepted before the first of them gets its response.
-const BATCH_MAX: usize = 64;
+/// A body of up to this length is one frame: each client accepts frames of this length (RFC 9113
+/// §4.2). The connection writes after each frame if no cork is set.
+const FRAME_BYTES: usize = 16 << 10;
 
 /// How many bytes of one stream wait in memory while the connection takes nothing.
 const SEND_BUFFER_BYTES_MAX: usize = 64 << 10;
@@ -90,7 +92,6 @@ struct Http2 {
     handler: Arc<ConnectionHandler>,
     activity: Arc<Activity>,
     connection: Connection<ClientConnection, Bytes>,
-    wakes: OwnWakes,
     digest: Arc<Digest>,
     cork: Cork,
     info: ConnectionInfo,
@@ -106,6 +107,10 @@ struct Http2 {
     resets: Arc<AtomicU32>,
     last_stream: Instant,
     last_group: LastGroup,
+    /// Whether the last stream came alone: no other one arrived with it.
+    came_alone: bool,
+    /// The length of the last body that the loop has sent, in bytes.
+    last_body_bytes: usize,
     /// Whether `GOAWAY` was sent.
     goaway_sent: bool,
 }
@@ -131,7 +136,6 @@ pub(super) async fn serve(
         handler,
         activity,
         connection,
-        wakes: OwnWakes::new(),
         digest,
         cork,
         info,
@@ -142,6 +146,8 @@ pub(super) async fn serve(
         resets: Arc::default(),
         last_stream,
         last_group: LastGroup::default(),
+        came_alone: true,
+        last_body_bytes: 0,
         goaway_sent: false,
     }
     .run()
@@ -170,17 +176,16 @@ impl Http2 {
         exchange: impl Fn(Box<Begun>) -> E,
     ) {
         let gateway = Arc::clone(&self.handler.gateway);
+        let wakes = OwnWakes::new();
         let mut idle = Box::pin(tokio::time::sleep(gateway.limits.idle));
         let mut closing = Box::pin(self.activity.closing().cancelled_owned());
         let mut closes = false;
         // Whether `idle` ends when the drain reaches this connection.
         let mut waits_for_goaway = false;
-        let mut arrived = Vec::with_capacity(BATCH_MAX);
-        let mut left = Vec::new();
         loop {
             tokio::select! {
                 biased;
-                stays_open = self.arrive(&mut arrived, exchanges, &mut left) => {
+                stays_open = poll_fn(|cx| self.poll_streams(cx, &wakes, exchanges, &exchange)) => {
                     if !stays_open {
                         return;
                     }
@@ -208,94 +213,101 @@ impl Http2 {
                     }
                 }
             }
-            let wakes = self.wakes.clone();
-            // The connection is polled again before this loop waits.
-            wakes.ignore(|| {
-                for session in arrived.drain(..) {
-                    self.last_stream = Instant::now();
-                    self.activity.touch(self.last_stream.into_std());
-                    // After a panic this stream is reset, and the others go on.
-                    let taken = catch_unwind(AssertUnwindSafe(|| self.take(session)));
-                    match taken.ok().flatten() {
-                        Some(begun) if begun.planned.is_some() => exchanges.push(exchange(begun)),
-                        begun => left.extend(begun),
-                    }
-                }
-            });
-            for begun in left.drain(..) {
-                let handler = Arc::clone(&self.handler);
-                tokio::spawn(async move { begun.proxy(&handler).await });
-            }
-            if (gateway.pressure.is_scarce() || self.is_used_up()) && !self.goaway_sent {
+            if self.has_to_go_away() {
                 waits_for_goaway = false;
                 idle.as_mut().reset(self.send_goaway());
             }
         }
     }
 
-    /// Waits for a stream, and collects the streams that arrived with it. The exchanges run while
-    /// it waits. `left` gets the exchanges that the proxy path has to serve.
+    /// Serves the streams that arrive, and runs the exchanges, until nothing more can be done now.
     ///
-    /// Returns whether the connection stays open.
-    #[expect(
-        clippy::vec_box,
-        reason = "the task of a stream gets the box, not a copy"
-    )]
-    async fn arrive<E: Future<Output = Option<Box<Begun>>>>(
+    /// It is ready when the connection is closed (`false`), or has to be sent `GOAWAY` (`true`).
+    fn poll_streams<E: Future<Output = Option<Box<Begun>>>>(
         &mut self,
-        arrived: &mut Vec<Http2Stream>,
+        cx: &mut Context<'_>,
+        wakes: &OwnWakes,
         exchanges: &mut FuturesUnordered<E>,
-        left: &mut Vec<Box<Begun>>,
-    ) -> bool {
-        let Self {
-            handler,
-            connection,
-            wakes,
-            digest,
-            cork,
-            ..
-        } = self;
+        exchange: impl Fn(Box<Begun>) -> E,
+    ) -> Poll<bool> {
+        let mut streams = 0_u32;
         loop {
-            let has_some = !arrived.is_empty();
-            let accepted = std::future::poll_fn(|cx| {
-                cork.set(true);
-                // `cx` wakes this task when an exchange can go on. The connection is polled next and
-                // sends their responses, so it does not have to wake the task.
-                wakes.ignore(|| {
-                    while !has_some && let Poll::Ready(Some(ended)) = exchanges.poll_next_unpin(cx)
-                    {
-                        left.extend(ended);
-                    }
-                });
-                let first = wakes.poll(cx, |cx| connection.poll_accept(cx));
-                if has_some || !left.is_empty() || first.is_ready() {
-                    return Poll::Ready(first);
+            // Many clients send one request and wait for its response. Then the poll that reads
+            // whether more streams have arrived may write the response too.
+            let is_corked = match streams {
+                _ if !self.open.is_empty() => true,
+                0 => false,
+                1 => !self.came_alone || self.last_body_bytes > FRAME_BYTES,
+                _ => true,
+            };
+            self.cork.set(is_corked);
+            // `cx` wakes this task when an exchange can go on. The connection is polled next and
+            // sends their responses, so it does not have to wake the task.
+            wakes.ignore(|| {
+                while !exchanges.is_empty()
+                    && let Poll::Ready(Some(left)) = exchanges.poll_next_unpin(cx)
+                {
+                    self.spawn(left);
                 }
+            });
+            let mut accepted = wakes.poll(cx, |cx| self.connection.poll_accept(cx));
+            if is_corked && accepted.is_pending() {
                 // No more streams have arrived: write the responses that are held back.
-                cork.set(false);
-                let accepted = wakes.poll(cx, |cx| connection.poll_accept(cx));
-                accepted.map(Poll::Ready)
-            })
-            .await;
+                self.cork.set(false);
+                accepted = wakes.poll(cx, |cx| self.connection.poll_accept(cx));
+            }
             match accepted.map(Option::transpose) {
                 Poll::Ready(Ok(Some((request, respond)))) => {
-                    arrived.push(Http2Stream::new(request, respond, Arc::clone(digest)));
+                    streams += 1;
+                    let stream = Http2Stream::new(request, respond, Arc::clone(&self.digest));
+                    // The connection is polled again before this task waits.
+                    wakes.ignore(|| match self.begin(stream) {
+                        Some(begun) if begun.planned.is_some() => exchanges.push(exchange(begun)),
+                        begun => self.spawn(begun),
+                    });
+                    if self.has_to_go_away() {
+                        return Poll::Ready(true);
+                    }
                 }
-                Poll::Ready(Ok(None)) => return false,
+                Poll::Ready(Ok(None)) => return Poll::Ready(false),
                 Poll::Ready(Err(error)) => {
                     // Only an error of the protocol counts; a connection that the client closed
                     // does not.
                     if !error.is_io() {
-                        handler.gateway.metrics.stream_faults.inc();
+                        self.handler.gateway.metrics.stream_faults.inc();
                     }
-                    return false;
+                    return Poll::Ready(false);
                 }
-                Poll::Pending => return true,
-            }
-            if arrived.len() == BATCH_MAX {
-                return true;
+                Poll::Pending => {
+                    if streams > 0 {
+                        self.came_alone = streams == 1;
+                    }
+                    return Poll::Pending;
+                }
             }
         }
+    }
+
+    /// Begins a stream. Returns it if the fast path has not responded to it.
+    fn begin(&mut self, stream: Http2Stream) -> Option<Box<Begun>> {
+        self.last_stream = Instant::now();
+        self.activity.touch(self.last_stream.into_std());
+        // After a panic this stream is reset, and the others go on.
+        let taken = catch_unwind(AssertUnwindSafe(|| self.take(stream)));
+        taken.ok().flatten()
+    }
+
+    /// Lets a task serve a stream on the proxy path.
+    fn spawn(&self, begun: Option<Box<Begun>>) {
+        if let Some(begun) = begun {
+            let handler = Arc::clone(&self.handler);
+            tokio::spawn(async move { begun.proxy(&handler).await });
+        }
+    }
+
+    /// Returns whether the client has to be told to send no more streams.
+    fn has_to_go_away(&self) -> bool {
+        !self.goaway_sent && (self.handler.gateway.pressure.is_scarce() || self.is_used_up())
     }
 
     /// Sends `GOAWAY`, and returns when the connection is dropped if the client does not close
@@ -446,7 +458,7 @@ impl Http2 {
     }
 
     /// Rejects a request.
-    fn reject(&self, stream: Http2Stream, response: Response) {
+    fn reject(&mut self, stream: Http2Stream, response: Response) {
         let host = host_of(stream.req_header()).unwrap_or_default();
         let hsts = self.handler.gateway.hsts(host);
         let ready = MaybeCached::Built(response);
@@ -457,7 +469,7 @@ impl Http2 {
     ///
     /// A task sends a body that is larger than the client's window.
     fn respond(
-        &self,
+        &mut self,
         mut session: Http2Stream,
         ready: &MaybeCached,
         hsts: Option<Hsts>,
@@ -471,6 +483,7 @@ impl Http2 {
             false => Content::Whole,
         };
         let length = response.body_bytes(content);
+        self.last_body_bytes = length;
         let mut fields = ready.http2_fields();
         if let Some(hsts) = hsts {
             fields.insert(header::STRICT_TRANSPORT_SECURITY, hsts_value(hsts));
