@@ -10,6 +10,8 @@
 //! holds back what is written, so that the responses of a batch of streams leave in one system
 //! call and in full TLS records.
 
+use std::fs::File;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -27,8 +29,9 @@ use pingora::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     TimingDigest, UniqueID, UniqueIDType,
 };
+use rustix::net::SendFlags;
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::server::TlsStream;
 
@@ -230,8 +233,7 @@ impl ClientConnection {
         let mut rest = slices;
         IoSlice::advance_slices(&mut rest, 0);
         while !rest.is_empty() {
-            let write =
-                std::future::poll_fn(|cx| Pin::new(&mut *self).poll_write_vectored(cx, rest));
+            let write = poll_fn(|cx| Pin::new(&mut *self).poll_write_vectored(cx, rest));
             let written = write.await?;
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
@@ -239,6 +241,67 @@ impl ClientConnection {
             IoSlice::advance_slices(&mut rest, written);
         }
         self.flush().await
+    }
+
+    /// Returns whether [`Self::write_with_file`] can be used: the connection is not encrypted, and
+    /// holds nothing back.
+    pub(super) fn can_send_files(&self) -> bool {
+        matches!(self.transport, Transport::Plain(_)) && self.cork.is_none()
+    }
+
+    /// Writes a head, and then a whole file of this length without a copy of it. The client must
+    /// take them as fast as [`WriteRate`] says.
+    pub(super) async fn write_with_file(
+        &mut self,
+        head: &[u8],
+        file: &File,
+        length: u64,
+    ) -> io::Result<()> {
+        let mut rest = head;
+        while !rest.is_empty() {
+            // The kernel sends the head with the first part of the file.
+            let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
+            let send = |socket: &TcpStream| Ok(rustix::net::send(socket, rest, flags)?);
+            let written = poll_fn(|cx| self.poll_socket(cx, send)).await?;
+            rest = &rest[written..];
+        }
+        let mut at = 0;
+        while at < length {
+            let left = usize::try_from(length - at).unwrap_or(usize::MAX);
+            let mut send =
+                |socket: &TcpStream| Ok(rustix::fs::sendfile(socket, file, Some(&mut at), left)?);
+            if poll_fn(|cx| self.poll_socket(cx, &mut send)).await? == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `write` with the socket of a connection without TLS, when the socket takes bytes.
+    fn poll_socket(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut write: impl FnMut(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let Transport::Plain(socket) = &self.transport else {
+            return Poll::Ready(Err(io::ErrorKind::Unsupported.into()));
+        };
+        let polled = loop {
+            match socket.poll_write_ready(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
+                Poll::Pending => break Poll::Pending,
+            }
+            match socket.try_io(Interest::WRITABLE, || write(socket)) {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                    ) => {}
+                written => break Poll::Ready(written),
+            }
+        };
+        watched(&mut self.write_rate, polled, |written| *written, cx)
     }
 
     /// Is ready when the client may have sent something, or closed its side. Otherwise the task is

@@ -17,6 +17,7 @@ use bytes::Bytes;
 
 use super::Gateway;
 use super::connection::ClientConnection;
+use super::memory_file;
 use crate::clock;
 use crate::discovery::paths;
 use crate::index::Served;
@@ -200,7 +201,16 @@ impl Batch {
             used += 2;
         }
         slices[used] = IoSlice::new(&self.text[from..]);
-        let written = connection.write_all_vectored(&mut slices[..=used]).await;
+        let file = match &self.bodies[..] {
+            [(_, body)] if self.count == 1 && connection.can_send_files() => {
+                memory_file::of(body).map(|file| (file, body.len() as u64))
+            }
+            _ => None,
+        };
+        let written = match file {
+            Some((file, length)) => connection.write_with_file(&self.text, &file, length).await,
+            None => connection.write_all_vectored(&mut slices[..=used]).await,
+        };
         let now = Instant::now();
         let took = now - since;
         for status in &self.statuses[..self.count] {

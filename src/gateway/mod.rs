@@ -35,6 +35,7 @@
 //! | pingora's phases | `proxy` |
 //! | searches and calls of tools, which take turns | `turns` |
 //! | files that are sent without pingora, and read while they are sent | `file_response`, `reads` |
+//! | bodies that the kernel sends without a copy | `memory_file` |
 //! | how slowly a client may read | `write_rate` |
 //! | the header of a request, from pingora's type | `request` |
 //! | which part responds to a path | [`route`] |
@@ -87,6 +88,7 @@ mod return_slot;
 pub mod limits;
 mod mcp;
 pub mod memory;
+mod memory_file;
 pub mod open;
 pub mod operator;
 mod own_wakes;
@@ -111,6 +113,7 @@ mod connection;
 
 pub use handler::{ConnectionHandler, Listeners, OpenListeners};
 pub use limits::{Limits, UpstreamLimits};
+pub use memory_file::FILES_PER_THREAD;
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -165,6 +165,36 @@ fn a_head_a_304_and_a_range_read_no_more_of_the_file_than_they_send() {
 }
 
 #[test]
+fn a_file_that_is_sent_often_has_the_same_bytes_each_time_also_for_slow_readers() {
+    // It is short enough to be cached, and longer than what a socket takes at once.
+    let site = Site::start("{}", 250 << 10);
+    let get = format!("GET {VIDEO} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
+    let mut connection = Connection::open(site.edge.http);
+    for requests in std::iter::repeat_n(1, 100).chain([3, 1]) {
+        connection.send(get.repeat(requests).as_bytes());
+        for _ in 0..requests {
+            let response = connection.receive("GET").unwrap();
+            assert!(response.status == 200 && response.body == site.video);
+        }
+    }
+    let open = fs::read_dir(format!("/proc/{}/fd", site.edge.id())).unwrap();
+    let targets = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    let in_memory = targets.filter(|target| target.starts_with("/memfd:waypost-body (deleted)"));
+    assert!(in_memory.count() > 0, "the file was always copied");
+
+    let mut slow = slow_connection(site.edge.http);
+    ask(&mut slow);
+    let mut slow = Connection::over(slow);
+    let response = slow.receive_head().unwrap();
+    assert_eq!(response.field("content-length"), Some("256000"));
+    // Meanwhile others get the file.
+    for _ in 0..20 {
+        assert!(site.request("GET", &[]).body == site.video);
+    }
+    assert!(slow.receive_bytes(site.video.len()) == site.video);
+}
+
+#[test]
 fn parts_of_a_file_are_selected_as_rfc_9110_says() {
     let site = Site::start("{}", 1 << 20);
     let length = site.video.len();
