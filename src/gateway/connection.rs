@@ -38,6 +38,7 @@ use tokio_rustls::server::TlsStream;
 use super::access::Client;
 use super::held::HeldBytes;
 use super::open::Guards;
+use super::socket::Socket;
 use super::write_rate::WriteRate;
 
 /// How many bytes a cork holds back before they are written.
@@ -97,8 +98,8 @@ struct Corked {
 
 #[derive(Debug)]
 enum Transport {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Plain(Socket),
+    Tls(Box<TlsStream<Socket>>),
 }
 
 // === impl ClientConnection ===
@@ -113,7 +114,7 @@ impl ClientConnection {
     ) -> Self {
         let info = ConnectionInfo::new(&stream, peer);
         Self {
-            transport: Transport::Plain(stream),
+            transport: Transport::Plain(stream.into()),
             info,
             cork: None,
             write_rate,
@@ -123,7 +124,7 @@ impl ClientConnection {
 
     /// Makes it of a connection after its TLS handshake.
     pub(super) fn tls(
-        mut stream: TlsStream<TcpStream>,
+        mut stream: TlsStream<Socket>,
         peer: SocketAddr,
         guards: Guards,
         write_rate: WriteRate,

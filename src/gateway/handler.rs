@@ -26,6 +26,7 @@ use super::open::{Activity, Guards};
 use super::proxy::Proxy;
 use super::proxy_protocol;
 use super::reads::Reads;
+use super::socket::Socket;
 use super::write_rate::WriteRate;
 use crate::acme::TLS_PROTOCOL;
 use crate::telemetry::panics;
@@ -351,8 +352,8 @@ impl ConnectionHandler {
         let write_rate = WriteRate::of_connection(&self.gateway.limits, &metrics);
         let connection = match (is_tls, &self.tls) {
             (true, Some(acceptor)) => {
-                let handshake =
-                    tokio::time::timeout(self.gateway.limits.head, acceptor.accept(stream));
+                let accepting = acceptor.accept(Socket::from(stream));
+                let handshake = tokio::time::timeout(self.gateway.limits.head, accepting);
                 let accepted = tokio::select! {
                     accepted = handshake => Some(accepted),
                     () = activity.evicted() => None,

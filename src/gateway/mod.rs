@@ -14,7 +14,7 @@
 //! | what | module |
 //! |---|---|
 //! | listeners and handshakes | [`handler`](ConnectionHandler) |
-//! | a client's connection, and bytes that wait to be written to it | `connection`, `held` |
+//! | a client's connection, its socket, and bytes that wait to be written to it | `connection`, `socket`, `held` |
 //! | the requests of an HTTP/1.1 or HTTP/2 connection | `http1`, `http2`, `http2_begun` |
 //! | the rules of a request head and of a chunked body | [`head`], [`chunked`] |
 //! | the client that a TCP load balancer names | `proxy_protocol` |
@@ -96,6 +96,7 @@ mod proxy;
 mod proxy_protocol;
 mod reads;
 mod single_request;
+mod socket;
 mod request;
 mod respond;
 pub mod route;
