@@ -18,7 +18,7 @@ pub fn map<J: Sync, T: Send>(jobs: &[J], threads: usize, act: impl Fn(&J) -> T +
     results
 }
 
-/// The same for jobs that may fail. After an error or a panic no further job begins.
+/// Runs jobs that may fail, as [`map`] does. After an error or a panic no further job begins.
 ///
 /// # Errors
 ///

@@ -208,7 +208,8 @@ impl ChangeLog {
         }
     }
 
-    /// Returns a message with everything, its revision, and that of the first ring.
+    /// Returns the revision of this ring, the revision of the first ring, and a message with all
+    /// projects.
     pub(super) fn snapshot(&self) -> (u64, u64, Vec<u8>) {
         let source_revision = self.source_revision();
         let store = self.store.get();

@@ -59,7 +59,7 @@ pub struct Documents {
     files: Option<Arc<Files>>,
     /// The texts of the site's MCP server, if it has one.
     mcp: Option<McpTexts>,
-    /// The same for all sites: the clones share one value.
+    /// The `Content-Security-Policy` of pages. All sites have the same one, and share its bytes.
     page_policy: HeaderValue,
 }
 

@@ -111,7 +111,7 @@ pub(super) struct Site<'s> {
 pub(super) enum File {
     /// The HTML of a page, by its index in the plan.
     Html(usize),
-    /// The same for agents.
+    /// The Markdown of a page, for agents, by its index in the plan.
     Markdown(usize),
     /// A 404 page, with the sidebar of a page.
     NotFound(Option<PageId>),

@@ -31,10 +31,11 @@ const CEILING: f64 = 2.0;
 #[derive(Debug, Default)]
 pub(super) struct Site {
     ceiling: Bucket,
-    /// The span of [`SHARED_SECONDS`] that is counted in `clients`.
+    /// The current span of [`SHARED_SECONDS`].
     span: u32,
+    /// How many clients have sent messages in this span.
     clients: u32,
-    /// The same for the span before.
+    /// How many clients had sent messages in the span before it.
     clients_before: u32,
 }
 

@@ -377,7 +377,8 @@ impl Clients {
         self.report_exceeded_as(kind, &address.show(self.limits.ipv6_prefix));
     }
 
-    /// The same for an address or a site as it is shown.
+    /// Counts and logs that a limit was exceeded. `shown` is the text of an address, or the name of a
+    /// site.
     fn report_exceeded_as(&self, kind: LimitKind, shown: &str) {
         let is_dry = !self.is_enforced(kind);
         self.exceeded[kind as usize][usize::from(is_dry)].inc();

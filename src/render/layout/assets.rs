@@ -65,7 +65,7 @@ const SANS_FALLBACKS: [(&str, &str, &str, f64); 2] = [
         1.051,
     ),
 ];
-/// The same for [`MONO`].
+/// The fonts of a system that are shown before [`MONO`] is loaded, as in [`SANS_FALLBACKS`].
 const MONO_FALLBACKS: [(&str, &str, &str, f64); 2] = [
     (
         "Geist Mono Fallback",

@@ -1,5 +1,5 @@
-//! The same for streams of HTTP/2: generated requests go over both paths, and the requests at the
-//! upstream and the answers at the client must be equal.
+//! Streams of HTTP/2 on both paths: generated requests go over the direct path and the proxy path,
+//! and the requests at the upstream and the answers at the client must be equal.
 
 use std::cell::RefCell;
 

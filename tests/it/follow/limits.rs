@@ -70,7 +70,7 @@ fn a_file_that_no_edge_would_fetch_is_not_published() {
     for part in ["paper.pdf", "1048577 bytes", "`edges.object_bytes_max`"] {
         assert!(why.contains(part), "{why}");
     }
-    // The same for `publish`.
+    // `waypost publish` rejects the file too.
     let root = source.setup.path("docs").display().to_string();
     let publish = ["publish", &*root, "--root", &*root, "--project", "acme"];
     let published = source.setup.run(&publish);

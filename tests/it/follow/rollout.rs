@@ -15,7 +15,7 @@ fn rings(hold: u64) -> (SocketAddr, Edge, [Edge; 2]) {
     rings_of(Setup::new().acme("").with_skill(), hold)
 }
 
-/// The same for a source with other settings.
+/// Starts a source with these settings and two rings, and an edge in each ring.
 fn rings_of(source: Setup, hold: u64) -> (SocketAddr, Edge, [Edge; 2]) {
     let listen = free_address();
     let edges =

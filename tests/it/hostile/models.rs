@@ -224,7 +224,7 @@ pub(crate) fn writing(text: &'static str, quote: &'static str) -> Model {
 
 pub(crate) const FACT: &str = "A key makes at most 100 calls in a minute.";
 pub(crate) const QUOTE: &str = "A key may make at most 100 calls in a minute";
-/// The same for [`NEXT`].
+/// A sentence about the page [`NEXT`], and the words of the page that it is from.
 const NEXT_FACT: &str = "A key makes at most 200 calls in a minute.";
 const NEXT_QUOTE: &str = "A key may make at most 200 calls in a minute";
 

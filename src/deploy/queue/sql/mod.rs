@@ -31,7 +31,8 @@ pub(super) trait Tables {
     /// What a `SELECT` ends with that locks the rows it returns until the transaction ends.
     fn locking(&self) -> &'static str;
 
-    /// The same for a `SELECT` that leaves out rows that another transaction has locked.
+    /// What a `SELECT` ends with that locks the rows it returns, and leaves out rows that another
+    /// transaction has locked.
     fn skipping_locked(&self) -> &'static str;
 }
 
