@@ -29,7 +29,6 @@ use pingora::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     TimingDigest, UniqueID, UniqueIDType,
 };
-use rustix::net::SendFlags;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
@@ -244,45 +243,31 @@ impl ClientConnection {
         self.flush().await
     }
 
-    /// Returns whether [`Self::write_with_file`] can be used: the connection is not encrypted, and
-    /// holds nothing back.
-    pub(super) fn can_send_files(&self) -> bool {
+    /// Returns whether [`Self::write_file`] can be used: the connection is not encrypted, and holds
+    /// nothing back.
+    pub(super) fn can_write_files(&self) -> bool {
         matches!(self.transport, Transport::Plain(_)) && self.cork.is_none()
     }
 
-    /// Writes a head, and then a whole file of this length without a copy of it. The client must
-    /// take them as fast as [`WriteRate`] says.
-    pub(super) async fn write_with_file(
-        &mut self,
-        head: &[u8],
-        file: &File,
-        length: u64,
-    ) -> io::Result<()> {
-        let mut rest = head;
-        while !rest.is_empty() {
-            // The kernel sends the head with the first part of the file.
-            let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
-            let send = |socket: &TcpStream| Ok(rustix::net::send(socket, rest, flags)?);
-            let written = poll_fn(|cx| self.poll_socket(cx, send)).await?;
-            rest = &rest[written..];
-        }
+    /// Writes a whole file of this length without a copy. The client must take it as fast as
+    /// [`WriteRate`] says.
+    pub(super) async fn write_file(&mut self, file: &File, length: usize) -> io::Result<()> {
         let mut at = 0;
-        while at < length {
-            let left = usize::try_from(length - at).unwrap_or(usize::MAX);
-            let mut send =
-                |socket: &TcpStream| Ok(rustix::fs::sendfile(socket, file, Some(&mut at), left)?);
-            if poll_fn(|cx| self.poll_socket(cx, &mut send)).await? == 0 {
+        while at < length as u64 {
+            if poll_fn(|cx| self.poll_write_file(cx, file, &mut at, length)).await? == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
         }
         Ok(())
     }
 
-    /// Calls `write` with the socket of a connection without TLS, when the socket takes bytes.
-    fn poll_socket(
+    /// Writes bytes of a file, and moves `at` to the next one.
+    fn poll_write_file(
         &mut self,
         cx: &mut Context<'_>,
-        mut write: impl FnMut(&TcpStream) -> io::Result<usize>,
+        file: &File,
+        at: &mut u64,
+        length: usize,
     ) -> Poll<io::Result<usize>> {
         let Transport::Plain(socket) = &self.transport else {
             return Poll::Ready(Err(io::ErrorKind::Unsupported.into()));
@@ -293,12 +278,17 @@ impl ClientConnection {
                 Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
                 Poll::Pending => break Poll::Pending,
             }
-            match socket.try_io(Interest::WRITABLE, || write(socket)) {
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                    ) => {}
+            // The kernel stops at the end of the file.
+            let send = || {
+                Ok(rustix::fs::sendfile(
+                    &**socket,
+                    file,
+                    Some(&mut *at),
+                    length,
+                )?)
+            };
+            match socket.try_io(Interest::WRITABLE, send) {
+                Err(error) if is_to_be_repeated(&error) => {}
                 written => break Poll::Ready(written),
             }
         };
@@ -346,6 +336,14 @@ impl ClientConnection {
         // After the timeout the connection is closed anyway.
         let _elapsed = tokio::time::timeout(LINGER_TIME_MAX, drain).await;
     }
+}
+
+/// Returns whether a call of the system is repeated, perhaps when the socket is ready again.
+fn is_to_be_repeated(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
 }
 
 /// Returns the result of a write. A wait for a client that is too slow becomes an error.

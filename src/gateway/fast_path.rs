@@ -202,13 +202,13 @@ impl Batch {
         }
         slices[used] = IoSlice::new(&self.text[from..]);
         let file = match &self.bodies[..] {
-            [(_, body)] if self.count == 1 && connection.can_send_files() => {
-                memory_file::of(body).map(|file| (file, body.len() as u64))
+            [(_, body)] if self.count == 1 && connection.can_write_files() => {
+                memory_file::of(&self.text, body).map(|file| (file, self.text.len() + body.len()))
             }
             _ => None,
         };
         let written = match file {
-            Some((file, length)) => connection.write_with_file(&self.text, &file, length).await,
+            Some((file, length)) => connection.write_file(&file, length).await,
             None => connection.write_all_vectored(&mut slices[..=used]).await,
         };
         let now = Instant::now();

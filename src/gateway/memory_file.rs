@@ -1,17 +1,17 @@
-//! Bodies that the kernel sends without a copy.
+//! Responses that the kernel sends without a copy.
 //!
 //! Sending a long body from the memory of the process costs mostly the copy to the kernel. The
-//! kernel sends the content of a file without one (`sendfile`). So a long body that is sent again
-//! and again gets a file in memory (`memfd`). The file is sealed: what is on its way to a client
-//! cannot change.
+//! kernel sends the content of a file without one (`sendfile`). So a response with a long body that
+//! is sent again and again gets a file in memory (`memfd`), with its head and its body. The file is
+//! sealed: what is on its way to a client cannot change. The head has the date, so a file is used
+//! for a second, and only for a response that is sent many times in it.
 //!
 //! Each thread has a few places, so there are few files and no locks. A body belongs to one place,
 //! by its address. Each response with the body that has the place adds a point; each response with
 //! another body takes one away, and at zero the other one gets the place. So a place belongs to the
 //! body that is sent most, and pages of an old release lose theirs.
 //!
-//! With TLS or HTTP/2 the bytes of the body are not what is sent, so those connections do not use
-//! this.
+//! With TLS or HTTP/2 other bytes are sent, so those connections do not use this.
 //!
 //! Sources: `memfd_create(2)`, `fcntl(2)` (seals), `sendfile(2)`.
 
@@ -22,71 +22,86 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::Errno;
 
-/// A shorter body is sent as fast with a copy.
+/// A response with a shorter body is sent as fast with a copy.
 const BODY_BYTES_MIN: usize = 16 << 10;
 /// How many files a thread has at most.
 pub const FILES_PER_THREAD: usize = 8;
-/// A body gets a file when it has this many points.
-const POINTS_MIN: u8 = 16;
 /// The most points of a body.
 const POINTS_MAX: u8 = 64;
+/// How often a response is sent with a copy before it gets a file. Making the file takes as long as
+/// a few copies.
+const COPIES: u8 = 15;
 
 thread_local! {
     static PLACES: RefCell<[Place; FILES_PER_THREAD]> = RefCell::default();
 }
 
-/// A body that may be sent often.
+/// A response that may be sent often.
 #[derive(Debug, Default)]
 struct Place {
     body: Bytes,
     points: u8,
+    head: Vec<u8>,
+    /// How often the response was sent with a copy.
+    copies: u8,
     file: Option<Arc<File>>,
 }
 
-/// Returns the file in memory with a body, if the body is long and is sent often.
-pub(super) fn of(body: &Bytes) -> Option<Arc<File>> {
+/// Returns the file in memory with a response, if its body is long and it is sent often.
+pub(super) fn of(head: &[u8], body: &Bytes) -> Option<Arc<File>> {
     if body.len() < BODY_BYTES_MIN {
         return None;
     }
     // Allocations of this length begin at multiples of a page or of a large power of two.
     let number = (body.as_ptr().addr() >> 12) ^ (body.as_ptr().addr() >> 16);
-    PLACES.with_borrow_mut(|places| places[number % FILES_PER_THREAD].file_of(body))
+    PLACES.with_borrow_mut(|places| places[number % FILES_PER_THREAD].file_of(head, body))
 }
 
 // === impl Place ===
 
 impl Place {
-    fn file_of(&mut self, body: &Bytes) -> Option<Arc<File>> {
+    fn file_of(&mut self, head: &[u8], body: &Bytes) -> Option<Arc<File>> {
         if self.body.as_ptr() != body.as_ptr() || self.body.len() != body.len() {
             self.points = self.points.saturating_sub(1);
-            if self.points == 0 {
-                *self = Self {
-                    body: body.clone(),
-                    points: 1,
-                    file: None,
-                };
+            if self.points > 0 {
+                return None;
             }
-            return None;
+            *self = Self {
+                body: body.clone(),
+                ..Self::default()
+            };
         }
         self.points = (self.points + 1).min(POINTS_MAX);
-        if self.file.is_none() && self.points >= POINTS_MIN {
-            match make(body) {
+        if self.head != head {
+            self.head.clear();
+            self.head.extend_from_slice(head);
+            self.copies = 0;
+            self.file = None;
+        }
+        if self.file.is_none() && self.copies == COPIES {
+            match make(head, body) {
                 Ok(file) => self.file = Some(Arc::new(file)),
-                Err(error) => {
-                    log::debug!(target: "gateway", "a page is sent with a copy: {error}");
-                    self.points = 1;
-                }
+                Err(error) => log::debug!(target: "gateway", "a page is sent with a copy: {error}"),
             }
         }
+        self.copies = (self.copies + 1).min(COPIES + 1);
         self.file.clone()
     }
 }
 
 /// Makes a file in memory that nothing can change.
-fn make(body: &[u8]) -> io::Result<File> {
+fn make(head: &[u8], body: &[u8]) -> io::Result<File> {
+    let create = |flags| rustix::fs::memfd_create("waypost-response", flags);
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let mut file = File::from(rustix::fs::memfd_create("waypost-body", flags)?);
+    let file = match create(flags | MemfdFlags::NOEXEC_SEAL) {
+        // Linux before 6.3 does not know the flag that forbids to execute the file.
+        Err(Errno::INVAL) => create(flags),
+        created => created,
+    };
+    let mut file = File::from(file?);
+    file.write_all(head)?;
     file.write_all(body)?;
     let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
     rustix::fs::fcntl_add_seals(&file, seals)?;
@@ -104,17 +119,21 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_sent_often_gets_a_file_that_cannot_change() {
+    fn a_response_that_is_sent_often_gets_a_file_that_cannot_change() {
         let body = body(b'x');
-        let sent: Vec<_> = (0..POINTS_MIN).map(|_| of(&body)).collect();
-        let (last, before) = sent.split_last().unwrap();
-        assert!(before.iter().all(Option::is_none));
-        let file = last.as_ref().unwrap();
-        let mut content = vec![0; BODY_BYTES_MIN + 1];
-        let length = file.read_at(&mut content, 0).unwrap();
-        assert_eq!(content[..length], body[..]);
-        assert!(file.write_at(b"y", 0).is_err());
-        assert!(file.set_len(0).is_err());
+        for head in ["first\r\n\r\n", "a second later\r\n\r\n"] {
+            for _ in 0..COPIES {
+                assert!(of(head.as_bytes(), &body).is_none());
+            }
+            let file = of(head.as_bytes(), &body).unwrap();
+            let mut content = vec![0; head.len() + BODY_BYTES_MIN + 1];
+            let length = file.read_at(&mut content, 0).unwrap();
+            assert!(content[..length] == [head.as_bytes(), &body[..]].concat());
+            assert!(file.write_at(b"y", 0).is_err());
+            assert!(file.set_len(0).is_err());
+            let again = of(head.as_bytes(), &body).unwrap();
+            assert!(Arc::ptr_eq(&file, &again));
+        }
     }
 
     #[test]
@@ -122,14 +141,14 @@ mod tests {
         let (old, new) = (body(b'a'), body(b'b'));
         let mut place = Place::default();
         let mut send = |body: &Bytes, times: u8| {
-            let files = (0..times).map(|_| place.file_of(body));
+            let files = (0..times).map(|_| place.file_of(b"head", body));
             files.last().unwrap().is_some()
         };
         assert!(send(&old, POINTS_MAX));
         assert!(!send(&new, POINTS_MAX - 1));
         assert!(send(&old, 1), "it is still there");
-        // Two points are left: they go, and then the new body collects its own.
-        assert!(!send(&new, POINTS_MIN));
+        // The old body has two points. The second response with the new one takes the place.
+        assert!(!send(&new, 1 + COPIES));
         assert!(send(&new, 1));
         assert!(!send(&old, 1));
     }
@@ -137,6 +156,6 @@ mod tests {
     #[test]
     fn a_short_body_gets_no_file() {
         let short = Bytes::from(vec![b'x'; BODY_BYTES_MIN - 1]);
-        assert!((0..100).all(|_| of(&short).is_none()));
+        assert!((0..100).all(|_| of(b"head", &short).is_none()));
     }
 }

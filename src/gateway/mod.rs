@@ -35,7 +35,7 @@
 //! | pingora's phases | `proxy` |
 //! | searches and calls of tools, which take turns | `turns` |
 //! | files that are sent without pingora, and read while they are sent | `file_response`, `reads` |
-//! | bodies that the kernel sends without a copy | `memory_file` |
+//! | responses that the kernel sends without a copy | `memory_file` |
 //! | how slowly a client may read | `write_rate` |
 //! | the header of a request, from pingora's type | `request` |
 //! | which part responds to a path | [`route`] |
