@@ -11,6 +11,9 @@
 //! another body takes one away, and at zero the other one gets the place. So a place belongs to the
 //! body that is sent most, and pages of an old release lose theirs.
 //!
+//! A slow client holds the file of its response, so old files may live longer than a second. The
+//! process has a limit of files ([`FILES_MAX`]); beyond it, responses are copied.
+//!
 //! With TLS or HTTP/2 other bytes are sent, so those connections do not use this.
 //!
 //! Sources: `memfd_create(2)`, `fcntl(2)` (seals), `sendfile(2)`.
@@ -18,7 +21,9 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -26,8 +31,10 @@ use rustix::io::Errno;
 
 /// A response with a shorter body is sent as fast with a copy.
 const BODY_BYTES_MIN: usize = 16 << 10;
-/// How many files a thread has at most.
-pub const FILES_PER_THREAD: usize = 8;
+/// How many files this process has at most. A body that is in memory has at most 256 KiB.
+pub const FILES_MAX: usize = 64;
+/// How many places a thread has.
+const PLACES_MAX: usize = 8;
 /// The most points of a body.
 const POINTS_MAX: u8 = 64;
 /// How often a response is sent with a copy before it gets a file. Making the file takes as long as
@@ -35,8 +42,22 @@ const POINTS_MAX: u8 = 64;
 const COPIES: u8 = 15;
 
 thread_local! {
-    static PLACES: RefCell<[Place; FILES_PER_THREAD]> = RefCell::default();
+    static PLACES: RefCell<[Place; PLACES_MAX]> = RefCell::default();
 }
+
+/// How many files this process has.
+static FILES: AtomicUsize = AtomicUsize::new(0);
+
+/// A file in memory that nothing can change.
+#[derive(Debug)]
+pub(super) struct MemoryFile {
+    file: File,
+    _counted: CountedFile,
+}
+
+/// Counts a file until it is dropped.
+#[derive(Debug)]
+struct CountedFile(&'static AtomicUsize);
 
 /// A response that may be sent often.
 #[derive(Debug, Default)]
@@ -46,23 +67,23 @@ struct Place {
     head: Vec<u8>,
     /// How often the response was sent with a copy.
     copies: u8,
-    file: Option<Arc<File>>,
+    file: Option<Arc<MemoryFile>>,
 }
 
 /// Returns the file in memory with a response, if its body is long and it is sent often.
-pub(super) fn of(head: &[u8], body: &Bytes) -> Option<Arc<File>> {
+pub(super) fn of(head: &[u8], body: &Bytes) -> Option<Arc<MemoryFile>> {
     if body.len() < BODY_BYTES_MIN {
         return None;
     }
     // Allocations of this length begin at multiples of a page or of a large power of two.
     let number = (body.as_ptr().addr() >> 12) ^ (body.as_ptr().addr() >> 16);
-    PLACES.with_borrow_mut(|places| places[number % FILES_PER_THREAD].file_of(head, body))
+    PLACES.with_borrow_mut(|places| places[number % PLACES_MAX].file_of(head, body))
 }
 
 // === impl Place ===
 
 impl Place {
-    fn file_of(&mut self, head: &[u8], body: &Bytes) -> Option<Arc<File>> {
+    fn file_of(&mut self, head: &[u8], body: &Bytes) -> Option<Arc<MemoryFile>> {
         if self.body.as_ptr() != body.as_ptr() || self.body.len() != body.len() {
             self.points = self.points.saturating_sub(1);
             if self.points > 0 {
@@ -81,8 +102,8 @@ impl Place {
             self.file = None;
         }
         if self.file.is_none() && self.copies == COPIES {
-            match make(head, body) {
-                Ok(file) => self.file = Some(Arc::new(file)),
+            match MemoryFile::new(&[head, body]) {
+                Ok(file) => self.file = file.map(Arc::new),
                 Err(error) => log::debug!(target: "gateway", "a page is sent with a copy: {error}"),
             }
         }
@@ -91,21 +112,61 @@ impl Place {
     }
 }
 
-/// Makes a file in memory that nothing can change.
-fn make(head: &[u8], body: &[u8]) -> io::Result<File> {
-    let create = |flags| rustix::fs::memfd_create("waypost-response", flags);
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = match create(flags | MemfdFlags::NOEXEC_SEAL) {
-        // Linux before 6.3 does not know the flag that forbids to execute the file.
-        Err(Errno::INVAL) => create(flags),
-        created => created,
-    };
-    let mut file = File::from(file?);
-    file.write_all(head)?;
-    file.write_all(body)?;
-    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&file, seals)?;
-    Ok(file)
+// === impl MemoryFile ===
+
+impl MemoryFile {
+    /// Makes a file of these parts; `None` if the process has too many files.
+    ///
+    /// # Errors
+    ///
+    /// When the system makes no such file.
+    fn new(parts: &[&[u8]]) -> io::Result<Option<Self>> {
+        let Some(counted) = CountedFile::new(&FILES) else {
+            return Ok(None);
+        };
+        let create = |flags| rustix::fs::memfd_create("waypost-response", flags);
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = match create(flags | MemfdFlags::NOEXEC_SEAL) {
+            // Linux before 6.3 does not know the flag that forbids to execute the file.
+            Err(Errno::INVAL) => create(flags),
+            created => created,
+        };
+        let mut file = File::from(file?);
+        for part in parts {
+            file.write_all(part)?;
+        }
+        let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        rustix::fs::fcntl_add_seals(&file, seals)?;
+        Ok(Some(Self {
+            file,
+            _counted: counted,
+        }))
+    }
+}
+
+impl Deref for MemoryFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+// === impl CountedFile ===
+
+impl CountedFile {
+    /// Counts a file; `None` if there are too many.
+    fn new(files: &'static AtomicUsize) -> Option<Self> {
+        let before = files.fetch_add(1, Ordering::Relaxed);
+        let counted = Self(files);
+        (before < FILES_MAX).then_some(counted)
+    }
+}
+
+impl Drop for CountedFile {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +212,19 @@ mod tests {
         assert!(!send(&new, 1 + COPIES));
         assert!(send(&new, 1));
         assert!(!send(&old, 1));
+    }
+
+    #[test]
+    fn a_process_has_few_files() {
+        static FILES: AtomicUsize = AtomicUsize::new(0);
+        let new = || CountedFile::new(&FILES);
+        let mut files: Vec<_> = (0..FILES_MAX).map(|_| new().unwrap()).collect();
+        assert!(new().is_none() && new().is_none());
+        files.pop();
+        files.push(new().unwrap());
+        assert!(new().is_none());
+        drop(files);
+        assert_eq!(FILES.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -114,7 +114,7 @@ mod connection;
 
 pub use handler::{ConnectionHandler, Listeners, OpenListeners};
 pub use limits::{Limits, UpstreamLimits};
-pub use memory_file::FILES_PER_THREAD;
+pub use memory_file::FILES_MAX;
 
 use std::net::IpAddr;
 use std::sync::Arc;

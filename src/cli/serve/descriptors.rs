@@ -10,10 +10,11 @@ use pingora::server::configuration::ServerConf;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Config;
-use crate::gateway::FILES_PER_THREAD;
+use crate::gateway::FILES_MAX;
 
-/// The descriptors that the store, the queue, logs and the operator's listener may need.
-const RESERVED: u64 = 192;
+/// The descriptors that the store, the queue, logs, the operator's listener and files in memory may
+/// need.
+const RESERVED: u64 = 192 + FILES_MAX as u64;
 /// The descriptors that one build may need in this process.
 const PER_BUILD: u64 = 8;
 /// The part of the rest that is for connections to upstreams.
@@ -37,11 +38,9 @@ pub(super) struct Shares {
 // === impl Shares ===
 
 impl Shares {
-    fn of(limit: u64, builds_max: usize, threads: usize) -> Self {
+    fn of(limit: u64, builds_max: usize) -> Self {
         let builds = PER_BUILD.saturating_mul(builds_max as u64);
-        let in_memory = FILES_PER_THREAD.saturating_mul(threads) as u64;
-        let reserved = RESERVED.saturating_add(builds).saturating_add(in_memory);
-        let reserved = reserved.min(limit / 2);
+        let reserved = RESERVED.saturating_add(builds).min(limit / 2);
         let left = limit.saturating_sub(reserved);
         let (upstream, files) = (left / UPSTREAM_SHARE, left / FILES_SHARE);
         let number = |room| usize::try_from(room).unwrap_or(usize::MAX).max(1);
@@ -113,7 +112,7 @@ pub(super) fn divide(config: &mut Config, conf: &mut ServerConf) -> Shares {
     let Some(limit) = raise() else {
         return Shares::UNLIMITED;
     };
-    let room = Shares::of(limit, config.worker.fetches_max, conf.threads);
+    let room = Shares::of(limit, config.worker.fetches_max);
     room.lower(limit, config, conf);
     room
 }
@@ -136,7 +135,7 @@ mod tests {
                 upstream_requests,
                 idle,
                 files,
-            } = Shares::of(limit, 2, 1);
+            } = Shares::of(limit, 2);
             assert!(
                 (least..=most).contains(&connections),
                 "{limit}: {connections}"
@@ -148,13 +147,13 @@ mod tests {
                 "{limit}: {reserved} are left"
             );
         }
-        assert_eq!(Shares::of(0, 2, 1).connections, 1);
+        assert_eq!(Shares::of(0, 2).connections, 1);
     }
 
     #[test]
     fn no_address_gets_more_than_half_of_what_a_low_limit_has_room_for() {
         let (mut config, mut conf) = (Config::default(), ServerConf::default());
-        let room = Shares::of(1024, 2, 1);
+        let room = Shares::of(1024, 2);
         room.lower(1024, &mut config, &mut conf);
         let connections_max = config.connections.limits.connections_max;
         assert_eq!(connections_max, room.connections);
@@ -167,7 +166,7 @@ mod tests {
         room.lower(1024, &mut config, &mut conf);
         assert_eq!(config.clients.connections_max, 0);
         let (mut config, mut conf) = (Config::default(), ServerConf::default());
-        Shares::of(1 << 20, 2, 1).lower(1 << 20, &mut config, &mut conf);
+        Shares::of(1 << 20, 2).lower(1 << 20, &mut config, &mut conf);
         assert_eq!(config, Config::default());
         assert_eq!(conf, ServerConf::default());
     }
