@@ -32,7 +32,7 @@ use rustix::io::Errno;
 /// A response with a shorter body is sent as fast with a copy.
 const BODY_BYTES_MIN: usize = 16 << 10;
 /// How many files this process has at most. A body that is in memory has at most 256 KiB.
-pub const FILES_MAX: usize = 64;
+pub const FILES_MAX: usize = 32;
 /// How many places a thread has.
 const PLACES_MAX: usize = 8;
 /// The most points of a body.
