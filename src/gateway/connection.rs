@@ -30,7 +30,7 @@ use pingora::protocols::{
     TimingDigest, UniqueID, UniqueIDType,
 };
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::server::TlsStream;
 
@@ -272,26 +272,7 @@ impl ClientConnection {
         let Transport::Plain(socket) = &self.transport else {
             return Poll::Ready(Err(io::ErrorKind::Unsupported.into()));
         };
-        let polled = loop {
-            match socket.poll_write_ready(cx) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
-                Poll::Pending => break Poll::Pending,
-            }
-            // The kernel stops at the end of the file.
-            let send = || {
-                Ok(rustix::fs::sendfile(
-                    &**socket,
-                    file,
-                    Some(&mut *at),
-                    length,
-                )?)
-            };
-            match socket.try_io(Interest::WRITABLE, send) {
-                Err(error) if is_to_be_repeated(&error) => {}
-                written => break Poll::Ready(written),
-            }
-        };
+        let polled = socket.poll_send_file(cx, file, at, length);
         watched(&mut self.write_rate, polled, |written| *written, cx)
     }
 
@@ -336,14 +317,6 @@ impl ClientConnection {
         // After the timeout the connection is closed anyway.
         let _elapsed = tokio::time::timeout(LINGER_TIME_MAX, drain).await;
     }
-}
-
-/// Returns whether a call of the system is repeated, perhaps when the socket is ready again.
-fn is_to_be_repeated(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-    )
 }
 
 /// Returns the result of a write. A wait for a client that is too slow becomes an error.

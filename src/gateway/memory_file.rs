@@ -3,8 +3,8 @@
 //! Sending a long body from the memory of the process costs mostly the copy to the kernel. The
 //! kernel sends the content of a file without one (`sendfile`). So a response with a long body that
 //! is sent again and again gets a file in memory (`memfd`), with its head and its body. The file is
-//! sealed: what is on its way to a client cannot change. The head has the date, so a file is used
-//! for a second, and only for a response that is sent many times in it.
+//! sealed, so its bytes cannot change while a client receives them. The head contains the date, so
+//! each second needs a new file. Only a response that is sent many times in a second gets one.
 //!
 //! Each thread has a few places, so there are few files and no locks. A body belongs to one place,
 //! by its address. Each response with the body that has the place adds a point; each response with
@@ -23,11 +23,11 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// A response with a shorter body is sent as fast with a copy.
 const BODY_BYTES_MIN: usize = 16 << 10;
@@ -45,19 +45,16 @@ thread_local! {
     static PLACES: RefCell<[Place; PLACES_MAX]> = RefCell::default();
 }
 
-/// How many files this process has.
-static FILES: AtomicUsize = AtomicUsize::new(0);
+/// The files that this process may still make.
+static FILES: Semaphore = Semaphore::const_new(FILES_MAX);
 
 /// A file in memory that nothing can change.
 #[derive(Debug)]
 pub(super) struct MemoryFile {
     file: File,
-    _counted: CountedFile,
+    /// Held until the file is dropped.
+    _permit: SemaphorePermit<'static>,
 }
-
-/// Counts a file until it is dropped.
-#[derive(Debug)]
-struct CountedFile(&'static AtomicUsize);
 
 /// A response that may be sent often.
 #[derive(Debug, Default)]
@@ -102,7 +99,7 @@ impl Place {
             self.file = None;
         }
         if self.file.is_none() && self.copies == COPIES {
-            match MemoryFile::new(&[head, body]) {
+            match MemoryFile::new(&FILES, &[head, body]) {
                 Ok(file) => self.file = file.map(Arc::new),
                 Err(error) => log::debug!(target: "gateway", "a page is sent with a copy: {error}"),
             }
@@ -115,13 +112,13 @@ impl Place {
 // === impl MemoryFile ===
 
 impl MemoryFile {
-    /// Makes a file of these parts; `None` if the process has too many files.
+    /// Makes a file of these parts; `None` if there are too many files.
     ///
     /// # Errors
     ///
     /// When the system makes no such file.
-    fn new(parts: &[&[u8]]) -> io::Result<Option<Self>> {
-        let Some(counted) = CountedFile::new(&FILES) else {
+    fn new(files: &'static Semaphore, parts: &[&[u8]]) -> io::Result<Option<Self>> {
+        let Ok(permit) = files.try_acquire() else {
             return Ok(None);
         };
         let create = |flags| rustix::fs::memfd_create("waypost-response", flags);
@@ -139,7 +136,7 @@ impl MemoryFile {
         rustix::fs::fcntl_add_seals(&file, seals)?;
         Ok(Some(Self {
             file,
-            _counted: counted,
+            _permit: permit,
         }))
     }
 }
@@ -149,23 +146,6 @@ impl Deref for MemoryFile {
 
     fn deref(&self) -> &File {
         &self.file
-    }
-}
-
-// === impl CountedFile ===
-
-impl CountedFile {
-    /// Counts a file; `None` if there are too many.
-    fn new(files: &'static AtomicUsize) -> Option<Self> {
-        let before = files.fetch_add(1, Ordering::Relaxed);
-        let counted = Self(files);
-        (before < FILES_MAX).then_some(counted)
-    }
-}
-
-impl Drop for CountedFile {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -216,15 +196,15 @@ mod tests {
 
     #[test]
     fn a_process_has_few_files() {
-        static FILES: AtomicUsize = AtomicUsize::new(0);
-        let new = || CountedFile::new(&FILES);
+        static FILES: Semaphore = Semaphore::const_new(FILES_MAX);
+        let new = || MemoryFile::new(&FILES, &[b"x"]).unwrap();
         let mut files: Vec<_> = (0..FILES_MAX).map(|_| new().unwrap()).collect();
         assert!(new().is_none() && new().is_none());
         files.pop();
         files.push(new().unwrap());
         assert!(new().is_none());
         drop(files);
-        assert_eq!(FILES.load(Ordering::Relaxed), 0);
+        assert_eq!(FILES.available_permits(), FILES_MAX);
     }
 
     #[test]

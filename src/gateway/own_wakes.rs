@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures_util::task::AtomicWaker;
 
 /// The waker of one task for what it polls and changes itself.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct OwnWakes {
     shared: Arc<Shared>,
     waker: Waker,

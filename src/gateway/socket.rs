@@ -1,19 +1,52 @@
-//! A client's TCP socket, which sends one piece with `send`.
+//! A client's TCP socket, which sends one piece with `send`, and files without a copy.
 //!
 //! TLS and the fast path write lists of pieces, and most lists have one piece. The kernel takes
 //! 0.14 us longer for `writev` of one piece than for `send`, which is 1 to 2 % of a request.
 
+use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Deref;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rustix::fs::sendfile;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 /// A client's TCP socket.
 #[derive(Debug)]
 pub(super) struct Socket(TcpStream);
+
+// === impl Socket ===
+
+impl Socket {
+    /// Sends at most `length` bytes of a file from `at` on, and moves `at` behind them. The kernel
+    /// makes no copy, and stops at the end of the file.
+    pub(super) fn poll_send_file(
+        &self,
+        cx: &mut Context<'_>,
+        file: &File,
+        at: &mut u64,
+        length: usize,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.0.poll_write_ready(cx))?;
+            let send = || Ok(sendfile(&self.0, file, Some(&mut *at), length)?);
+            match self.0.try_io(Interest::WRITABLE, send) {
+                Err(error) if is_to_be_repeated(&error) => {}
+                sent => return Poll::Ready(sent),
+            }
+        }
+    }
+}
+
+/// Returns whether a call of the system is repeated, perhaps when the socket is ready again.
+fn is_to_be_repeated(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
 
 impl From<TcpStream> for Socket {
     fn from(stream: TcpStream) -> Self {
