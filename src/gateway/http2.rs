@@ -222,7 +222,8 @@ impl Http2 {
 
     /// Serves the streams that arrive, and runs the exchanges, until nothing more can be done now.
     ///
-    /// It is ready when the connection is closed (`false`), or has to be sent `GOAWAY` (`true`).
+    /// It is ready with `false` when the connection is closed, and with `true` when the gateway has to
+    /// send `GOAWAY`.
     fn poll_streams<E: Future<Output = Option<Box<Begun>>>>(
         &mut self,
         cx: &mut Context<'_>,
@@ -305,7 +306,7 @@ impl Http2 {
         }
     }
 
-    /// Returns whether the client has to be told to send no more streams.
+    /// Returns whether the gateway has to send `GOAWAY` now.
     fn has_to_go_away(&self) -> bool {
         !self.goaway_sent && (self.handler.gateway.pressure.is_scarce() || self.is_used_up())
     }

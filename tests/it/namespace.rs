@@ -79,7 +79,7 @@ impl Namespace {
         ]);
     }
 
-    /// Lets what this machine sends over the first link arrive again.
+    /// Ends [`Self::lose_answers`]: what this machine sends over the first link arrives again.
     pub fn find_answers(&self) {
         let (there, near) = (&self.links[0][1], self.near(0));
         ip(&["neighbour", "del", there, "dev", &near]);

@@ -28,10 +28,10 @@ pub(super) trait Tables {
     /// Runs a statement and returns its rows.
     fn rows(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Cells>, QueueError>;
 
-    /// What a `SELECT` ends with that locks the rows it returns until the transaction ends.
+    /// The end of a `SELECT` that locks the rows it returns until the transaction ends.
     fn locking(&self) -> &'static str;
 
-    /// What a `SELECT` ends with that locks the rows it returns, and leaves out rows that another
+    /// The end of a `SELECT` that locks the rows it returns, and leaves out rows that another
     /// transaction has locked.
     fn skipping_locked(&self) -> &'static str;
 }
