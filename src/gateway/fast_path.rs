@@ -37,6 +37,8 @@ pub(super) const BATCH_MAX: usize = 16;
 const COPIED_BYTES_MAX: usize = 8 << 10;
 /// The empty line at the end of a head.
 const HEAD_END: &[u8] = b"\r\n";
+/// The first size of the buffer of heads; most batches are one response.
+const FIRST_BYTES: usize = 2 << 10;
 /// Most heads are not longer than this.
 const HEAD_BYTES_TYPICAL: usize = 4 << 10;
 
@@ -166,6 +168,9 @@ impl Batch {
         now: SystemTime,
     ) {
         let date = date(now);
+        if self.text.capacity() == 0 {
+            self.text.reserve(FIRST_BYTES);
+        }
         ready.write_head(&mut self.text, &mut self.scratch, &date, connection);
         add_hsts(&mut self.text, hsts);
         let response = ready.response();
