@@ -86,7 +86,7 @@ fn an_update_is_visible_when_the_slowest_edge_serves_it() {
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
     let setup = setup.acme(&docs.record());
-    let (_, source, edges) = rings_of(setup, 10);
+    let (_, source, edges) = rings_of(setup, 5);
     let update = |text: &str| {
         docs.push("Change", &[("skill.md", text)]);
         let id = repository::queue(&source.setup, "acme");
