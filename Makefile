@@ -21,9 +21,10 @@ run:
 	@.ci/try
 	@exec $(WAYPOST) serve $(DEMO)
 
+# Half of the time of many tests is waiting, so more of them run than there are processors.
 test:
 	@.ci/install test
-	cargo test --locked
+	cargo test --locked -- --test-threads=$$(( $$(nproc) * 3 / 2 ))
 
 # `publishing` kills the release build; the other tests run the build of the tests.
 soak:
