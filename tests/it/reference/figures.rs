@@ -41,7 +41,9 @@ fn text<'v>(row: &'v Value, key: &str) -> &'v str {
 }
 
 fn requests(figures: &Value) -> String {
-    let mut table = "| What | Waypost | compared with nginx |\n|---|---|---|\n".to_owned();
+    let mut table =
+        "| What | Waypost | requests, compared with nginx | processor time |\n|---|---|---|---|\n"
+            .to_owned();
     for row in figures["requests"].as_array().unwrap() {
         let number = |key: &str| row[key].as_f64().expect("a ratio is a number");
         let mut compared = format!(
@@ -58,7 +60,8 @@ fn requests(figures: &Value) -> String {
             write!(compared, "; {times} times {of}").unwrap();
         }
         let (what, rate) = (text(row, "what"), row["perSecond"].as_u64().unwrap());
-        writeln!(table, "| {what} | {}/s | {compared} |", grouped(rate)).unwrap();
+        let (rate, processor) = (grouped(rate), ratio(&row["processor"]));
+        writeln!(table, "| {what} | {rate}/s | {compared} | {processor} |").unwrap();
     }
     table
 }
@@ -81,26 +84,16 @@ fn measured(figures: &Value) -> String {
         text(figures, "nginx"),
         text(figures, "commit"),
     );
-    let other = |key: &str| ratio(&figures["otherGenerators"][key]);
-    let range = |key: &str| format!("{:.1}", figures["otherGenerators"][key].as_f64().unwrap());
     format!(
         "{machine}, nginx {nginx} (Debian 12): the server on one processor, the load on the other. A ratio\n\
-         above 1 means that Waypost served more requests per second than nginx. The range covers the rounds of one run of\n\
-         `make bench` (three rounds of a second) at commit `{commit}`. Machines differ and drift: read the ratios.\n\n\
+         above 1 is in favour of Waypost: more requests per second, or less processor time for each. Where the load is the\n\
+         limit, only the processor time tells the servers apart. The range covers the rounds of one run\n\
+         (`benches/peers/run --rounds 5 --seconds 1`) at commit `{commit}`. Machines differ and drift: read the ratios.\n\n\
          {}\n\
-         A second measurement, on another day with other load generators, gave for discovery: HTTP/1.1 {} ({} with 512\n\
-         connections, {} with a connection for each request); TLS {} to {}; HTTP/2 {} with 32 streams on a connection, {}\n\
-         with 10, and {} with one.\n\n\
+         Measured at commit `{}`:\n\n\
          {}",
         requests(figures),
-        other("http1"),
-        other("connections512"),
-        other("newConnections"),
-        range("tlsLow"),
-        range("tlsHigh"),
-        other("streams32"),
-        other("streams10"),
-        other("streams1"),
+        text(figures, "costsCommit"),
         costs(figures),
     )
 }

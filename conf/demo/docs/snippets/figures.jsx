@@ -3,13 +3,15 @@ import figures from "/snippets/figures.json";
 // The figures of `make bench`, from `figures.json`. README.md is compared with that file by a test.
 
 export const requests = figures.requests;
-export const others = figures.otherGenerators;
 
 /** A number of requests, such as 198,000. */
 export const perSecond = (row) => String(row.perSecond).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** A ratio to nginx, always with two digits. */
 export const ratio = (number) => number.toFixed(2);
+
+/** The same in a cell of a table; one below 1 is bold. */
+export const Ratio = ({ of }) => (of < 1 ? <strong>{ratio(of)}</strong> : ratio(of));
 
 /** The row of a table whose subject begins with these words. */
 export const request = (words) => figures.requests.find((row) => row.what.startsWith(words));
@@ -30,14 +32,15 @@ export const Words = ({ text }) => text.split("`").map((part, at) => (at % 2 ? <
 export const Requests = () => (
   <table>
     <thead>
-      <tr><th>What</th><th align="right">Waypost, requests/s</th><th align="right">compared with nginx</th></tr>
+      <tr><th>What</th><th align="right">Waypost, requests/s</th><th align="right">compared with nginx</th><th align="right">processor time</th></tr>
     </thead>
     <tbody>
       {figures.requests.map((row) => (
         <tr key={row.what}>
           <td><Words text={row.what} /></td>
           <td align="right">{perSecond(row)}</td>
-          <td align="right">{row.ratio < 1 ? <strong>{ratio(row.ratio)}</strong> : ratio(row.ratio)}</td>
+          <td align="right"><Ratio of={row.ratio} /></td>
+          <td align="right"><Ratio of={row.processor} /></td>
         </tr>
       ))}
     </tbody>
