@@ -10,7 +10,7 @@ export const perSecond = (row) => String(row.perSecond).replace(/\B(?=(\d{3})+$)
 /** A ratio to nginx, always with two digits. */
 export const ratio = (number) => number.toFixed(2);
 
-/** The same in a cell of a table; one below 1 is bold. */
+/** A ratio in a cell of a table; one below 1 is bold. */
 export const Ratio = ({ of }) => (of < 1 ? <strong>{ratio(of)}</strong> : ratio(of));
 
 /** The row of a table whose subject begins with these words. */
