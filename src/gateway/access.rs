@@ -375,19 +375,8 @@ fn write_microseconds(out: &mut Vec<u8>, time: Duration) {
 }
 
 /// Writes a number in decimal.
-pub(super) fn write_number(out: &mut Vec<u8>, mut number: u64) {
-    // The largest number has 20 digits.
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b"0123456789"[(number % 10) as usize];
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+pub(super) fn write_number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Writes a JSON string.

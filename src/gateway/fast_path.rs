@@ -49,7 +49,6 @@ pub(super) struct Batch {
     text: Vec<u8>,
     /// Large bodies, and where in `text` they belong.
     bodies: Vec<(usize, Bytes)>,
-    scratch: Vec<u8>,
     statuses: [u16; BATCH_MAX],
     count: usize,
 }
@@ -171,7 +170,7 @@ impl Batch {
         if self.text.capacity() == 0 {
             self.text.reserve(FIRST_BYTES);
         }
-        ready.write_head(&mut self.text, &mut self.scratch, &date, connection);
+        ready.write_head(&mut self.text, &date, connection);
         add_hsts(&mut self.text, hsts);
         let response = ready.response();
         let length = response.body_bytes(content);

@@ -149,7 +149,7 @@ impl FileResponse {
         let mut head = Vec::new();
         let date = fast_path::date(gateway.clock.now());
         let ready = MaybeCached::Built(response);
-        ready.write_head(&mut head, &mut Vec::new(), &date, after);
+        ready.write_head(&mut head, &date, after);
         fast_path::add_hsts(&mut head, hsts);
         let status = ready.response().status;
         drop(ready);

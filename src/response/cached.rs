@@ -75,7 +75,7 @@ impl CachedResponse {
 impl Composed {
     fn new(response: Response) -> Self {
         let mut lines = Vec::new();
-        response.write_fields(&mut lines, &mut Vec::new());
+        response.write_fields(&mut lines);
         Self {
             response,
             lines: lines.into(),
@@ -123,22 +123,15 @@ impl MaybeCached {
 
     /// Appends the HTTP/1.1 status line and header section, the empty line included.
     ///
-    /// `date` is a formatted `Date`; `scratch` is a buffer that the caller keeps, so that
-    /// nothing is allocated.
-    pub fn write_head(
-        &self,
-        out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-        date: &[u8],
-        connection: Connection,
-    ) {
+    /// `date` is a formatted `Date`.
+    pub fn write_head(&self, out: &mut Vec<u8>, date: &[u8], connection: Connection) {
         out.extend_from_slice(b"HTTP/1.1 ");
         out.extend_from_slice(status_line(self.response().status).as_bytes());
         out.extend_from_slice(b"\r\nDate: ");
         out.extend_from_slice(date);
         out.extend_from_slice(b"\r\n");
         match self {
-            Self::Built(response) => response.write_fields(out, scratch),
+            Self::Built(response) => response.write_fields(out),
             Self::Cached(cached) => out.extend_from_slice(&cached.whole.lines),
             Self::NotModified(cached) => out.extend_from_slice(&cached.unchanged.lines),
         }
@@ -182,7 +175,7 @@ mod tests {
             for connection in [Connection::Keep, Connection::Close] {
                 let head = |ready: &MaybeCached| {
                     let mut head = Vec::new();
-                    ready.write_head(&mut head, &mut Vec::new(), b"now", connection);
+                    ready.write_head(&mut head, b"now", connection);
                     String::from_utf8(head).unwrap()
                 };
                 assert_eq!(head(&kept), head(&MaybeCached::Built(made.clone())));
@@ -203,7 +196,7 @@ mod tests {
     fn a_304_has_only_the_fields_that_caches_need() {
         let mut head = Vec::new();
         let page = MaybeCached::Built(page().not_modified());
-        page.write_head(&mut head, &mut Vec::new(), b"now", Connection::Keep);
+        page.write_head(&mut head, b"now", Connection::Keep);
         let head = String::from_utf8(head).unwrap();
         for name in ["ETag", "Vary", "Cache-Control", "Last-Modified"] {
             assert!(head.contains(&format!("\r\n{name}: ")), "{head}");

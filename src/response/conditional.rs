@@ -75,7 +75,8 @@ impl ETag {
         out.extend_from_slice(&text[..length]);
     }
 
-    fn text(&self) -> ([u8; TAG_LENGTH_MAX], usize) {
+    /// Returns the tag with its quotes: it is as long as the number says.
+    pub(super) fn text(&self) -> ([u8; TAG_LENGTH_MAX], usize) {
         let mut text = [b'"'; TAG_LENGTH_MAX];
         let mut at = 1;
         for byte in self.identity {

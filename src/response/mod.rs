@@ -2,12 +2,13 @@
 //!
 //! Discovery, the admin API, the embedded origin and every error produce a [`Response`]. It is
 //! written as HTTP/1.1 text by the fast path ([`MaybeCached::write_head`]), or as a
-//! [`ResponseHeader`] for HTTP/2 and for pingora ([`Response::response_header`]). Both use the
-//! same list of fields, so a response cannot depend on the path it takes.
+//! map of fields for HTTP/2 and for pingora ([`Response::http2_fields`],
+//! [`Response::response_header`]). All use the same list of fields, so a response cannot depend on
+//! the path it takes.
 //!
 //! Making a response copies and allocates nothing: bodies are shared bytes, or files that are read
-//! while they are sent ([`Body`]); header values are constants or are formatted into the writer's
-//! buffer.
+//! while they are sent ([`Body`]); header values are constants or are formatted when the head is
+//! written.
 //!
 //! Sources: RFC 9110 (semantics), RFC 9111 (caching), Fetch §3.2 (CORS).
 
@@ -18,6 +19,7 @@ mod counted;
 mod encoder_memory;
 pub mod encoding;
 mod cached;
+mod fields;
 mod problem;
 mod range;
 mod request;
@@ -35,25 +37,10 @@ pub use request::{McpFields, Method, RequestHeaders, is_media_type, request_id};
 use std::io::Write as _;
 
 use bytes::Bytes;
-use http::Version;
-use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use pingora::http::ResponseHeader;
+use http::header::{HeaderName, HeaderValue};
 
-/// The CORS fields of discovery documents: scripts of other origins may read the documents and
-/// their entity tags. A2A clients in browsers send `A2A-Version`, which needs a preflight.
-const CORS_METHODS: &str = "GET, HEAD, OPTIONS";
-const CORS_HEADERS: &str = "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version";
-/// The fields of messages to MCP servers, also of earlier revisions: clients send them, and
-/// a browser sends nothing if one of them is not allowed.
-const MCP_CORS_HEADERS: &str = "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, \
-     Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id";
-const CORS_MAX_AGE: &str = "86400";
 /// The methods of every static document.
 pub const ALLOW_STATIC: &str = "GET, HEAD, OPTIONS";
-
-/// Most responses have at most this many fields, and most formatted values are at most this long.
-const FIELDS_TYPICAL: usize = 16;
-const FIELD_BYTES_TYPICAL: usize = 80;
 
 /// A finished HTTP response.
 #[derive(Clone, Debug)]
@@ -199,158 +186,6 @@ impl Response {
             self.body.len()
         }
     }
-
-    /// Calls `field` with every header field but `Date` and `Connection`, in the order in
-    /// which the fast path writes them. `scratch` is where numbers are formatted; it is
-    /// cleared for each.
-    fn fields(&self, scratch: &mut Vec<u8>, mut field: impl FnMut(&HeaderName, Value<'_>)) {
-        if let Some(media_type) = self.media_type {
-            field(&header::CONTENT_TYPE, Value::Constant(media_type));
-        }
-        if self.has_length() {
-            scratch.clear();
-            push_decimal(scratch, self.body.len());
-            field(&header::CONTENT_LENGTH, Value::Made(scratch));
-        }
-        if let Some(coding) = self.encoding.coding() {
-            field(&header::CONTENT_ENCODING, Value::Constant(coding));
-        }
-        if let Some(etag) = &self.etag {
-            scratch.clear();
-            etag.write(scratch);
-            field(&header::ETAG, Value::Made(scratch));
-        }
-        if let Some(seconds) = self.last_modified {
-            scratch.clear();
-            push_date(scratch, seconds);
-            field(&header::LAST_MODIFIED, Value::Made(scratch));
-        }
-        if self.caching != caching::OWN {
-            field(&header::CACHE_CONTROL, Value::Constant(self.caching));
-        }
-        if let Some(vary) = self.vary {
-            field(&header::VARY, Value::Constant(vary));
-        }
-        for (name, value) in self.cors.fields() {
-            field(name, Value::Constant(value));
-        }
-        if self.media_type.is_some() {
-            field(&header::X_CONTENT_TYPE_OPTIONS, Value::Constant("nosniff"));
-        }
-        if let Some(allow) = self.allow {
-            field(&header::ALLOW, Value::Constant(allow));
-        }
-        if let Some(location) = &self.location {
-            field(&header::LOCATION, Value::Made(location));
-        }
-        for (name, value) in &self.more {
-            field(name, Value::Made(value.as_bytes()));
-        }
-    }
-
-    /// Appends the field lines of a header section, all but `Date` and `Connection`.
-    fn write_fields(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
-        self.fields(scratch, |name, value| {
-            out.extend_from_slice(title_case(name).as_bytes());
-            out.extend_from_slice(b": ");
-            out.extend_from_slice(value.as_bytes());
-            out.extend_from_slice(b"\r\n");
-        });
-    }
-
-    /// Returns the header as pingora's type. pingora adds `Date` in every version of HTTP.
-    #[must_use]
-    pub fn response_header(&self, version: Version) -> ResponseHeader {
-        // HTTP/2 has lower-case names only.
-        let build = if version == Version::HTTP_2 {
-            ResponseHeader::build_no_case
-        } else {
-            ResponseHeader::build
-        };
-        let mut response =
-            build(self.status, Some(FIELDS_TYPICAL)).expect("our status codes are valid");
-        let mut scratch = Vec::with_capacity(FIELD_BYTES_TYPICAL);
-        self.fields(&mut scratch, |name, value| {
-            response
-                .append_header(name, value.to_header_value())
-                .expect("a header name and value we made");
-        });
-        response
-    }
-
-    /// Returns the fields for HTTP/2, all but `Date`.
-    #[must_use]
-    pub fn http2_fields(&self) -> HeaderMap {
-        let mut fields = HeaderMap::with_capacity(FIELDS_TYPICAL);
-        let mut scratch = Vec::with_capacity(FIELD_BYTES_TYPICAL);
-        self.fields(&mut scratch, |name, value| {
-            fields.append(name, value.to_header_value());
-        });
-        fields
-    }
-}
-
-/// The value of a field.
-#[derive(Clone, Copy)]
-enum Value<'v> {
-    /// Always the same.
-    Constant(&'static str),
-    /// Made for this response.
-    Made(&'v [u8]),
-}
-
-// === impl Value ===
-
-impl<'v> Value<'v> {
-    fn as_bytes(self) -> &'v [u8] {
-        match self {
-            Self::Constant(text) => text.as_bytes(),
-            Self::Made(bytes) => bytes,
-        }
-    }
-
-    fn to_header_value(self) -> HeaderValue {
-        match self {
-            Self::Constant(text) => HeaderValue::from_static(text),
-            Self::Made(bytes) => {
-                HeaderValue::from_bytes(bytes).expect("our header values are visible ASCII")
-            }
-        }
-    }
-}
-
-// === impl Cors ===
-
-impl Cors {
-    fn fields(self) -> &'static [(HeaderName, &'static str)] {
-        const OPEN: [(HeaderName, &str); 2] = [
-            (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
-            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "ETag"),
-        ];
-        const PREFLIGHT: [(HeaderName, &str); 4] = [
-            (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
-            (header::ACCESS_CONTROL_ALLOW_METHODS, CORS_METHODS),
-            (header::ACCESS_CONTROL_ALLOW_HEADERS, CORS_HEADERS),
-            (header::ACCESS_CONTROL_MAX_AGE, CORS_MAX_AGE),
-        ];
-        const MCP: [(HeaderName, &str); 2] = [
-            (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
-            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Retry-After"),
-        ];
-        const MCP_PREFLIGHT: [(HeaderName, &str); 4] = [
-            (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
-            (header::ACCESS_CONTROL_ALLOW_METHODS, "POST, OPTIONS"),
-            (header::ACCESS_CONTROL_ALLOW_HEADERS, MCP_CORS_HEADERS),
-            (header::ACCESS_CONTROL_MAX_AGE, CORS_MAX_AGE),
-        ];
-        match self {
-            Self::Mcp => &MCP,
-            Self::McpPreflight => &MCP_PREFLIGHT,
-            Self::Closed => &[],
-            Self::Open => &OPEN,
-            Self::Preflight => &PREFLIGHT,
-        }
-    }
 }
 
 /// Whether an HTTP/1.1 connection stays open after a response.
@@ -360,27 +195,6 @@ pub enum Connection {
     Keep,
     /// The connection is closed after this response.
     Close,
-}
-
-/// Returns the spelling of a header name that HTTP/1.1 clients are used to. Names compare
-/// without case (RFC 9110 §5.1); this is for people who read with `curl -i`.
-fn title_case(name: &HeaderName) -> &str {
-    match name.as_str() {
-        "content-type" => "Content-Type",
-        "content-length" => "Content-Length",
-        "content-encoding" => "Content-Encoding",
-        "etag" => "ETag",
-        "last-modified" => "Last-Modified",
-        "cache-control" => "Cache-Control",
-        "vary" => "Vary",
-        "access-control-allow-origin" => "Access-Control-Allow-Origin",
-        "access-control-expose-headers" => "Access-Control-Expose-Headers",
-        "x-content-type-options" => "X-Content-Type-Options",
-        "allow" => "Allow",
-        "location" => "Location",
-        "strict-transport-security" => "Strict-Transport-Security",
-        other => other,
-    }
 }
 
 /// Returns status code and reason phrase (RFC 9110 §15).
@@ -428,11 +242,6 @@ fn status_line(status: u16) -> &'static str {
 #[must_use]
 pub fn reason(status: u16) -> &'static str {
     &status_line(status)[4..]
-}
-
-/// Appends a number in decimal digits.
-fn push_decimal(out: &mut Vec<u8>, number: usize) {
-    write!(out, "{number}").expect("a Vec takes every byte");
 }
 
 /// How many bytes a date has.

@@ -192,7 +192,7 @@ async fn write(
     push_date(&mut date, Clock::System.unix_seconds());
     let mut out = Vec::with_capacity(response.body.len() + 1024);
     let response = MaybeCached::Built(response);
-    response.write_head(&mut out, &mut Vec::new(), &date, connection);
+    response.write_head(&mut out, &date, connection);
     let response = response.response();
     if response.body_bytes(content) > 0 {
         out.extend_from_slice(&response.body.read_all()?);

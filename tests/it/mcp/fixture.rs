@@ -301,7 +301,7 @@ fn written(response: Response) -> Vec<u8> {
     let body = response.body.memory().cloned().unwrap_or_else(Bytes::new);
     let mut out = Vec::new();
     let head = MaybeCached::Built(response);
-    head.write_head(&mut out, &mut Vec::new(), &date(0), Connection::Keep);
+    head.write_head(&mut out, &date(0), Connection::Keep);
     out.extend_from_slice(&body);
     out
 }

@@ -59,7 +59,7 @@ fn a_page_that_is_not_cached_is_read_once_and_then_comes_from_the_cache() {
         let made = response(&served, "/guides/a", &ask);
         let text = |response: &MaybeCached| {
             let mut head = Vec::new();
-            response.write_head(&mut head, &mut Vec::new(), b"", Connection::Keep);
+            response.write_head(&mut head, b"", Connection::Keep);
             String::from_utf8(head).unwrap()
         };
         let built = MaybeCached::Built(made);
