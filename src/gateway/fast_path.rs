@@ -11,14 +11,14 @@
 use std::cell::Cell;
 use std::io::{self, IoSlice, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use bytes::Bytes;
 
 use super::Gateway;
 use super::connection::ClientConnection;
 use super::memory_file;
-use crate::clock;
+use crate::clock::Clock;
 use crate::discovery::paths;
 use crate::index::Served;
 use crate::origin;
@@ -164,9 +164,9 @@ impl Batch {
         content: Content,
         connection: Connection,
         hsts: Option<Hsts>,
-        now: SystemTime,
+        clock: Clock,
     ) {
-        let date = date(now);
+        let date = date(clock);
         if self.text.capacity() == 0 {
             self.text.reserve(FIRST_BYTES);
         }
@@ -249,12 +249,12 @@ pub(super) fn add_hsts(text: &mut Vec<u8>, hsts: Option<Hsts>) {
 }
 
 /// Formats `Date`, once a second on each thread.
-pub(super) fn date(now: SystemTime) -> [u8; DATE_BYTES] {
+pub(super) fn date(clock: Clock) -> [u8; DATE_BYTES] {
     thread_local! {
         static LAST: Cell<(u64, [u8; DATE_BYTES])> =
             const { Cell::new((u64::MAX, [0; DATE_BYTES])) };
     }
-    let seconds = clock::unix_seconds(now);
+    let seconds = clock.unix_seconds_at_tick();
     let (of, last) = LAST.get();
     if of == seconds {
         return last;
@@ -266,8 +266,6 @@ pub(super) fn date(now: SystemTime) -> [u8; DATE_BYTES] {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -291,11 +289,10 @@ mod tests {
     #[test]
     fn the_date_is_formatted_once_for_each_second() {
         for seconds in [0, 0, 784_111_777, 1_795_206_656] {
-            let now = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-            assert_eq!(date(now), response::date(seconds));
+            assert_eq!(date(Clock::fixed_at(seconds)), response::date(seconds));
         }
         assert_eq!(
-            &date(SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777)),
+            &date(Clock::fixed_at(784_111_777)),
             b"Sun, 06 Nov 1994 08:49:37 GMT"
         );
     }

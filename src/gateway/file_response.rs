@@ -147,7 +147,7 @@ impl FileResponse {
         let is_tls = connection.info().is_tls();
         let hsts = is_tls.then(|| gateway.hsts(&host)).flatten();
         let mut head = Vec::new();
-        let date = fast_path::date(gateway.clock.now());
+        let date = fast_path::date(gateway.clock);
         let ready = MaybeCached::Built(response);
         ready.write_head(&mut head, &date, after);
         fast_path::add_hsts(&mut head, hsts);

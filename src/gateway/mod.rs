@@ -118,6 +118,7 @@ pub use memory_file::FILES_MAX;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::acme::Challenges;
 use crate::clock::Clock;
@@ -214,6 +215,15 @@ impl Gateway {
                 request: &request,
                 outcome,
             });
+        }
+    }
+
+    /// Returns the time since a request has arrived, for its access line; zero if there is no access
+    /// log.
+    fn took(&self, since: Instant) -> Duration {
+        match self.access.is_on() {
+            true => since.elapsed(),
+            false => Duration::ZERO,
         }
     }
 

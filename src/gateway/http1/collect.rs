@@ -92,7 +92,6 @@ impl Http1 {
             ..
         } = self;
         let gateway = &handler.gateway;
-        let now = gateway.clock.now();
         let is_redirected = |host: &str, path: &str| {
             !connection.info().is_tls() && gateway.may_redirect(host, path)
         };
@@ -141,7 +140,7 @@ impl Http1 {
                 true => Connection::Close,
                 false => Connection::Keep,
             };
-            let Some(FastResponse { response, hsts }) = found else {
+            let Some(FastResponse { response, hsts }) = &found else {
                 let request = Request {
                     head: length,
                     form: head.form,
@@ -171,12 +170,12 @@ impl Http1 {
             };
             let content = head.headers.content();
             let hsts = hsts.filter(|_| connection.info().is_tls());
-            batch.push(&response, content, after, hsts, now);
+            batch.push(response, content, after, hsts, gateway.clock);
             let outcome = Outcome {
                 route: Route::FastPath,
                 status: response.response().status,
                 bytes: response.response().body_bytes(content) as u64,
-                took: since.elapsed(),
+                took: gateway.took(since),
                 end: End::Complete,
                 waits: Waits::default(),
                 copy_age: None,

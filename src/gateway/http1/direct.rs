@@ -71,10 +71,9 @@ impl Http1 {
                 }
                 let ready = MaybeCached::Built(response);
                 let status = ready.response().status;
-                let now = gateway.clock.now();
                 let is_tls = self.connection.info().is_tls();
                 let hsts = is_tls.then(|| plan.hsts(gateway)).flatten();
-                self.batch.push(&ready, content, after, hsts, now);
+                self.batch.push(&ready, content, after, hsts, gateway.clock);
                 // If writing fails, the client has gone.
                 let _gone = self
                     .batch

@@ -39,7 +39,7 @@ impl Http1 {
         let is_tls = self.connection.info().is_tls();
         let hsts = is_tls.then(|| gateway.hsts(request.host)).flatten();
         self.batch
-            .push(&ready, content, connection, hsts, gateway.clock.now());
+            .push(&ready, content, connection, hsts, gateway.clock);
         let outcome = Outcome {
             route: Route::Rejected,
             status: 429,
@@ -68,14 +68,13 @@ impl Http1 {
     /// Rejects a request and closes the connection.
     pub(super) async fn reject(mut self, rejection: Rejection, since: Instant) {
         let gateway = Arc::clone(&self.handler.gateway);
-        let now = gateway.clock.now();
         let ready = MaybeCached::Built(rejection.response());
         let request = request_line(&self.inbox);
         let content = request.content();
         let is_tls = self.connection.info().is_tls();
         let hsts = is_tls.then(|| gateway.hsts(request.host)).flatten();
         self.batch
-            .push(&ready, content, Connection::Close, hsts, now);
+            .push(&ready, content, Connection::Close, hsts, gateway.clock);
         let written = self
             .batch
             .write(&mut self.connection, &gateway, Route::Rejected, since)

@@ -325,7 +325,7 @@ impl<D: Downstream> Exchange<'_, D> {
         Recipient {
             is_head: self.plan.is_head,
             after: self.plan.after,
-            date: fast_path::date(self.gateway.clock.now()),
+            date: fast_path::date(self.gateway.clock),
             hsts: is_tls.then(|| self.plan.hsts(self.gateway)).flatten(),
             domain: self.gateway.index.service().domain.as_str(),
         }
