@@ -32,6 +32,7 @@ use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
 use super::clients::{AddressGuard, ClientLimits, Clients};
+use super::head;
 use crate::follow::{Request, Responder, SIGNATURE, SourceResponse};
 
 /// How many connections are open at once; more wait in the queue of the kernel.
@@ -286,9 +287,9 @@ async fn receive(
     inbox: &mut Vec<u8>,
 ) -> io::Result<Option<Received>> {
     loop {
-        if let Some(end) = memchr::memmem::find(inbox, b"\r\n\r\n") {
-            let received = parse(&inbox[..end + 4]);
-            inbox.drain(..end + 4);
+        if let Some(length) = head::length(inbox, 0) {
+            let received = parse(&inbox[..length]);
+            inbox.drain(..length);
             return Ok(received);
         }
         if inbox.len() > HEAD_BYTES_MAX || stream.read_buf(inbox).await? == 0 {

@@ -24,7 +24,7 @@ use super::shown::{Shown, Version};
 use crate::clock::Clock;
 use crate::discovery::paths;
 use crate::gateway::Limits;
-use crate::gateway::head::{Framing, Head, reject_early};
+use crate::gateway::head::{self, Framing, Head};
 use crate::origin;
 use crate::response::{
     Connection, Content, MaybeCached, Problem, RequestHeaders, Response, caching, push_date,
@@ -79,7 +79,8 @@ async fn handle_connection(
     let limits = Limits::default();
     let mut inbox = Vec::new();
     loop {
-        let waiting = tokio::time::timeout(limits.idle, head(&mut stream, &mut inbox, &limits));
+        let waiting =
+            tokio::time::timeout(limits.idle, read_head(&mut stream, &mut inbox, &limits));
         let Ok(Some(length)) = waiting.await.unwrap_or(Ok(None)) else {
             return Ok(());
         };
@@ -111,16 +112,16 @@ async fn handle_connection(
 
 /// Waits for a whole head and returns its length; `None` when the connection ended or the
 /// head exceeds a limit.
-async fn head(
+async fn read_head(
     stream: &mut TcpStream,
     inbox: &mut Vec<u8>,
     limits: &Limits,
 ) -> io::Result<Option<usize>> {
     loop {
-        if let Some(end) = memchr::memmem::find(inbox, b"\r\n\r\n") {
-            return Ok(Some(end + 4));
+        if let Some(length) = head::length(inbox, 0) {
+            return Ok(Some(length));
         }
-        if reject_early(inbox, limits).is_some() || stream.read_buf(inbox).await? == 0 {
+        if head::reject_early(inbox, limits).is_some() || stream.read_buf(inbox).await? == 0 {
             return Ok(None);
         }
     }

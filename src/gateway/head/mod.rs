@@ -12,9 +12,11 @@
 mod rules;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use bytes::{Buf as _, BytesMut};
 use httparse::Status;
+use memchr::memmem::Finder;
 
 use super::limits::Limits;
 use crate::response::trace::TraceContext;
@@ -27,6 +29,8 @@ pub use rules::check_http2;
 pub const FIELDS_MAX: usize = 128;
 /// How much of `User-Agent` is logged.
 const AGENT_BYTES_MAX: usize = 200;
+/// Finds the empty line at the end of a head.
+static HEAD_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\r\n\r\n"));
 /// The methods that a request may have at all; a site may allow fewer.
 const ALLOW: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
@@ -200,6 +204,14 @@ impl Head<'_> {
             && !self.needs_proxy_path
             && self.framing != Framing::Chunked
     }
+}
+
+/// Returns the length of the head at the beginning of bytes, the empty line included; `None` if
+/// they do not have all of it. No end is in the first `searched` bytes.
+#[must_use]
+pub fn length(bytes: &[u8], searched: usize) -> Option<usize> {
+    let end = HEAD_END.find(&bytes[searched..])?;
+    Some(searched + end + HEAD_END.needle().len())
 }
 
 /// Returns a field, cut to the length that a log line holds.

@@ -190,9 +190,9 @@ impl Http1 {
             while inbox[at..].starts_with(b"\r\n") {
                 at += 2;
             }
-            match memchr::memmem::find(&inbox[at..], b"\r\n\r\n") {
-                Some(end) if !batch.is_full() && end + 4 <= gateway.limits.head_bytes_max => {
-                    length = end + 4
+            match head::length(&inbox[at..], 0) {
+                Some(next) if !batch.is_full() && next <= gateway.limits.head_bytes_max => {
+                    length = next;
                 }
                 _ => break Next::Wait,
             }

@@ -68,8 +68,7 @@ impl Http1 {
                 self.inbox.advance(2);
                 searched = 0;
             }
-            if let Some(end) = memchr::memmem::find(&self.inbox[searched..], b"\r\n\r\n") {
-                let length = searched + end + 4;
+            if let Some(length) = head::length(&self.inbox, searched) {
                 self.activity.set_busy(true, now);
                 return if length > limits.head_bytes_max {
                     Waited::Rejected(TOO_LARGE)
