@@ -225,6 +225,12 @@ impl ClientConnection {
     }
 
     /// Writes all slices, in as few system calls as the transport allows. The client must take
+    /// Writes all bytes. The client must take them as fast as [`WriteRate`] says.
+    pub(super) async fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes).await?;
+        self.flush().await
+    }
+
     /// them as fast as [`WriteRate`] says.
     pub(super) async fn write_all_vectored(
         &mut self,

@@ -73,9 +73,12 @@ pub(super) fn find(
     headers: &RequestHeaders<'_>,
     host: &str,
 ) -> Option<FastResponse> {
-    // The index is only read: nothing is half changed after a panic.
-    let found = catch_unwind(AssertUnwindSafe(|| find_response(gateway, headers, host)));
-    found.unwrap_or_default()
+    let mut found = None;
+    // The index is only read, and the response is there as a whole: nothing is half changed after
+    // a panic.
+    let find = AssertUnwindSafe(|| found = find_response(gateway, headers, host));
+    let _logged = catch_unwind(find);
+    found
 }
 
 fn find_response(
@@ -91,28 +94,30 @@ fn find_response(
     if !takes {
         return None;
     }
-    let found = gateway.index.with(host, |served| {
+    // Not the value of the closure: the response would be copied for each caller in between.
+    let mut found = None;
+    gateway.index.with(host, |served| {
         // A redirect of the site may have this path too; the MCP server has priority.
         if origin::find_mcp(&served.site, headers.path).is_some() {
-            return None;
+            return;
         }
         let response = match paths::find(headers.path, &served.site.base_path) {
             Some(document) => {
                 let response = gateway.index.response(served, host, document, headers);
                 MaybeCached::Built(response)
             }
-            None => page(served, headers)?,
+            None => match page(served, headers) {
+                Some(page) => page,
+                None => return,
+            },
         };
-        if !is_sent(response.response(), headers) {
-            return None;
+        if is_sent(response.response(), headers) {
+            served.count(headers, response.response());
+            let hsts = gateway.hsts_of(&served.site);
+            found = Some(FastResponse { response, hsts });
         }
-        served.count(headers, response.response());
-        Some(FastResponse {
-            response,
-            hsts: gateway.hsts_of(&served.site),
-        })
     });
-    found.flatten()
+    found
 }
 
 /// Returns whether the fast path sends a response. Once the path is normalised, it may be the path
@@ -193,6 +198,27 @@ impl Batch {
         route: Route,
         since: Instant,
     ) -> io::Result<Instant> {
+        let written = self.send(connection).await;
+        let now = Instant::now();
+        let took = now - since;
+        for status in &self.statuses[..self.count] {
+            gateway.metrics.answered(route, *status, took);
+        }
+        self.clear();
+        written.map(|()| now)
+    }
+
+    async fn send(&self, connection: &mut ClientConnection) -> io::Result<()> {
+        match &self.bodies[..] {
+            [] => return connection.write_whole(&self.text).await,
+            [(_, body)] if self.count == 1 && connection.can_write_files() => {
+                if let Some(file) = memory_file::of(&self.text, body) {
+                    let length = self.text.len() + body.len();
+                    return connection.write_file(&file, length).await;
+                }
+            }
+            _ => {}
+        }
         // Two slices for each large body and one for the rest.
         let mut slices: [IoSlice<'_>; 2 * BATCH_MAX + 1] =
             std::array::from_fn(|_| IoSlice::new(&[]));
@@ -205,23 +231,7 @@ impl Batch {
             used += 2;
         }
         slices[used] = IoSlice::new(&self.text[from..]);
-        let file = match &self.bodies[..] {
-            [(_, body)] if self.count == 1 && connection.can_write_files() => {
-                memory_file::of(&self.text, body).map(|file| (file, self.text.len() + body.len()))
-            }
-            _ => None,
-        };
-        let written = match file {
-            Some((file, length)) => connection.write_file(&file, length).await,
-            None => connection.write_all_vectored(&mut slices[..=used]).await,
-        };
-        let now = Instant::now();
-        let took = now - since;
-        for status in &self.statuses[..self.count] {
-            gateway.metrics.answered(route, *status, took);
-        }
-        self.clear();
-        written.map(|()| now)
+        connection.write_all_vectored(&mut slices[..=used]).await
     }
 
     /// Drops all responses.

@@ -36,8 +36,8 @@ pub(super) enum Next {
         wait: Duration,
         is_last: bool,
     },
-    /// It takes the direct path.
-    Direct { request: Request, plan: Plan },
+    /// It takes the direct path, as [`Http1::plan`] says.
+    Direct(Request),
     /// It takes the proxy path.
     Proxy(Request),
 }
@@ -86,6 +86,7 @@ impl Http1 {
             connection,
             inbox,
             outbox,
+            plan,
             last_group,
             batch,
             served,
@@ -151,7 +152,7 @@ impl Http1 {
                     .host_name
                     .filter(|host| !is_redirected(host, head.headers.path));
                 let direct = &handler.direct;
-                let plan = host.and_then(|host| {
+                *plan = host.and_then(|host| {
                     let arrived = Arrived {
                         head,
                         bytes: &inbox[at..],
@@ -164,7 +165,7 @@ impl Http1 {
                     Plan::of((gateway, direct), arrived, last_group, outbox)
                 });
                 break match plan {
-                    Some(plan) => Next::Direct { request, plan },
+                    Some(_) => Next::Direct(request),
                     None => Next::Proxy(request),
                 };
             };
@@ -197,7 +198,11 @@ impl Http1 {
                 _ => break Next::Wait,
             }
         };
-        inbox.advance(at);
+        match at == inbox.len() {
+            // All of its memory is free for the next head.
+            true => inbox.clear(),
+            false => inbox.advance(at),
+        }
         next
     }
 }

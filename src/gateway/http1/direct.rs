@@ -6,7 +6,7 @@ use bytes::Buf as _;
 
 use super::{Http1, Request};
 use crate::gateway::access::Outcome;
-use crate::gateway::direct::{ExchangeEnd, FinalResponse, Http1Downstream, Parts, Plan};
+use crate::gateway::direct::{ExchangeEnd, FinalResponse, Http1Downstream, Parts};
 use crate::gateway::file_response::FileResponse;
 use crate::response::{Connection, MaybeCached};
 use crate::telemetry::Route;
@@ -15,12 +15,10 @@ use crate::telemetry::Route;
 
 impl Http1 {
     /// Passes the request at the front of the inbox on, without pingora.
-    pub(super) async fn direct(
-        &mut self,
-        request: Request,
-        plan: &Plan,
-        since: Instant,
-    ) -> ExchangeEnd {
+    pub(super) async fn direct(&mut self, request: Request, since: Instant) -> ExchangeEnd {
+        let Some(plan) = &self.plan.take() else {
+            return ExchangeEnd::Proxy;
+        };
         let gateway = &self.handler.gateway;
         let parts = Parts {
             gateway,

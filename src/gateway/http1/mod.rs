@@ -17,7 +17,7 @@ use bytes::BytesMut;
 
 use super::GATEWAY_FAILED;
 use super::connection::ClientConnection;
-use super::direct::{ExchangeEnd, LastGroup};
+use super::direct::{ExchangeEnd, LastGroup, Plan};
 use super::fast_path::Batch;
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Rejection};
@@ -42,6 +42,9 @@ pub(super) struct Http1 {
     line: Vec<u8>,
     /// The request of the direct path, as the upstream gets it.
     outbox: Vec<u8>,
+    /// How it takes the direct path. It is large, so it is not a part of [`Next`], which each
+    /// request moves.
+    plan: Option<Plan>,
     last_group: LastGroup,
     batch: Batch,
     timers: Timers,
@@ -94,6 +97,7 @@ impl Http1 {
             inbox: BytesMut::new(),
             line: Vec::new(),
             outbox: Vec::new(),
+            plan: None,
             last_group: LastGroup::default(),
             batch: Batch::default(),
             timers,
@@ -134,7 +138,7 @@ impl Http1 {
                     Some(connection) => self = connection,
                     None => return,
                 },
-                Next::Direct { request, plan } => match self.direct(request, &plan, since).await {
+                Next::Direct(request) => match self.direct(request, since).await {
                     ExchangeEnd::Whole => {}
                     ExchangeEnd::Proxy => match Box::pin(self.proxy(request, since)).await {
                         Some(connection) => self = connection,

@@ -102,6 +102,7 @@ impl Http1 {
             inbox,
             line,
             outbox,
+            plan: None,
             last_group,
             batch,
             timers,

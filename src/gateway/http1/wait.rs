@@ -1,6 +1,5 @@
 //! Waits for a complete request head.
 
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
@@ -50,10 +49,11 @@ impl Http1 {
     /// of the connection, and a later head within the same time of its first byte. Between two
     /// requests a connection may be idle for [`Limits::idle`](crate::gateway::Limits::idle).
     pub(super) async fn wait_for_head(&mut self) -> Waited {
-        let limits = Arc::clone(&self.handler.gateway.limits);
+        let limits = &self.handler.gateway.limits;
+        let (head_time, head_bytes_max) = (limits.head, limits.head_bytes_max);
         let mut has_begun = !self.inbox.is_empty();
         let timeout = if has_begun || self.served == 0 {
-            limits.head
+            head_time
         } else {
             limits.idle
         };
@@ -70,18 +70,18 @@ impl Http1 {
             }
             if let Some(length) = head::length(&self.inbox, searched) {
                 self.activity.set_busy(true, now);
-                return if length > limits.head_bytes_max {
+                return if length > head_bytes_max {
                     Waited::Rejected(TOO_LARGE)
                 } else {
                     Waited::Head(length)
                 };
             }
             searched = self.inbox.len().saturating_sub(3);
-            if let Some(rejection) = head::reject_early(&self.inbox, &limits) {
+            if let Some(rejection) = head::reject_early(&self.inbox, &self.handler.gateway.limits) {
                 return Waited::Rejected(rejection);
             }
             if std::mem::take(&mut has_just_begun) {
-                deadline = Instant::now() + limits.head;
+                deadline = Instant::now() + head_time;
             }
             match self.fill(deadline).await {
                 Filled::Some => {}
