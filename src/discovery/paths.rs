@@ -235,17 +235,15 @@ pub fn legacy_index(base_path: &BasePath) -> String {
 #[must_use]
 pub fn normalise(path: &str) -> Cow<'_, str> {
     let decoded = decode_unreserved(path);
-    if decoded
-        .split('/')
-        .any(|segment| matches!(segment, "." | ".."))
-    {
+    let mut segments = decoded.as_bytes().split(|byte| *byte == b'/');
+    if segments.any(|segment| matches!(segment, b"." | b"..")) {
         return Cow::Owned(remove_dot_segments(&decoded));
     }
     decoded
 }
 
 fn decode_unreserved(path: &str) -> Cow<'_, str> {
-    if !path.contains('%') {
+    if memchr::memchr(b'%', path.as_bytes()).is_none() {
         return Cow::Borrowed(path);
     }
     let mut out = String::with_capacity(path.len());

@@ -124,10 +124,15 @@ pub fn normalise(text: &str) -> Result<Cow<'_, str>, InvalidHost> {
     if text.starts_with('[') {
         return Err(InvalidHost::Address);
     }
-    let name = match text.split_once(':') {
+    let name = match memchr::memchr(b':', text.as_bytes()) {
         None => text,
-        Some((name, port)) if port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit()) => name,
-        Some(_) => return Err(InvalidHost::Port),
+        Some(end) => {
+            let (name, port) = (&text[..end], &text[end + 1..]);
+            if port.len() > 5 || !port.bytes().all(|b| b.is_ascii_digit()) {
+                return Err(InvalidHost::Port);
+            }
+            name
+        }
     };
     let name = name.strip_suffix('.').unwrap_or(name);
     if name.is_empty() {

@@ -21,11 +21,23 @@ const STATUSES: [u16; 34] = [
     101, 200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 408, 412,
     413, 414, 415, 417, 421, 422, 429, 431, 500, 501, 502, 503, 504, 505, 508,
 ];
+/// The place of each status code in [`STATUSES`]; [`u8::MAX`] if it is not there.
+static PLACES: [u8; 600] = places();
 /// From 50 µs, which a response of the fast path takes, to the timeout of an upstream.
 const DURATION_BUCKETS: [f64; 14] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0,
     30.0,
 ];
+
+const fn places() -> [u8; 600] {
+    let mut places = [u8::MAX; 600];
+    let mut at = 0;
+    while (at as usize) < STATUSES.len() {
+        places[STATUSES[at as usize] as usize] = at;
+        at += 1;
+    }
+    places
+}
 
 /// The waits of a request to an upstream, in order.
 const WAITS: [&str; 3] = ["connect", "first_byte", "body"];
@@ -370,7 +382,8 @@ impl Metrics {
 
     /// Counts a request with its response.
     pub fn answered(&self, route: Route, status: u16, took: Duration) {
-        let at = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
+        let place = PLACES.get(usize::from(status)).map_or(u8::MAX, |at| *at);
+        let at = usize::from(place).min(STATUSES.len());
         self.requests[route as usize][at].inc();
         self.durations[route as usize].observe(took.as_secs_f64());
     }

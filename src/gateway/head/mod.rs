@@ -376,10 +376,10 @@ impl Form {
             }
             Self::Origin | Self::Asterisk => target,
         };
-        match target.split_once('?') {
+        match memchr::memchr(b'?', target.as_bytes()) {
             // RFC 9110 §4.2.3: an empty path of a URL is `/`.
-            Some(("", query)) => ("/", Some(query)),
-            Some((path, query)) => (path, Some(query)),
+            Some(0) => ("/", Some(&target[1..])),
+            Some(end) => (&target[..end], Some(&target[end + 1..])),
             None => (target, None),
         }
     }

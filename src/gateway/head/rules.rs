@@ -22,6 +22,22 @@ const fn reject(status: u16, detail: &'static str) -> Rejection {
     Rejection { status, detail }
 }
 
+/// Which bytes a path may have, and which ones a query.
+static IN_PATH: [bool; 256] = visible_except(b'`');
+static IN_QUERY: [bool; 256] = visible_except(b'"');
+
+/// Returns for each byte whether it is visible, and none of `#`, `\`, `<`, `>` and `excluded`.
+const fn visible_except(excluded: u8) -> [bool; 256] {
+    let mut allowed = [false; 256];
+    let mut byte = 0x21;
+    while byte <= 0x7e {
+        let is_excluded = matches!(byte, b'#' | b'\\' | b'<' | b'>') || byte == excluded;
+        allowed[byte as usize] = !is_excluded;
+        byte += 1;
+    }
+    allowed
+}
+
 /// Checks the method. TRACE would send credentials back (RFC 9110 §9.3.8); CONNECT is for a
 /// proxy that the client chose (§9.3.6).
 pub(super) fn method(method: &str) -> Result<(), Rejection> {
@@ -48,18 +64,16 @@ pub(super) fn sizes(target: usize, fields: usize, limits: &Limits) -> Result<(),
 /// send some other characters that no URL may hold; they encode the ones rejected here (WHATWG
 /// URL §1.3), and pingora cannot read them: `<`, `>`, `"` in a query, a backquote in a path.
 pub(super) fn target_characters(target: &str) -> Result<(), Rejection> {
-    let path_length = target.find('?').unwrap_or(target.len());
-    let is_invalid = |(at, b): (usize, u8)| {
-        !(0x21..=0x7e).contains(&b)
-            || matches!(b, b'#' | b'\\' | b'<' | b'>')
-            || b == if at < path_length { b'`' } else { b'"' }
-    };
-    match target.bytes().enumerate().any(is_invalid) {
-        true => Err(reject(
+    let path_length = memchr::memchr(b'?', target.as_bytes()).unwrap_or(target.len());
+    let (path, query) = target.split_at(path_length);
+    let has_only =
+        |text: &str, allowed: &[bool; 256]| text.bytes().all(|b| allowed[usize::from(b)]);
+    match has_only(path, &IN_PATH) && has_only(query, &IN_QUERY) {
+        true => Ok(()),
+        false => Err(reject(
             400,
             "the request target has characters that no URL has",
         )),
-        false => Ok(()),
     }
 }
 
