@@ -16,8 +16,8 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -76,7 +76,8 @@ pub(super) struct ClientConnection {
 pub(super) struct ConnectionInfo {
     /// The client's address.
     pub(super) peer: SocketAddr,
-    socket: Arc<SocketDigest>,
+    /// What pingora asks for, once it has asked.
+    socket: OnceLock<Arc<SocketDigest>>,
     tls: Option<Arc<SslDigest>>,
     is_http2: bool,
     fd: i32,
@@ -123,7 +124,7 @@ impl ClientConnection {
 
     /// Makes it of a connection after its TLS handshake.
     pub(super) fn tls(
-        mut stream: TlsStream<Socket>,
+        mut stream: Box<TlsStream<Socket>>,
         peer: SocketAddr,
         guards: Guards,
         write_rate: WriteRate,
@@ -148,7 +149,7 @@ impl ClientConnection {
         info.tls = Some(Arc::new(digest));
         info.is_http2 = session.alpn_protocol() == Some(b"h2");
         Self {
-            transport: Transport::Tls(Box::new(stream)),
+            transport: Transport::Tls(stream),
             info,
             cork: None,
             write_rate,
@@ -224,13 +225,13 @@ impl ClientConnection {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes all slices, in as few system calls as the transport allows. The client must take
     /// Writes all bytes. The client must take them as fast as [`WriteRate`] says.
     pub(super) async fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.write_all(bytes).await?;
         self.flush().await
     }
 
+    /// Writes all slices, in as few system calls as the transport allows. The client must take
     /// them as fast as [`WriteRate`] says.
     pub(super) async fn write_all_vectored(
         &mut self,
@@ -386,17 +387,23 @@ impl Cork {
 
 impl ConnectionInfo {
     fn new(stream: &TcpStream, peer: SocketAddr) -> Self {
-        let fd = stream.as_raw_fd();
-        let socket = SocketDigest::from_raw_fd(fd);
-        // Set before anybody asks, so that pingora never calls getpeername.
-        let _unset = socket.peer_addr.set(Some(PingoraAddr::Inet(peer)));
         Self {
             peer,
-            socket: Arc::new(socket),
+            socket: OnceLock::new(),
             tls: None,
             is_http2: false,
-            fd,
+            fd: stream.as_raw_fd(),
         }
+    }
+
+    fn socket(&self) -> Arc<SocketDigest> {
+        let make = || {
+            let socket = SocketDigest::from_raw_fd(self.fd);
+            // Set before anybody asks, so that pingora never calls getpeername.
+            let _unset = socket.peer_addr.set(Some(PingoraAddr::Inet(self.peer)));
+            Arc::new(socket)
+        };
+        Arc::clone(self.socket.get_or_init(make))
     }
 
     /// Returns whether the connection is encrypted.
@@ -425,7 +432,7 @@ impl ConnectionInfo {
             ssl_digest: self.tls.clone(),
             timing_digest: Vec::new(),
             proxy_digest: None,
-            socket_digest: Some(Arc::clone(&self.socket)),
+            socket_digest: Some(self.socket()),
         }
     }
 }
@@ -570,7 +577,7 @@ impl GetProxyDigest for ClientConnection {
 
 impl GetSocketDigest for ClientConnection {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        Some(Arc::clone(&self.info.socket))
+        Some(self.info.socket())
     }
 }
 

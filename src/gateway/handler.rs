@@ -13,6 +13,7 @@ use pingora::server::configuration::ServerConf;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::Gateway;
 use super::clients::{AddressGuard, LimitKind};
@@ -269,10 +270,8 @@ impl ConnectionHandler {
         let serving = async move {
             let (mut stream, mut peer, mut guards) = (stream, peer, guards);
             if has_header {
-                match handler
-                    .named_client(&mut stream, peer, is_tls, &activity)
-                    .await
-                {
+                let naming = handler.named_client(&mut stream, peer, is_tls, &activity);
+                match Box::pin(naming).await {
                     Ok((client, address)) => (peer, guards.address) = (client, address),
                     Err(reason) => return handler.shed(reason),
                 }
@@ -354,40 +353,46 @@ impl ConnectionHandler {
         let write_rate = WriteRate::of_connection(&self.gateway.limits, &metrics);
         let connection = match (is_tls, &self.tls) {
             (true, Some(acceptor)) => {
-                let accepting = acceptor.accept(Socket::from(stream));
-                let handshake = tokio::time::timeout(self.gateway.limits.head, accepting);
-                let accepted = tokio::select! {
-                    accepted = handshake => Some(accepted),
-                    () = activity.evicted() => None,
+                let handshake = self.handshake(acceptor, stream, &activity);
+                let Some(stream) = Box::pin(handshake).await else {
+                    return;
                 };
-                match accepted {
-                    Some(Ok(Ok(stream)))
-                        if stream.get_ref().1.alpn_protocol() == Some(TLS_PROTOCOL) =>
-                    {
-                        // RFC 8737 §3: the handshake was the answer, no data follows.
-                        ClientConnection::tls(stream, peer, guards, write_rate)
-                            .close()
-                            .await;
-                        None
-                    }
-                    Some(Ok(Ok(stream))) => {
-                        Some(ClientConnection::tls(stream, peer, guards, write_rate))
-                    }
-                    Some(Ok(Err(_)) | Err(_)) => {
-                        metrics.tls_failures.inc();
-                        None
-                    }
-                    None => None,
+                let answers_challenge = stream.get_ref().1.alpn_protocol() == Some(TLS_PROTOCOL);
+                let connection = ClientConnection::tls(stream, peer, guards, write_rate);
+                if answers_challenge {
+                    // RFC 8737 §3: the handshake was the answer, no data follows.
+                    return Box::pin(connection.close()).await;
                 }
+                connection
             }
-            _ => Some(ClientConnection::plain(stream, peer, guards, write_rate)),
+            _ => ClientConnection::plain(stream, peer, guards, write_rate),
         };
-        match connection {
-            Some(connection) if connection.info().is_http2() => {
-                Box::pin(http2::serve(self, connection, activity)).await
+        match connection.info().is_http2() {
+            true => Box::pin(http2::serve(self, connection, activity)).await,
+            false => Http1::new(self, connection, activity).run().await,
+        }
+    }
+
+    /// Makes the TLS handshake of a connection; `None` if it fails, takes too long, or others need
+    /// the place of the connection.
+    async fn handshake(
+        &self,
+        acceptor: &TlsAcceptor,
+        stream: TcpStream,
+        activity: &Activity,
+    ) -> Option<Box<TlsStream<Socket>>> {
+        let accepting = acceptor.accept(Socket::from(stream));
+        let handshake = tokio::time::timeout(self.gateway.limits.head, accepting);
+        let accepted = tokio::select! {
+            accepted = handshake => accepted,
+            () = activity.evicted() => return None,
+        };
+        match accepted {
+            Ok(Ok(stream)) => Some(Box::new(stream)),
+            Ok(Err(_)) | Err(_) => {
+                self.gateway.metrics.tls_failures.inc();
+                None
             }
-            Some(connection) => Http1::new(self, connection, activity).run().await,
-            None => {}
         }
     }
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use foldhash::fast::RandomState;
 use tokio_util::sync::CancellationToken;
 
 use super::clients::AddressGuard;
@@ -27,9 +28,11 @@ const SHARDS: usize = 16;
 #[derive(Debug)]
 pub struct OpenConnections(Arc<Shared>);
 
+type Connections = HashMap<u64, Arc<Activity>, RandomState>;
+
 #[derive(Debug)]
 struct Shared {
-    shards: [Mutex<HashMap<u64, Arc<Activity>>>; SHARDS],
+    shards: [Mutex<Connections>; SHARDS],
     next: AtomicU64,
     candidates: Mutex<VecDeque<(u64, Arc<Activity>)>>,
     began: Instant,
@@ -141,7 +144,7 @@ impl Default for OpenConnections {
 // === impl Shared ===
 
 impl Shared {
-    fn shard(&self, id: u64) -> MutexGuard<'_, HashMap<u64, Arc<Activity>>> {
+    fn shard(&self, id: u64) -> MutexGuard<'_, Connections> {
         #[expect(
             clippy::cast_possible_truncation,
             reason = "the lowest bits choose the part"
