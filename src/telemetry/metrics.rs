@@ -571,7 +571,11 @@ mod tests {
     }
 
     #[test]
-    fn statuses_are_sorted_for_the_search() {
-        assert!(STATUSES.is_sorted());
+    fn each_status_is_found_and_no_other() {
+        for status in 0..600_u16 {
+            let place = STATUSES.iter().position(|known| *known == status);
+            let found = STATUSES.get(usize::from(PLACES[usize::from(status)]));
+            assert_eq!(found, place.map(|_| &status));
+        }
     }
 }
