@@ -58,8 +58,8 @@ impl Clock {
     }
 
     /// Returns the same at the last tick of the kernel's timer, which is at most 10 ms ago
-    /// (clock_gettime(2), `CLOCK_REALTIME_COARSE`). It takes a quarter of the time, so it is for what
-    /// each request does.
+    /// (`CLOCK_REALTIME_COARSE` in `clock_gettime(2)`). It takes a quarter of the time, so it is for
+    /// what each request does.
     #[must_use]
     pub fn unix_seconds_at_tick(&self) -> u64 {
         match self {
