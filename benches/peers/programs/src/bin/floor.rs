@@ -7,7 +7,7 @@
 //! One thread accepts connections on both ports of 127.0.0.1. For each request it reads once, looks
 //! for the end of the head, and writes the bytes of the file RESPONSE: a whole response, head and
 //! body. It parses nothing, routes nothing, counts nothing and knows no timeouts. A request in clear
-//! that ends with `Connection: close` is the last one of its connection.
+//! with the line `Connection: close` is the last one of its connection.
 //!
 //! The time of this program is the time of the kernel and, on the second port, of the TLS library.
 //! Waypost needs more time for a request: that is the cost of its own work.
@@ -23,6 +23,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use memchr::memmem::Finder;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -34,8 +35,9 @@ const ENCRYPTED: u64 = 1;
 
 /// How the head of a request ends.
 const END: &[u8] = b"\r\n\r\n";
-/// How the head of the last request of a connection ends.
-const LAST: &[u8] = b"\r\nConnection: close\r\n\r\n";
+/// The line of the last request of a connection. The load generator writes its fields in another
+/// order each time.
+const LAST: &[u8] = b"\r\nConnection: close\r\n";
 
 /// The responses that the program sends, each with head and body.
 struct Responses {
@@ -53,15 +55,20 @@ struct Client {
 
 impl Client {
     /// Answers what has arrived. Returns `false` when the connection ends.
-    fn answer(&mut self, buffer: &mut [u8], responses: &Responses) -> std::io::Result<bool> {
+    fn answer(
+        &mut self,
+        buffer: &mut [u8],
+        responses: &Responses,
+        last: &Finder,
+    ) -> std::io::Result<bool> {
         let Some(tls) = &mut self.tls else {
             let read = self.stream.read(buffer)?;
             let received = &buffer[..read];
-            if received.ends_with(LAST) {
-                self.stream.write_all(&responses.last)?;
-                return Ok(false);
-            }
             if received.ends_with(END) {
+                if last.find(received).is_some() {
+                    self.stream.write_all(&responses.last)?;
+                    return Ok(false);
+                }
                 self.stream.write_all(&responses.kept)?;
             }
             return Ok(read > 0);
@@ -108,6 +115,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut clients: HashMap<u64, Client> = HashMap::new();
     let mut next = ENCRYPTED + 1;
+    let last = Finder::new(LAST);
     let mut buffer = vec![0; 16 << 10];
     let mut events = Vec::with_capacity(512);
     loop {
@@ -129,7 +137,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let Some(client) = clients.get_mut(&number) else {
                 continue;
             };
-            match client.answer(&mut buffer, &responses) {
+            match client.answer(&mut buffer, &responses, &last) {
                 Ok(true) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 // Closing the socket removes it from the set.
