@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use rustix::time::{ClockId, clock_gettime};
 
 /// A source of wall-clock time.
 #[derive(Clone, Copy, Debug)]
@@ -55,20 +54,6 @@ impl Clock {
     #[must_use]
     pub fn unix_seconds(&self) -> u64 {
         unix_seconds(self.now())
-    }
-
-    /// Returns the same at the last tick of the kernel's timer, which is at most 10 ms ago
-    /// (`CLOCK_REALTIME_COARSE` in `clock_gettime(2)`). It takes a quarter of the time, so it is for
-    /// what each request does.
-    #[must_use]
-    pub fn unix_seconds_at_tick(&self) -> u64 {
-        match self {
-            Self::System => {
-                let seconds = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
-                seconds.try_into().unwrap_or_default()
-            }
-            Self::Fixed(time) => unix_seconds(*time),
-        }
     }
 }
 

@@ -264,7 +264,7 @@ pub(super) fn date(clock: Clock) -> [u8; DATE_BYTES] {
         static LAST: Cell<(u64, [u8; DATE_BYTES])> =
             const { Cell::new((u64::MAX, [0; DATE_BYTES])) };
     }
-    let seconds = clock.unix_seconds_at_tick();
+    let seconds = clock.unix_seconds();
     let (of, last) = LAST.get();
     if of == seconds {
         return last;
