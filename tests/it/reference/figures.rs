@@ -88,7 +88,7 @@ fn measured(figures: &Value) -> String {
         "{machine}, nginx {nginx} (Debian 12): the server on one processor, the load on the other. A ratio\n\
          above 1 is in favour of Waypost: more requests per second, or less processor time for each. Where the load is the\n\
          limit, only the processor time tells the servers apart. The range covers the rounds of one run\n\
-         (`benches/peers/run --rounds 5 --seconds 1`) at commit `{commit}`. Machines differ and drift: read the ratios.\n\n\
+         (`benches/peers/run`, 5 or 9 rounds of 1 s) at commit `{commit}`. Machines differ and drift: read the ratios.\n\n\
          {}\n\
          Measured at commit `{}`:\n\n\
          {}",
