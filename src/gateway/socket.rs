@@ -141,13 +141,16 @@ mod tests {
 
     use super::*;
 
+    async fn connected() -> (TcpStream, Socket) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap());
+        let (client, accepted) = tokio::join!(client, listener.accept());
+        (client.unwrap(), accepted.unwrap().0.into())
+    }
+
     #[tokio::test]
     async fn a_client_that_reads_late_gets_everything() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap())
-            .await
-            .unwrap();
-        let mut socket = Socket::from(listener.accept().await.unwrap().0);
+        let (mut client, mut socket) = connected().await;
         // More than the buffers of both sockets hold.
         let sent: Vec<u8> = (0..32_u32 << 20).map(|at| (at % 251) as u8).collect();
         let mut written = 0;
@@ -171,11 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_list_of_pieces_arrives_whole() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap())
-            .await
-            .unwrap();
-        let mut socket = Socket::from(listener.accept().await.unwrap().0);
+        let (mut client, mut socket) = connected().await;
         for pieces in [
             &[][..],
             &[""],

@@ -78,71 +78,53 @@ static VARY: Name = name!(VARY, "Vary");
 
 static NO_SNIFFING: Fixed = fixed!(X_CONTENT_TYPE_OPTIONS, "X-Content-Type-Options", "nosniff");
 
-/// Scripts of other origins may read discovery documents and their entity tags.
-static CORS_OPEN: [Fixed; 2] = [
-    fixed!(
-        ACCESS_CONTROL_ALLOW_ORIGIN,
-        "Access-Control-Allow-Origin",
-        "*"
-    ),
-    fixed!(
-        ACCESS_CONTROL_EXPOSE_HEADERS,
-        "Access-Control-Expose-Headers",
-        "ETag"
-    ),
-];
+/// Scripts of all origins may read the response.
+static ANY_ORIGIN: Fixed = fixed!(
+    ACCESS_CONTROL_ALLOW_ORIGIN,
+    "Access-Control-Allow-Origin",
+    "*"
+);
+static PREFLIGHT_AGE: Fixed = fixed!(ACCESS_CONTROL_MAX_AGE, "Access-Control-Max-Age", "86400");
+/// They may read the entity tags of discovery documents too.
+static EXPOSED: Fixed = fixed!(
+    ACCESS_CONTROL_EXPOSE_HEADERS,
+    "Access-Control-Expose-Headers",
+    "ETag"
+);
+static METHODS: Fixed = fixed!(
+    ACCESS_CONTROL_ALLOW_METHODS,
+    "Access-Control-Allow-Methods",
+    "GET, HEAD, OPTIONS"
+);
 /// A2A clients in browsers send `A2A-Version`, which needs a preflight.
-static CORS_PREFLIGHT: [Fixed; 4] = [
-    fixed!(
-        ACCESS_CONTROL_ALLOW_ORIGIN,
-        "Access-Control-Allow-Origin",
-        "*"
-    ),
-    fixed!(
-        ACCESS_CONTROL_ALLOW_METHODS,
-        "Access-Control-Allow-Methods",
-        "GET, HEAD, OPTIONS"
-    ),
-    fixed!(
-        ACCESS_CONTROL_ALLOW_HEADERS,
-        "Access-Control-Allow-Headers",
-        "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version"
-    ),
-    fixed!(ACCESS_CONTROL_MAX_AGE, "Access-Control-Max-Age", "86400"),
-];
-static CORS_MCP: [Fixed; 2] = [
-    fixed!(
-        ACCESS_CONTROL_ALLOW_ORIGIN,
-        "Access-Control-Allow-Origin",
-        "*"
-    ),
-    fixed!(
-        ACCESS_CONTROL_EXPOSE_HEADERS,
-        "Access-Control-Expose-Headers",
-        "Retry-After"
-    ),
-];
+static SENT: Fixed = fixed!(
+    ACCESS_CONTROL_ALLOW_HEADERS,
+    "Access-Control-Allow-Headers",
+    "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version"
+);
+static MCP_EXPOSED: Fixed = fixed!(
+    ACCESS_CONTROL_EXPOSE_HEADERS,
+    "Access-Control-Expose-Headers",
+    "Retry-After"
+);
+static MCP_METHODS: Fixed = fixed!(
+    ACCESS_CONTROL_ALLOW_METHODS,
+    "Access-Control-Allow-Methods",
+    "POST, OPTIONS"
+);
 /// The fields of messages to MCP servers, also of earlier revisions: clients send them, and a
 /// browser sends nothing if one of them is not allowed.
-static CORS_MCP_PREFLIGHT: [Fixed; 4] = [
-    fixed!(
-        ACCESS_CONTROL_ALLOW_ORIGIN,
-        "Access-Control-Allow-Origin",
-        "*"
-    ),
-    fixed!(
-        ACCESS_CONTROL_ALLOW_METHODS,
-        "Access-Control-Allow-Methods",
-        "POST, OPTIONS"
-    ),
-    fixed!(
-        ACCESS_CONTROL_ALLOW_HEADERS,
-        "Access-Control-Allow-Headers",
-        "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, \
-         MCP-Protocol-Version, Mcp-Session-Id"
-    ),
-    fixed!(ACCESS_CONTROL_MAX_AGE, "Access-Control-Max-Age", "86400"),
-];
+static MCP_SENT: Fixed = fixed!(
+    ACCESS_CONTROL_ALLOW_HEADERS,
+    "Access-Control-Allow-Headers",
+    "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, \
+     MCP-Protocol-Version, Mcp-Session-Id"
+);
+
+static CORS_OPEN: [&Fixed; 2] = [&ANY_ORIGIN, &EXPOSED];
+static CORS_PREFLIGHT: [&Fixed; 4] = [&ANY_ORIGIN, &METHODS, &SENT, &PREFLIGHT_AGE];
+static CORS_MCP: [&Fixed; 2] = [&ANY_ORIGIN, &MCP_EXPOSED];
+static CORS_MCP_PREFLIGHT: [&Fixed; 4] = [&ANY_ORIGIN, &MCP_METHODS, &MCP_SENT, &PREFLIGHT_AGE];
 
 // === impl Response ===
 
@@ -229,7 +211,7 @@ impl Response {
 // === impl Cors ===
 
 impl Cors {
-    fn fields(self) -> &'static [Fixed] {
+    fn fields(self) -> &'static [&'static Fixed] {
         match self {
             Self::Closed => &[],
             Self::Open => &CORS_OPEN,
@@ -303,7 +285,7 @@ mod tests {
             &CORS_PREFLIGHT,
             &CORS_MCP,
             &CORS_MCP_PREFLIGHT,
-            std::slice::from_ref(&NO_SNIFFING),
+            &[&NO_SNIFFING],
         ];
         for Fixed { name, value, line } in lists.into_iter().flatten() {
             let (title, rest) = line.split_at(name.as_str().len());
