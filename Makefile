@@ -54,7 +54,7 @@ reference:
 
 bench:
 	@.ci/install bench
-	cargo build --release --locked
+	cargo build --profile dist --locked --bin waypost
 	benches/peers/run
 	benches/peers/search
 	cargo bench --locked --bench million

@@ -19,7 +19,7 @@ import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-BINARY = os.path.join(ROOT, "target/release/waypost")
+BINARY = os.path.join(ROOT, "target/dist/waypost")
 CLIENTS = os.path.join(ROOT, "target/clients")
 PROGRAMS = os.path.join(CLIENTS, "peers/target/release")
 # The newest nginx of Debian, unpacked beside this system's with its own libraries.
