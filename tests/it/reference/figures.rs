@@ -87,8 +87,9 @@ fn measured(figures: &Value) -> String {
     format!(
         "{machine}, nginx {nginx} (Debian 12): the server on one processor, the load on the other. A ratio\n\
          above 1 is in favour of Waypost: more requests per second, or less processor time for each. Where the load is the\n\
-         limit, only the processor time tells the servers apart. The range covers the rounds of one run\n\
-         (`benches/peers/run`, 5 or 9 rounds of 1 s) at commit `{commit}`. Machines differ and drift: read the ratios.\n\n\
+         limit, only the processor time tells the servers apart. Waypost is the program that packages contain\n\
+         (`cargo build --profile dist`), at commit `{commit}`. The range covers the rounds of one run (`benches/peers/run`,\n\
+         9 or 13 rounds of 1 s). Machines differ and drift: read the ratios.\n\n\
          {}\n\
          Measured at commit `{}`:\n\n\
          {}",
