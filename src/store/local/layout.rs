@@ -124,9 +124,8 @@ impl Layout {
     /// empty, or hold only what a killed process of this program has created.
     pub(super) fn open(root: &Path) -> Result<Self, OpenError> {
         let layout = Self::unopened(root);
-        let complete = layout.read_format()?;
+        let complete = layout.is_complete()?;
         if !complete {
-            layout.reject_other_files()?;
             fs::create_dir_all(root).map_err(FileError::on("make directory", root))?;
         }
         let writer = match layout.lock_for_writer() {
@@ -168,10 +167,22 @@ impl Layout {
     /// nothing to read.
     pub(super) fn open_to_read(root: &Path) -> Result<Self, OpenError> {
         let layout = Self::unopened(root);
-        if !layout.read_format()? {
-            layout.reject_other_files()?;
-        }
+        layout.is_complete()?;
         Ok(layout)
+    }
+
+    /// Returns whether there is a store. `false` if there may be one; an error for a directory of
+    /// something else.
+    fn is_complete(&self) -> Result<bool, OpenError> {
+        if self.read_format()? {
+            return Ok(true);
+        }
+        match self.reject_other_files() {
+            Ok(()) => Ok(false),
+            // Another process may have completed the store in between, and added files.
+            Err(_) if self.read_format()? => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns whether there is a store; an error when this program cannot use it.

@@ -3,6 +3,7 @@
 mod concurrent;
 mod records;
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -178,6 +179,30 @@ fn a_directory_with_other_files_does_not_become_a_store() {
     fs::write(config.path.join("FORMAT"), "something else\n").unwrap();
     let error = Local::open(&config, Clock::System).unwrap_err();
     assert!(matches!(error, OpenError::NotAStore { .. }), "{error}");
+}
+
+#[test]
+fn a_store_that_another_process_completes_meanwhile_is_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    open(&config);
+    let (format, hidden) = (config.path.join("FORMAT"), directory.path().join("hidden"));
+    let written = config.path.join("edges-life");
+    let begin = Barrier::new(2);
+    for _ in 0..5_000 {
+        fs::rename(&format, &hidden).unwrap();
+        thread::scope(|scope| {
+            // The other process writes `FORMAT`, and then files of its own.
+            scope.spawn(|| {
+                begin.wait();
+                fs::rename(&hidden, &format).unwrap();
+                fs::write(&written, "1").unwrap();
+            });
+            begin.wait();
+            Local::open_to_read(&config, Clock::System).unwrap();
+        });
+        fs::remove_file(&written).unwrap();
+    }
 }
 
 #[test]
