@@ -1,5 +1,6 @@
 //! Databases of unit tests, on one server for all tests of a process.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
@@ -40,6 +41,23 @@ fn settings_of(cluster: &Cluster, database: &str) -> Config {
     }
 }
 
+/// A database, until it is dropped.
+struct Database(String);
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let shared = shared().lock().unwrap_or_else(PoisonError::into_inner);
+        let sql = format!("DROP DATABASE {} WITH (FORCE)", self.0);
+        // A panic here would end all tests.
+        let _left = shared.cluster.psql("postgres", &sql);
+    }
+}
+
+thread_local! {
+    /// The databases of the test that runs in this thread. They end with it: one has 8 MB.
+    static OWN: RefCell<Vec<Database>> = const { RefCell::new(Vec::new()) };
+}
+
 /// Makes an empty database.
 pub(crate) fn empty() -> Config {
     copy("template0")
@@ -63,7 +81,9 @@ fn copy(template: &str) -> Config {
     let shared = shared().lock().unwrap_or_else(PoisonError::into_inner);
     let sql = format!("CREATE DATABASE {name} TEMPLATE {template}");
     shared.cluster.psql("postgres", &sql).unwrap();
-    settings_of(&shared.cluster, &name)
+    let settings = settings_of(&shared.cluster, &name);
+    OWN.with_borrow_mut(|own| own.push(Database(name)));
+    settings
 }
 
 /// Runs a statement in the database of these settings, and returns what it prints.
