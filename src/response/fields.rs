@@ -97,7 +97,7 @@ static METHODS: Fixed = fixed!(
     "GET, HEAD, OPTIONS"
 );
 /// A2A clients in browsers send `A2A-Version`, which needs a preflight.
-static SENT: Fixed = fixed!(
+static ALLOWED: Fixed = fixed!(
     ACCESS_CONTROL_ALLOW_HEADERS,
     "Access-Control-Allow-Headers",
     "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version"
@@ -114,7 +114,7 @@ static MCP_METHODS: Fixed = fixed!(
 );
 /// The fields of messages to MCP servers, also of earlier revisions: clients send them, and a
 /// browser sends nothing if one of them is not allowed.
-static MCP_SENT: Fixed = fixed!(
+static MCP_ALLOWED: Fixed = fixed!(
     ACCESS_CONTROL_ALLOW_HEADERS,
     "Access-Control-Allow-Headers",
     "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, \
@@ -122,9 +122,9 @@ static MCP_SENT: Fixed = fixed!(
 );
 
 static CORS_OPEN: [&Fixed; 2] = [&ANY_ORIGIN, &EXPOSED];
-static CORS_PREFLIGHT: [&Fixed; 4] = [&ANY_ORIGIN, &METHODS, &SENT, &PREFLIGHT_AGE];
+static CORS_PREFLIGHT: [&Fixed; 4] = [&ANY_ORIGIN, &METHODS, &ALLOWED, &PREFLIGHT_AGE];
 static CORS_MCP: [&Fixed; 2] = [&ANY_ORIGIN, &MCP_EXPOSED];
-static CORS_MCP_PREFLIGHT: [&Fixed; 4] = [&ANY_ORIGIN, &MCP_METHODS, &MCP_SENT, &PREFLIGHT_AGE];
+static CORS_MCP_PREFLIGHT: [&Fixed; 4] = [&ANY_ORIGIN, &MCP_METHODS, &MCP_ALLOWED, &PREFLIGHT_AGE];
 
 // === impl Response ===
 
