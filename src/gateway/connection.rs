@@ -31,7 +31,7 @@ use pingora::protocols::{
 };
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpSocket;
 use tokio_rustls::server::TlsStream;
 
 use super::access::Client;
@@ -107,14 +107,14 @@ enum Transport {
 impl ClientConnection {
     /// Makes it of a plain connection.
     pub(super) fn plain(
-        stream: TcpStream,
+        socket: Socket,
         peer: SocketAddr,
         guards: Guards,
         write_rate: WriteRate,
     ) -> Self {
-        let info = ConnectionInfo::new(&stream, peer);
+        let info = ConnectionInfo::new(&socket, peer);
         Self {
-            transport: Transport::Plain(stream.into()),
+            transport: Transport::Plain(socket),
             info,
             cork: None,
             write_rate,
@@ -276,7 +276,7 @@ impl ClientConnection {
         at: &mut u64,
         length: usize,
     ) -> Poll<io::Result<usize>> {
-        let Transport::Plain(socket) = &self.transport else {
+        let Transport::Plain(socket) = &mut self.transport else {
             return Poll::Ready(Err(io::ErrorKind::Unsupported.into()));
         };
         let polled = socket.poll_send_file(cx, file, at, length);
@@ -285,10 +285,10 @@ impl ClientConnection {
 
     /// Is ready when the client may have sent something, or closed its side. Otherwise the task is
     /// woken when that happens. Reading is not tried, so no buffer is needed.
-    pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let socket = match &self.transport {
+    pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let socket = match &mut self.transport {
             Transport::Plain(socket) => socket,
-            Transport::Tls(stream) => stream.get_ref().0,
+            Transport::Tls(stream) => stream.get_mut().0,
         };
         // A read reports the error.
         socket.poll_read_ready(cx).map(|_ready| ())
@@ -386,13 +386,13 @@ impl Cork {
 // === impl ConnectionInfo ===
 
 impl ConnectionInfo {
-    fn new(stream: &TcpStream, peer: SocketAddr) -> Self {
+    fn new(socket: &Socket, peer: SocketAddr) -> Self {
         Self {
             peer,
             socket: OnceLock::new(),
             tls: None,
             is_http2: false,
-            fd: stream.as_raw_fd(),
+            fd: socket.as_raw_fd(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pingora::proxy::HttpProxy;
 use pingora::server::configuration::ServerConf;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -27,7 +27,7 @@ use super::open::{Activity, Guards};
 use super::proxy::Proxy;
 use super::proxy_protocol;
 use super::reads::Reads;
-use super::socket::Socket;
+use super::socket::{Listener, Socket};
 use super::write_rate::WriteRate;
 use crate::acme::TLS_PROTOCOL;
 use crate::telemetry::panics;
@@ -52,7 +52,7 @@ pub struct Listeners {
 
 /// Listening sockets.
 #[derive(Debug)]
-pub struct OpenListeners(Vec<(TcpListener, bool)>);
+pub struct OpenListeners(Vec<(Listener, bool)>);
 
 /// Serves the client connections of a process.
 pub struct ConnectionHandler {
@@ -87,7 +87,7 @@ impl Listeners {
         let encrypted = self.https.into_iter().map(|socket| (socket, true));
         let open = |(socket, is_tls): (TcpSocket, bool)| {
             set_client_options(&socket)?;
-            let listener = socket.listen(BACKLOG)?;
+            let listener = Listener::new(socket.listen(BACKLOG)?)?;
             let (scheme, address) = (
                 if is_tls { "https" } else { "http" },
                 listener.local_addr()?,
@@ -159,12 +159,7 @@ impl ConnectionHandler {
     }
 
     /// Accepts connections on one listener until the drain begins.
-    async fn accept_all(
-        self: Arc<Self>,
-        listener: TcpListener,
-        is_tls: bool,
-        _guard: ListenerGuard,
-    ) {
+    async fn accept_all(self: Arc<Self>, listener: Listener, is_tls: bool, _guard: ListenerGuard) {
         let drain = self.gateway.drain.clone();
         let mut draining = std::pin::pin!(drain.draining());
         loop {
@@ -219,7 +214,7 @@ impl ConnectionHandler {
     /// Serves a new connection in a task of its own, unless it exceeds a limit.
     pub fn begin(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, is_tls: bool) {
         if let Some(admitted) = self.admit(peer.ip(), is_tls) {
-            self.serve_admitted(stream, peer, admitted, is_tls);
+            self.serve_admitted(stream.into(), peer, admitted, is_tls);
         }
     }
 
@@ -250,7 +245,7 @@ impl ConnectionHandler {
 
     fn serve_admitted(
         self: &Arc<Self>,
-        stream: TcpStream,
+        stream: Socket,
         peer: SocketAddr,
         admitted: Admitted,
         is_tls: bool,
@@ -308,7 +303,7 @@ impl ConnectionHandler {
     /// As [`ConnectionHandler::count`]; and `proxy_protocol` without a valid header.
     async fn named_client(
         &self,
-        stream: &mut TcpStream,
+        stream: &mut Socket,
         peer: SocketAddr,
         is_tls: bool,
         activity: &Activity,
@@ -343,7 +338,7 @@ impl ConnectionHandler {
 
     async fn serve(
         self: Arc<Self>,
-        stream: TcpStream,
+        stream: Socket,
         peer: SocketAddr,
         guards: Guards,
         activity: Arc<Activity>,
@@ -378,10 +373,10 @@ impl ConnectionHandler {
     async fn handshake(
         &self,
         acceptor: &TlsAcceptor,
-        stream: TcpStream,
+        stream: Socket,
         activity: &Activity,
     ) -> Option<Box<TlsStream<Socket>>> {
-        let accepting = acceptor.accept(Socket::from(stream));
+        let accepting = acceptor.accept(stream);
         let handshake = tokio::time::timeout(self.gateway.limits.head, accepting);
         let accepted = tokio::select! {
             accepted = handshake => accepted,
@@ -435,8 +430,8 @@ mod tests {
         let address = open[0].0.local_addr().unwrap();
         let (client, accepted) = tokio::join!(TcpStream::connect(address), open[0].0.accept());
         let _client = client.unwrap();
-        let (accepted, _) = accepted.unwrap();
-        let accepted = SockRef::from(&accepted);
+        let (mut accepted, _) = accepted.unwrap();
+        let accepted = SockRef::from(&*accepted.registered().unwrap());
         assert!(accepted.tcp_nodelay().unwrap());
         assert_eq!(accepted.tcp_notsent_lowat().unwrap(), 16 << 10);
     }

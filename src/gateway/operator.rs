@@ -190,7 +190,7 @@ impl Operator {
                 open: None,
             };
             let write_rate = WriteRate::of_connection(&Limits::default(), &metrics);
-            let connection = ClientConnection::plain(stream, peer, guards, write_rate);
+            let connection = ClientConnection::plain(stream.into(), peer, guards, write_rate);
             tokio::spawn(async move {
                 let mut session = ServerSession::new_http1(Box::new(connection));
                 session.set_keepalive(None);

@@ -18,7 +18,8 @@ use std::net::{IpAddr, SocketAddr};
 use ppp::{HeaderResult, v1, v2};
 use thiserror::Error;
 use tokio::io::AsyncReadExt as _;
-use tokio::net::TcpStream;
+
+use super::socket::Socket;
 
 /// The longest header of version 1 with its line end (§2.1).
 const TEXT_MAX: usize = 107;
@@ -54,7 +55,8 @@ pub(super) enum Error {
 /// # Errors
 ///
 /// The connection must be closed, because its client is unknown.
-pub(super) async fn read(stream: &mut TcpStream, peer: SocketAddr) -> Result<SocketAddr, Error> {
+pub(super) async fn read(socket: &mut Socket, peer: SocketAddr) -> Result<SocketAddr, Error> {
+    let stream = socket.registered()?;
     let mut header = vec![0; BINARY_MAX];
     let mut taken = 0;
     loop {

@@ -53,7 +53,7 @@ pub(super) fn connection(
         open: Some(registration),
     };
     let write_rate = WriteRate::of_connection(&gateway.limits, &gateway.metrics);
-    let connection = ClientConnection::plain(stream, peer, guards, write_rate);
+    let connection = ClientConnection::plain(stream.into(), peer, guards, write_rate);
     (connection, activity)
 }
 
