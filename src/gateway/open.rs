@@ -10,7 +10,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
@@ -49,7 +49,9 @@ pub(super) struct Activity {
     /// When the last one ended, in microseconds after `began`.
     idle_since: AtomicU64,
     is_evicted: AtomicBool,
-    closing: CancellationToken,
+    drain: Drain,
+    /// Made when somebody first waits for it or cancels it.
+    closing: OnceLock<CancellationToken>,
 }
 
 /// A request in progress.
@@ -95,7 +97,8 @@ impl OpenConnections {
             requests: AtomicU32::new(0),
             idle_since: AtomicU64::new(micros(self.0.began.elapsed())),
             is_evicted: AtomicBool::new(false),
-            closing: drain.child_token(),
+            drain: drain.clone(),
+            closing: OnceLock::new(),
         });
         self.0.shard(id).insert(id, Arc::clone(&activity));
         let registration = Registration {
@@ -220,13 +223,14 @@ impl Activity {
     /// Returns the token that is cancelled when the connection must close, for others or because
     /// the process stops.
     pub(super) fn closing(&self) -> CancellationToken {
-        self.closing.clone()
+        let closing = self.closing.get_or_init(|| self.drain.child_token());
+        closing.clone()
     }
 
     /// Waits until the connection must close because others need its place. A drain lets what has
     /// begun finish.
     pub(super) async fn evicted(&self) {
-        self.closing.cancelled().await;
+        self.closing().cancelled().await;
         if !self.is_evicted() {
             std::future::pending::<()>().await;
         }
@@ -253,7 +257,7 @@ impl Activity {
 
     fn evict(&self) -> bool {
         let is_first = !self.is_evicted.swap(true, Ordering::AcqRel);
-        self.closing.cancel();
+        self.closing().cancel();
         is_first
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! It serves each wait of the connection, one after the other. It is reset only when it fires too
 //! early or would fire too late, so most requests do not change the timer wheel. It is polled only
-//! after that: the waker of the task is the same while the connection is open.
+//! after that: the waker of the task is the same while the connection is open. A connection that
+//! never waits has none.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::task::coop::unconstrained;
 use tokio::time::Sleep;
@@ -15,65 +17,82 @@ use super::open::Activity;
 
 /// The events that wake a waiting connection, except the arrival of bytes.
 pub(super) struct Timers {
+    activity: Arc<Activity>,
+    /// Made by the first wait.
+    wakers: Option<Wakers>,
+}
+
+struct Wakers {
     /// Fires at the deadline or earlier.
     timer: Pin<Box<Sleep>>,
-    /// Ends when the connection must close: the drain begins, or others need its place. It is
-    /// polled once.
-    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
-    is_registered: bool,
     /// Whether the timer wakes the task when it fires.
     is_timer_set: bool,
+    /// Ends when the connection must close: the drain begins, or others need its place. It is
+    /// polled once.
+    _closing: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 // === impl Timers ===
 
 impl Timers {
-    /// Makes the timers of a connection whose first wait ends after this time.
-    pub(super) fn new(activity: &Activity, first: Duration) -> Self {
+    /// Makes the timers of a connection.
+    pub(super) fn new(activity: &Arc<Activity>) -> Self {
         Self {
-            timer: Box::pin(tokio::time::sleep(first)),
-            closing: Box::pin(activity.closing().cancelled_owned()),
-            is_registered: false,
-            is_timer_set: false,
+            activity: Arc::clone(activity),
+            wakers: None,
         }
     }
 
     /// Is ready when the deadline has passed. The task is also woken when the connection must
     /// close.
     pub(super) fn poll_late(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.is_registered {
-            self.is_registered = true;
-            // The caller checks whether the connection must close whenever the task is woken.
-            if self.closing.as_mut().poll(cx).is_ready() {
-                cx.waker().wake_by_ref();
-            }
-        }
         let deadline = tokio::time::Instant::from_std(deadline);
-        if self.timer.deadline() > deadline {
-            self.timer.as_mut().reset(deadline);
-            self.is_timer_set = false;
+        let wakers = self
+            .wakers
+            .get_or_insert_with(|| Wakers::new(&self.activity, deadline, cx));
+        if wakers.timer.deadline() > deadline {
+            wakers.timer.as_mut().reset(deadline);
+            wakers.is_timer_set = false;
         }
-        if self.is_timer_set && !self.timer.is_elapsed() {
+        if wakers.is_timer_set && !wakers.timer.is_elapsed() {
             return Poll::Pending;
         }
-        self.is_timer_set = true;
+        wakers.is_timer_set = true;
         // A poll that exceeds the budget of the task would not set the timer.
-        while Pin::new(&mut unconstrained(self.timer.as_mut()))
+        while Pin::new(&mut unconstrained(wakers.timer.as_mut()))
             .poll(cx)
             .is_ready()
         {
             if tokio::time::Instant::now() >= deadline {
                 return Poll::Ready(());
             }
-            self.timer.as_mut().reset(deadline);
+            wakers.timer.as_mut().reset(deadline);
         }
         Poll::Pending
+    }
+}
+
+// === impl Wakers ===
+
+impl Wakers {
+    fn new(activity: &Activity, deadline: tokio::time::Instant, cx: &mut Context<'_>) -> Self {
+        let mut closing = Box::pin(activity.closing().cancelled_owned());
+        // The caller checks whether the connection must close whenever the task is woken.
+        if closing.as_mut().poll(cx).is_ready() {
+            cx.waker().wake_by_ref();
+        }
+        Self {
+            timer: Box::pin(tokio::time::sleep_until(deadline)),
+            is_timer_set: false,
+            _closing: closing,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
+    use std::time::Duration;
 
     use tokio::task::coop::consume_budget;
 
@@ -81,9 +100,9 @@ mod tests {
     use crate::gateway::drain::Drain;
     use crate::gateway::open::OpenConnections;
 
-    fn timers(first: Duration) -> Timers {
+    fn timers() -> Timers {
         let (_registration, activity) = OpenConnections::new().add(&Drain::new());
-        Timers::new(&activity, first)
+        Timers::new(&activity)
     }
 
     fn after(seconds: u64) -> Instant {
@@ -99,7 +118,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_wait_ends_at_its_own_deadline() {
-        let mut timers = timers(Duration::from_secs(10));
+        let mut timers = timers();
         assert_eq!(late_after(&mut timers, after(10)).await, 10);
         // A wait that ends early leaves the timer set; the next one may end later or earlier.
         for seconds in [60, 5, 30, 30] {
@@ -121,7 +140,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_task_without_budget_is_woken_at_the_deadline_too() {
-        let mut timers = timers(Duration::from_secs(10));
+        let mut timers = timers();
         let deadline = after(10);
         let begin = tokio::time::Instant::now();
         let mut has_budget = true;

@@ -220,14 +220,12 @@ fn response_of(head: &[u8]) -> io::Result<Response<()>> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpStream;
 
     use super::*;
-    use crate::gateway::open::Activity;
     use crate::gateway::testing;
 
     const LONG: Duration = Duration::from_secs(600);
@@ -238,7 +236,6 @@ mod tests {
         inbox: BytesMut,
         is_half_closed: bool,
         timers: Timers,
-        _activity: Arc<Activity>,
     }
 
     impl Parts {
@@ -248,8 +245,7 @@ mod tests {
                 connection,
                 inbox: BytesMut::from(arrived),
                 is_half_closed: false,
-                timers: Timers::new(&activity, LONG),
-                _activity: activity,
+                timers: Timers::new(&activity),
             };
             (parts, client)
         }

@@ -89,7 +89,7 @@ impl Http1 {
         connection: ClientConnection,
         activity: Arc<Activity>,
     ) -> Self {
-        let timers = Timers::new(&activity, handler.gateway.limits.head);
+        let timers = Timers::new(&activity);
         Self {
             handler,
             activity,
