@@ -89,7 +89,7 @@ fn measured(figures: &Value) -> String {
          above 1 is in favour of Waypost: more requests per second, or less processor time for each. Where the load is the\n\
          limit, only the processor time tells the servers apart. Waypost is the program that packages contain\n\
          (`cargo build --profile dist`), at commit `{commit}`. The range covers the rounds of one run (`benches/peers/run`,\n\
-         9 or 13 rounds of 1 s). Machines differ and drift: read the ratios.\n\n\
+         9 rounds of 1 s). Machines differ and drift: read the ratios.\n\n\
          {}\n\
          Measured at commit `{}`:\n\n\
          {}",
