@@ -225,6 +225,15 @@ impl ClientConnection {
         Poll::Ready(Ok(()))
     }
 
+    /// Declares that the connection is closed after the next write: see
+    /// [`Socket::end_after_next_write`].
+    pub(super) fn end_after_next_write(&mut self) {
+        match &mut self.transport {
+            Transport::Plain(socket) => socket.end_after_next_write(),
+            Transport::Tls(stream) => stream.get_mut().0.end_after_next_write(),
+        }
+    }
+
     /// Writes all bytes. The client must take them as fast as [`WriteRate`] says.
     pub(super) async fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.write_all(bytes).await?;

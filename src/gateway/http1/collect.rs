@@ -65,6 +65,9 @@ impl Http1 {
         if batch.is_empty() {
             return next;
         }
+        if let Next::Last { .. } = next {
+            connection.end_after_next_write();
+        }
         let gateway = &handler.gateway;
         match batch
             .write(connection, gateway, Route::FastPath, since)
