@@ -225,8 +225,8 @@ impl ClientConnection {
         Poll::Ready(Ok(()))
     }
 
-    /// Declares that the connection is closed after the next write: see
-    /// [`Socket::end_after_next_write`].
+    /// Says that the connection is closed right after the next write
+    /// ([`Socket::end_after_next_write`]).
     pub(super) fn end_after_next_write(&mut self) {
         match &mut self.transport {
             Transport::Plain(socket) => socket.end_after_next_write(),
