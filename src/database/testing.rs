@@ -41,20 +41,21 @@ fn settings_of(cluster: &Cluster, database: &str) -> Config {
     }
 }
 
-/// A database, until it is dropped.
+/// The name of a database. The database is dropped with this value.
 struct Database(String);
 
 impl Drop for Database {
     fn drop(&mut self) {
         let shared = shared().lock().unwrap_or_else(PoisonError::into_inner);
         let sql = format!("DROP DATABASE {} WITH (FORCE)", self.0);
-        // A panic here would end all tests.
+        // A panic in a destructor of a thread would end all tests.
         let _left = shared.cluster.psql("postgres", &sql);
     }
 }
 
 thread_local! {
-    /// The databases of the test that runs in this thread. They end with it: one has 8 MB.
+    /// The databases of the test in this thread. They are dropped when the test ends, because each
+    /// takes 8 MB.
     static OWN: RefCell<Vec<Database>> = const { RefCell::new(Vec::new()) };
 }
 
