@@ -35,6 +35,8 @@ type Lie = Box<dyn Fn(&str, &mut Vec<u8>) + Send>;
 pub struct Between {
     pub address: SocketAddr,
     lie: Arc<Mutex<Option<Lie>>>,
+    /// A word of a path, and the response to requests with it.
+    answer: Arc<Mutex<Option<(&'static str, &'static [u8])>>>,
     /// Everything that went through.
     seen: Arc<Mutex<Vec<u8>>>,
 }
@@ -190,6 +192,7 @@ impl Between {
         let between = Self {
             address: listener.local_addr().unwrap(),
             lie: Arc::default(),
+            answer: Arc::default(),
             seen: Arc::default(),
         };
         let server = between.clone();
@@ -206,8 +209,15 @@ impl Between {
         *self.lie.lock().unwrap() = Some(Box::new(lie));
     }
 
+    /// Gives this response at once to new requests whose path contains a word. The source gets none
+    /// of them.
+    fn answer(&self, word: &'static str, response: &'static [u8]) {
+        *self.answer.lock().unwrap() = Some((word, response));
+    }
+
     pub fn be_honest(&self) {
         *self.lie.lock().unwrap() = None;
+        *self.answer.lock().unwrap() = None;
     }
 
     /// Forwards one request and its response. Either side may be gone.
@@ -227,6 +237,10 @@ impl Between {
         });
         let mut content = vec![0; length.unwrap_or(0)];
         client.read_exact(&mut content).ok()?;
+        let answer = *self.answer.lock().unwrap();
+        if let Some((_, response)) = answer.filter(|(word, _)| path.contains(word)) {
+            return client.write_all(response).ok();
+        }
         let mut server = TcpStream::connect(source).ok()?;
         let closing = head.replacen("\r\n", "\r\nConnection: close\r\n", 1);
         server.write_all(closing.as_bytes()).ok()?;
@@ -468,11 +482,8 @@ fn ask_for_everything(source: SocketAddr, edge: &Edge) -> Vec<u8> {
 #[test]
 fn an_edge_that_must_compare_again_and_again_pauses() {
     let (_, source, between, edge) = source_between_edge();
-    between.lie(|path, response| {
-        if path.contains("changes") {
-            *response = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n".to_vec();
-        }
-    });
+    // The source would wait for a change before it answers.
+    between.answer("changes", b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n");
     let compared = || edge.metric("follow_comparisons_total");
     let before = compared();
     // Ends the request that waits for a change.
