@@ -124,7 +124,7 @@ impl Relay {
                 log::debug!(target: "follow", "pass on a request of an edge: {}", chain(&error));
                 return SourceResponse::Status(
                     503,
-                    "the node that this edge follows does not response\n",
+                    "the node that this edge follows does not respond\n",
                 );
             }
             Err(_panic) => return SourceResponse::Status(500, "a panic\n"),

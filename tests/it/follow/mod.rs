@@ -30,7 +30,11 @@ const NAVIGATION: &str = r#"{ "name": "Acme", "navigation": { "pages": ["guide"]
 /// Changes an answer of the source on its way to an edge.
 type Lie = Box<dyn Fn(&str, &mut Vec<u8>) + Send>;
 
-/// A server between an edge and its source.
+/// The source has forgotten what the edge needs, which compares everything.
+const GONE: &[u8] = b"HTTP/1.1 410 Gone\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+/// A server between an edge and its source. It closes each connection after one response, and each
+/// response has to say so. Otherwise the edge sends the next request on a connection that ends.
 #[derive(Clone)]
 pub struct Between {
     pub address: SocketAddr,
@@ -483,7 +487,7 @@ fn ask_for_everything(source: SocketAddr, edge: &Edge) -> Vec<u8> {
 fn an_edge_that_must_compare_again_and_again_pauses() {
     let (_, source, between, edge) = source_between_edge();
     // The source would wait for a change before it answers.
-    between.answer("changes", b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n");
+    between.answer("changes", GONE);
     let compared = || edge.metric("follow_comparisons_total");
     let before = compared();
     // Ends the request that waits for a change.
@@ -505,7 +509,7 @@ fn an_earlier_state_is_not_accepted_again() {
     between.lie(move |path, response| match path.contains("snapshot") {
         true => response.clone_from(&kept),
         false if path.contains("changes") => {
-            *response = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n".to_vec();
+            *response = GONE.to_vec();
         }
         false => {}
     });

@@ -300,7 +300,7 @@ fn an_earlier_state_of_another_ring_is_not_accepted() {
     between.lie(move |path, response| match path.contains("snapshot") {
         true => response.clone_from(&kept),
         false if path.contains("changes") => {
-            *response = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n".to_vec();
+            *response = GONE.to_vec();
         }
         false => {}
     });
