@@ -74,6 +74,8 @@ fn requests_in_flight_are_finished_and_then_the_process_ends_at_once() {
     idle.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
     assert_eq!(idle.receive("GET").unwrap().status, 200);
     let mut fresh = Connection::open(slow.edge.http);
+    // It is accepted after a second without a byte.
+    slow.edge.wait_for_metric("gateway_connections_open", 2.0);
     let mut busy = slow.begin();
     // A second request on the same connection; it is read after the first response.
     busy.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
@@ -220,10 +222,13 @@ fn a_flood_of_connections_does_not_keep_the_listener_open() {
     let flood = || {
         while since.elapsed() < TIMEOUT {
             match TcpStream::connect(http) {
-                // Without the wait for late packets, which would use up the ports.
-                Ok(stream) => SockRef::from(&stream)
-                    .set_linger(Some(Duration::ZERO))
-                    .unwrap(),
+                Ok(mut stream) => {
+                    // Without a byte, the kernel would not give it to the gateway.
+                    let _reset = stream.write_all(b"G");
+                    // Without the wait for late packets, which would use up the ports.
+                    let stream = SockRef::from(&stream);
+                    stream.set_linger(Some(Duration::ZERO)).unwrap();
+                }
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => return true,
                 Err(_reset) => {}
             }

@@ -663,7 +663,12 @@ fn beside_one_address(clients: &str) {
     let some = || (0..requests).map(|_| request()).collect::<Vec<_>>();
     let alone = p99(some());
     let (held, during) = std::thread::scope(|scope| {
-        let open = || connect_from(Ipv4Addr::LOCALHOST, edge.http);
+        let open = || {
+            let mut socket = connect_from(Ipv4Addr::LOCALHOST, edge.http);
+            // Without a byte, it would be accepted a second later. It may be closed already.
+            let _closed = socket.write_all(b"G");
+            socket
+        };
         let opening = scope.spawn(move || (0..sockets).map(|_| open()).collect::<Vec<_>>());
         let mut times = some();
         while !opening.is_finished() {
