@@ -30,6 +30,9 @@ const NAVIGATION: &str = r#"{ "name": "Acme", "navigation": { "pages": ["guide"]
 /// Changes an answer of the source on its way to an edge.
 type Lie = Box<dyn Fn(&str, &mut Vec<u8>) + Send>;
 
+/// A word of a path, and the response to requests with it.
+type Answer = (&'static str, &'static [u8]);
+
 /// The source has forgotten what the edge needs, which compares everything.
 const GONE: &[u8] = b"HTTP/1.1 410 Gone\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
@@ -39,8 +42,7 @@ const GONE: &[u8] = b"HTTP/1.1 410 Gone\r\nConnection: close\r\nContent-Length: 
 pub struct Between {
     pub address: SocketAddr,
     lie: Arc<Mutex<Option<Lie>>>,
-    /// A word of a path, and the response to requests with it.
-    answer: Arc<Mutex<Option<(&'static str, &'static [u8])>>>,
+    answer: Arc<Mutex<Option<Answer>>>,
     /// Everything that went through.
     seen: Arc<Mutex<Vec<u8>>>,
 }
