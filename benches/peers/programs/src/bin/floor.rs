@@ -9,6 +9,10 @@
 //! body. It parses nothing, routes nothing, counts nothing and knows no timeouts. A request in clear
 //! with the line `Connection: close` is the last one of its connection.
 //!
+//! A connection costs the kernel as little as with Waypost: it is accepted when its first bytes have
+//! arrived, its first read is made before it is registered, and the last response leaves together with
+//! the end.
+//!
 //! The time of this program is the time of the kernel and, on the second port, of the TLS library.
 //! Waypost needs more time for a request: that is the cost of its own work.
 //!
@@ -20,11 +24,12 @@ use std::error::Error;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::net::{SendFlags, SocketFlags, accept_with, send};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
@@ -66,7 +71,8 @@ impl Client {
             let received = &buffer[..read];
             if received.ends_with(END) {
                 if last.find(received).is_some() {
-                    self.stream.write_all(&responses.last)?;
+                    // The end follows at once, in the same packet.
+                    send(&self.stream, &responses.last, SendFlags::MORE)?;
                     return Ok(false);
                 }
                 self.stream.write_all(&responses.kept)?;
@@ -90,13 +96,44 @@ impl Client {
     }
 }
 
+/// Returns whether a connection ends.
+fn is_over(answered: std::io::Result<bool>) -> bool {
+    match answered {
+        Ok(continues) => !continues,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    }
+}
+
+/// Lets the kernel wait a second for the first bytes of each connection (`TCP_DEFER_ACCEPT`, tcp(7)).
+fn defer_accept(listener: &TcpListener) -> std::io::Result<()> {
+    let seconds: libc::c_int = 1;
+    // SAFETY: the pointer leads to `seconds`, which has this length, and the kernel only reads it.
+    let result = unsafe {
+        libc::setsockopt(
+            listener.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_DEFER_ACCEPT,
+            (&raw const seconds).cast(),
+            size_of_val(&seconds) as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [http, https, response, certificate, key] = arguments.as_slice() else {
         return Err("usage: floor HTTP_PORT HTTPS_PORT RESPONSE CERTIFICATE KEY".into());
     };
     let kept = fs::read(response)?;
-    let line = kept.iter().position(|byte| *byte == b'\n').ok_or("no status line")?;
+    let line = kept
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .ok_or("no status line")?;
     let (status, rest) = kept.split_at(line + 1);
     let last = [status, b"Connection: close\r\n", rest].concat();
     let responses = Responses { kept, last };
@@ -110,7 +147,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut listeners = Vec::new();
     for (number, port) in [(CLEAR, http), (ENCRYPTED, https)] {
         let listener = TcpListener::bind(("127.0.0.1", port.parse()?))?;
-        epoll::add(&epoll, &listener, EventData::new_u64(number), EventFlags::IN)?;
+        defer_accept(&listener)?;
+        epoll::add(
+            &epoll,
+            &listener,
+            EventData::new_u64(number),
+            EventFlags::IN,
+        )?;
         listeners.push(listener);
     }
     let mut clients: HashMap<u64, Client> = HashMap::new();
@@ -124,24 +167,33 @@ fn main() -> Result<(), Box<dyn Error>> {
         for event in &events {
             let number = event.data.u64();
             if number <= ENCRYPTED {
-                let (stream, _) = listeners[usize::from(number == ENCRYPTED)].accept()?;
+                let listener = &listeners[usize::from(number == ENCRYPTED)];
+                let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+                let stream = TcpStream::from(accept_with(listener, flags)?);
                 let tls = match number {
                     ENCRYPTED => Some(ServerConnection::new(Arc::clone(&config))?),
                     _ => None,
                 };
-                epoll::add(&epoll, stream.as_fd(), EventData::new_u64(next), EventFlags::IN)?;
-                clients.insert(next, Client { stream, tls });
+                let mut client = Client { stream, tls };
+                if is_over(client.answer(&mut buffer, &responses, &last)) {
+                    continue;
+                }
+                epoll::add(
+                    &epoll,
+                    client.stream.as_fd(),
+                    EventData::new_u64(next),
+                    EventFlags::IN,
+                )?;
+                clients.insert(next, client);
                 next += 1;
                 continue;
             }
             let Some(client) = clients.get_mut(&number) else {
                 continue;
             };
-            match client.answer(&mut buffer, &responses, &last) {
-                Ok(true) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            if is_over(client.answer(&mut buffer, &responses, &last)) {
                 // Closing the socket removes it from the set.
-                Ok(false) | Err(_) => drop(clients.remove(&number)),
+                drop(clients.remove(&number));
             }
         }
     }

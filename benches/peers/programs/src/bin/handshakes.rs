@@ -84,7 +84,12 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
             .map(|thread| thread.join().map_err(|_| "a thread panicked")?)
             .collect::<Result<_, Box<dyn Error + Send + Sync>>>()
     })?;
-    let (all, resumed) = counts.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    println!("{all} connections, {resumed} resumed, {:.3} s", begin.elapsed().as_secs_f64());
+    let (all, resumed) = counts
+        .iter()
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    println!(
+        "{all} connections, {resumed} resumed, {:.3} s",
+        begin.elapsed().as_secs_f64()
+    );
     Ok(())
 }
