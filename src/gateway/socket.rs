@@ -347,8 +347,9 @@ mod tests {
         let (listener, address) = listening().await;
         let mut client = TcpStream::connect(address).await.unwrap();
         let mut accept = std::pin::pin!(listener.accept());
-        let early = tokio::time::timeout(Duration::from_millis(100), &mut accept).await;
-        assert!(early.is_err(), "it is accepted without a byte");
+        let mut cx = Context::from_waker(Waker::noop());
+        let early = accept.as_mut().poll(&mut cx);
+        assert!(early.is_pending(), "it is accepted without a byte");
         client.write_all(b"request").await.unwrap();
         let (mut socket, _) = accept.await.unwrap();
         let mut request = [0; 99];
