@@ -14,6 +14,7 @@
 //! | what | module |
 //! |---|---|
 //! | listeners and handshakes | [`handler`](ConnectionHandler) |
+//! | the socket option that lets the kernel wait for the first bytes of a connection | `defer` |
 //! | a client's connection, its socket, and bytes that wait to be written to it | `connection`, `socket`, `held` |
 //! | the requests of an HTTP/1.1 or HTTP/2 connection | `http1`, `http2`, `http2_begun` |
 //! | the rules of a request head and of a chunked body | [`head`], [`chunked`] |
@@ -69,6 +70,7 @@ mod body_rate;
 pub mod chunked;
 pub mod clients;
 pub mod copies;
+mod defer;
 mod direct;
 pub mod drain;
 pub mod ending;

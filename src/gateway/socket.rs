@@ -2,7 +2,7 @@
 //!
 //! The kernel gives a connection to the program when its first bytes have arrived, or after one
 //! second without any (`TCP_DEFER_ACCEPT`, tcp(7)). In both protocols, HTTP and TLS, the client
-//! sends first. So the first read never waits, and a connection for one request takes a quarter less
+//! sends first. So the first read seldom waits, and a connection for one request takes a quarter less
 //! processor time. Until its first bytes, a connection takes no memory and no time of the program,
 //! and no limit counts it. The kernel keeps it in the queue of the handshakes that have not ended,
 //! and answers with SYN cookies when that queue is full. When the listener is closed, the
@@ -35,9 +35,7 @@ use rustix::net::{SendFlags, SocketFlags, acceptfrom_with, send};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How long the kernel waits for the first bytes of a connection, in seconds. It rounds this up to
-/// the time after which it sends its part of the handshake again, which is one second at first.
-const FIRST_BYTES_SECONDS: libc::c_int = 1;
+use super::defer::defer_accept;
 
 /// How many system calls a socket makes before it is registered: one reads the first request, or the
 /// first message of TLS, and one writes the response.
@@ -283,29 +281,6 @@ impl AsyncWrite for Socket {
             State::Registered(stream) => Pin::new(stream).poll_shutdown(cx),
             State::Lost => Poll::Ready(Ok(())),
         }
-    }
-}
-
-/// Makes the kernel wait for the first bytes of each connection that this socket will accept. No
-/// crate that we use has this option.
-#[expect(unsafe_code, reason = "a function of the C library")]
-fn defer_accept(socket: &OwnedFd) -> io::Result<()> {
-    let seconds = FIRST_BYTES_SECONDS;
-    let length = size_of_val(&seconds).try_into();
-    let length: libc::socklen_t = length.map_err(io::Error::other)?;
-    // SAFETY: the pointer leads to `seconds`, which has this length, and the kernel only reads it.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_DEFER_ACCEPT,
-            (&raw const seconds).cast(),
-            length,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 

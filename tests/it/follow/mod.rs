@@ -30,14 +30,10 @@ const NAVIGATION: &str = r#"{ "name": "Acme", "navigation": { "pages": ["guide"]
 /// Changes an answer of the source on its way to an edge.
 type Lie = Box<dyn Fn(&str, &mut Vec<u8>) + Send>;
 
-/// A word of a path, and the response to requests with it.
-type Answer = (&'static str, &'static [u8]);
+/// A word of a path, and the status of the response to requests with it.
+type Answer = (&'static str, u16);
 
-/// The source has forgotten what the edge needs, which compares everything.
-const GONE: &[u8] = b"HTTP/1.1 410 Gone\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-
-/// A server between an edge and its source. It closes each connection after one response, and each
-/// response has to say so. Otherwise the edge sends the next request on a connection that ends.
+/// A server between an edge and its source. It closes each connection after one response.
 #[derive(Clone)]
 pub struct Between {
     pub address: SocketAddr,
@@ -215,10 +211,9 @@ impl Between {
         *self.lie.lock().unwrap() = Some(Box::new(lie));
     }
 
-    /// Gives this response at once to new requests whose path contains a word. The source gets none
-    /// of them.
-    fn answer(&self, word: &'static str, response: &'static [u8]) {
-        *self.answer.lock().unwrap() = Some((word, response));
+    /// From now on, answers requests whose path contains a word itself. The source does not get them.
+    fn answer(&self, word: &'static str, status: u16) {
+        *self.answer.lock().unwrap() = Some((word, status));
     }
 
     pub fn be_honest(&self) {
@@ -244,8 +239,8 @@ impl Between {
         let mut content = vec![0; length.unwrap_or(0)];
         client.read_exact(&mut content).ok()?;
         let answer = *self.answer.lock().unwrap();
-        if let Some((_, response)) = answer.filter(|(word, _)| path.contains(word)) {
-            return client.write_all(response).ok();
+        if let Some((_, status)) = answer.filter(|(word, _)| path.contains(word)) {
+            return client.write_all(&empty(status)).ok();
         }
         let mut server = TcpStream::connect(source).ok()?;
         let closing = head.replacen("\r\n", "\r\nConnection: close\r\n", 1);
@@ -259,6 +254,13 @@ impl Between {
         self.seen.lock().unwrap().extend_from_slice(&response);
         client.write_all(&response).ok()
     }
+}
+
+/// Returns a response without a body. It says that the connection ends. Otherwise the edge would send
+/// its next request on it.
+fn empty(status: u16) -> Vec<u8> {
+    format!("HTTP/1.1 {status} Status\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        .into_bytes()
 }
 
 /// Changes the last byte of a response.
@@ -489,7 +491,7 @@ fn ask_for_everything(source: SocketAddr, edge: &Edge) -> Vec<u8> {
 fn an_edge_that_must_compare_again_and_again_pauses() {
     let (_, source, between, edge) = source_between_edge();
     // The source would wait for a change before it answers.
-    between.answer("changes", GONE);
+    between.answer("changes", 410);
     let compared = || edge.metric("follow_comparisons_total");
     let before = compared();
     // Ends the request that waits for a change.
@@ -511,7 +513,7 @@ fn an_earlier_state_is_not_accepted_again() {
     between.lie(move |path, response| match path.contains("snapshot") {
         true => response.clone_from(&kept),
         false if path.contains("changes") => {
-            *response = GONE.to_vec();
+            *response = empty(410);
         }
         false => {}
     });

@@ -67,8 +67,7 @@ fn what_edges_count_is_counted_once_at_their_source() {
     between.lie(|path, response| {
         if path.contains("numbers") {
             assert!(response.starts_with(b"HTTP/1.1 204"), "{response:?}");
-            *response =
-                b"HTTP/1.1 503 Away\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".to_vec();
+            *response = empty(503);
         }
     });
     let mut setup = stop(last);

@@ -80,10 +80,7 @@ fn an_edge_gives_no_file_to_a_token_that_only_an_error_of_the_source_has_answere
         // A request for changes of the stranger names the status.
         if let Some((_, status)) = path.split_once("identity=stranger") {
             let (status, _) = status.split_once('&').unwrap();
-            let head = format!(
-                "HTTP/1.1 {status} Error\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-            );
-            *response = head.into_bytes();
+            *response = empty(status.parse().unwrap());
         }
     });
     let digest = cached_digest(&middle);

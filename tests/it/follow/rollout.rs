@@ -300,7 +300,7 @@ fn an_earlier_state_of_another_ring_is_not_accepted() {
     between.lie(move |path, response| match path.contains("snapshot") {
         true => response.clone_from(&kept),
         false if path.contains("changes") => {
-            *response = GONE.to_vec();
+            *response = empty(410);
         }
         false => {}
     });

@@ -1,4 +1,4 @@
-//! A bare epoll loop: the floor below which the kernel lets no server go.
+//! A bare epoll loop. It shows the least time in which a server can do this work on this kernel.
 //!
 //! ```text
 //! floor HTTP_PORT HTTPS_PORT RESPONSE CERTIFICATE KEY
@@ -13,8 +13,8 @@
 //! arrived, its first read is made before it is registered, and the last response leaves together with
 //! the end.
 //!
-//! The time of this program is the time of the kernel and, on the second port, of the TLS library.
-//! Waypost needs more time for a request: that is the cost of its own work.
+//! Nearly all of its time is the time of the kernel and, on the second port, of the TLS library. The
+//! difference to the time of Waypost is the time of Waypost's own work.
 //!
 //! It trusts its client: it is for `benches/peers/run` and for nothing else.
 
@@ -24,7 +24,7 @@ use std::error::Error;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
@@ -33,6 +33,9 @@ use rustix::net::{SendFlags, SocketFlags, accept_with, send};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
+
+#[path = "../../../../../src/gateway/defer.rs"]
+mod defer;
 
 /// The numbers of the listeners among the events; connections have larger ones.
 const CLEAR: u64 = 0;
@@ -104,26 +107,6 @@ fn is_over(answered: std::io::Result<bool>) -> bool {
     }
 }
 
-/// Lets the kernel wait a second for the first bytes of each connection (`TCP_DEFER_ACCEPT`, tcp(7)).
-fn defer_accept(listener: &TcpListener) -> std::io::Result<()> {
-    let seconds: libc::c_int = 1;
-    // SAFETY: the pointer leads to `seconds`, which has this length, and the kernel only reads it.
-    let result = unsafe {
-        libc::setsockopt(
-            listener.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_DEFER_ACCEPT,
-            (&raw const seconds).cast(),
-            size_of_val(&seconds) as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(std::io::Error::last_os_error())
-    }
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [http, https, response, certificate, key] = arguments.as_slice() else {
@@ -147,7 +130,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut listeners = Vec::new();
     for (number, port) in [(CLEAR, http), (ENCRYPTED, https)] {
         let listener = TcpListener::bind(("127.0.0.1", port.parse()?))?;
-        defer_accept(&listener)?;
+        defer::defer_accept(&listener)?;
         epoll::add(
             &epoll,
             &listener,
